@@ -1,0 +1,44 @@
+/// The engine's only source of time.
+package protocol Clock: Sendable {
+    /// The time of day, for time stamps that people see. It may jump in either direction.
+    var wallTime: Timestamp { get }
+
+    /// Time since an arbitrary start. It never goes backwards; every delay is reckoned with it.
+    var uptime: Duration { get }
+
+    /// Returns once ``uptime`` has reached `instant`, at once if it has already.
+    ///
+    /// - Throws: `CancellationError` as soon as the calling task is cancelled.
+    func sleep(until instant: Duration) async throws
+}
+
+/// A moment in nanoseconds since 1970-01-01 UTC, as POSIX's `timespec` has it.
+package struct Timestamp: Hashable, Comparable, Sendable {
+    package let nanoseconds: Int64
+
+    package init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// Saturates where the nanoseconds do not fit 64 bits (years before 1677 and after 2262).
+    package init(seconds: Int64, nanoseconds: Int64 = 0) {
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, overflowOfSum) = scaled.addingReportingOverflow(nanoseconds)
+        if overflow || overflowOfSum {
+            self.nanoseconds = seconds < 0 ? .min : .max
+        } else {
+            self.nanoseconds = sum
+        }
+    }
+
+    /// Whole seconds, rounded down, so that ``nanosecondsOfSecond`` is never negative.
+    package var seconds: Int64 {
+        nanoseconds >= 0 ? nanoseconds / 1_000_000_000 : (nanoseconds + 1) / 1_000_000_000 - 1
+    }
+
+    package var nanosecondsOfSecond: Int64 { nanoseconds - seconds * 1_000_000_000 }
+
+    package static func < (left: Self, right: Self) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+}

@@ -1,0 +1,112 @@
+/// The local storage that holds content files, seen from the state directory.
+///
+/// Calls block, and run on threads that may: the FUSE threads and the engine's executor.
+package protocol Disk: Sendable {
+    /// Opens a file for reading and writing, and creates it, empty and mode 0600, where it is
+    /// missing, together with its parent directories. POSIX: `open` with `O_RDWR | O_CREAT`.
+    func open(_ path: DiskPath) throws(DiskError) -> any DiskFile
+
+    /// Makes a new file at `path` with the bytes that `file` has now, replacing what was there.
+    ///
+    /// Shares the bytes where the file system can (`FICLONE`), copies them with their holes
+    /// elsewhere. The caller sees to it that nobody writes to `file` meanwhile.
+    func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile
+
+    /// Removes a file; open ones keep their bytes. A missing file is not an error.
+    func remove(_ path: DiskPath) throws(DiskError)
+
+    /// The paths of all files below a directory, in no order; none where it is missing.
+    func files(below directory: DiskPath) throws(DiskError) -> [DiskPath]
+
+    /// Total and available bytes of the file system that holds the state directory.
+    func space() throws(DiskError) -> StorageSpace
+}
+
+/// One open file. It closes when the last reference goes.
+package protocol DiskFile: AnyObject, Sendable {
+    /// Reads into `buffer` from `offset` on until the buffer is full or the file ends.
+    ///
+    /// - Returns: The bytes read.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError) -> Int
+
+    /// Writes all of `bytes` at `offset`, growing the file where it reaches beyond its end.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError)
+
+    /// Sets the length in bytes; new bytes are zeros. POSIX: `ftruncate`.
+    func truncate(to size: UInt64) throws(DiskError)
+
+    /// Returns once the bytes and the file's own name survive power loss. POSIX: `fsync` of the
+    /// file and of its directory.
+    func synchronize() throws(DiskError)
+
+    func status() throws(DiskError) -> DiskFileStatus
+
+    /// Sets the modification time. POSIX: `futimens`.
+    func setModified(_ time: Timestamp) throws(DiskError)
+
+    /// The file descriptor beneath, for replies that splice; nil for a simulated file. Valid as
+    /// long as this object is.
+    var descriptor: Int32? { get }
+}
+
+/// A path below the state directory, `/` between its parts.
+package struct DiskPath: Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
+
+package struct DiskFileStatus: Hashable, Sendable {
+    /// Length in bytes.
+    package var size: UInt64
+    /// Bytes that it takes on the disk, without holes.
+    package var allocatedBytes: UInt64
+    package var modified: Timestamp
+
+    package init(size: UInt64, allocatedBytes: UInt64, modified: Timestamp) {
+        self.size = size
+        self.allocatedBytes = allocatedBytes
+        self.modified = modified
+    }
+}
+
+/// How much a file system or a remote can hold, in bytes.
+package struct StorageSpace: Hashable, Sendable {
+    package var totalBytes: UInt64
+    package var availableBytes: UInt64
+
+    package init(totalBytes: UInt64, availableBytes: UInt64) {
+        self.totalBytes = totalBytes
+        self.availableBytes = availableBytes
+    }
+}
+
+/// Why the local disk refused.
+package struct DiskError: Error {
+    package enum Kind: Hashable, Sendable {
+        /// POSIX: `ENOSPC`, `EDQUOT`.
+        case full
+        /// POSIX: `EFBIG`, `EINVAL` for a length.
+        case tooLarge
+        /// POSIX: `ENOENT`.
+        case missing
+        /// POSIX: `EACCES`, `EPERM`, `EROFS`.
+        case denied
+        /// Everything else, `EIO` first.
+        case failed
+    }
+
+    package let kind: Kind
+    /// What was attempted, on which path: `write 4096 bytes at 0 of "content/00/2a"`.
+    package let attempt: String
+    /// The system's own words.
+    package let reason: String
+
+    package init(_ kind: Kind, attempt: String, reason: String) {
+        self.kind = kind
+        self.attempt = attempt
+        self.reason = reason
+    }
+}

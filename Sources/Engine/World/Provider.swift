@@ -1,0 +1,109 @@
+/// One cloud, reduced to what the engine needs of it.
+///
+/// A provider is small and stateless: it keeps no cache and no queue, never retries, and may be
+/// asked anything again. Calls run side by side. Every call stops soon after its task is cancelled
+/// and then throws `.cancelled`. Names that the cloud shows and a file system cannot are the
+/// provider's business: what it lists has a valid ``FileName``.
+package protocol Provider: Sendable {
+    /// What this store can do: planned for, never found out by trying.
+    var traits: ProviderTraits { get }
+
+    /// Lists a directory, a page at a time, in no order. ``ObjectKey/root`` is always a directory.
+    ///
+    /// What is there from the first page to the last is listed exactly once. What is created,
+    /// changed or deleted meanwhile may be missing or shown as it was.
+    ///
+    /// - Parameter page: nil for the first page, else the `next` of the page before.
+    /// - Throws: `.missing`, `.wrongKind` if it is no directory.
+    func list(
+        _ directory: ObjectKey, page: PageToken?
+    ) async throws(ProviderError) -> ListingPage
+
+    /// - Throws: `.missing`.
+    func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject
+
+    /// Reads exactly `range` of one version of a file, handing the bytes to `sink` in ascending
+    /// order, each once, in pieces of the provider's choosing.
+    ///
+    /// The version is the one named by `etag` from the first byte to the last, or the call throws;
+    /// what was handed over before is then not to be trusted.
+    ///
+    /// - Parameter range: Within the file's size and not empty; offsets in bytes.
+    /// - Throws: `.changed` if the store holds another version, `.missing`, `.corrupt` for a short
+    ///   or damaged reply, `.sink` with what the sink threw.
+    func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError)
+
+    /// Stores a whole file in one step: others see the old version or the new one, nothing between.
+    ///
+    /// - Parameters:
+    ///   - base: What the key must hold for this to happen; HTTP's `If-Match` and `If-None-Match`.
+    ///   - progress: Told now and then how many bytes have gone out, ascending; from any thread.
+    /// - Returns: The object as the store now has it; its etag is that of the bytes just sent.
+    /// - Throws: `.changed` if the key holds another version than `base`, `.exists` if `base` is
+    ///   `.absent` and it holds something, `.missing` if the parent directory is gone, or `base`
+    ///   names a version and the key holds nothing; `.full`, `.source` with what the source threw.
+    func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+    ) async throws(ProviderError) -> RemoteObject
+
+    /// - Throws: `.exists`, `.missing` if the parent directory is gone.
+    func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject
+
+    /// Makes a symbolic link. `target` is 1 to 4095 bytes, stored as they are.
+    ///
+    /// - Throws: `.exists`, `.missing` if the parent directory is gone, `.unsupported`.
+    func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject
+
+    /// Sets what the store can keep of `attributes` on an existing object.
+    ///
+    /// - Parameter etag: For a file, the version that is expected; nil for the other kinds.
+    /// - Returns: The object afterwards; the etag of a file may be a new one.
+    /// - Throws: `.missing`, `.changed`.
+    func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) async throws(ProviderError) -> RemoteObject
+
+    /// Gives an object, a directory with all below it, another name or parent.
+    ///
+    /// - Parameters:
+    ///   - etag: For a file, the version that is expected at `key`; nil for the other kinds.
+    ///   - base: What `destination` must hold: nothing, or the file version to be replaced.
+    /// - Returns: The object at its destination; the etag of a file may be a new one.
+    /// - Throws: `.missing` (the object or the destination's parent), `.changed` (the object, or
+    ///   what is to be replaced), `.exists` if `base` is `.absent` and the destination is not.
+    func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) async throws(ProviderError) -> RemoteObject
+
+    /// Deletes a file of one version, a symbolic link, or an empty directory.
+    ///
+    /// - Parameter etag: For a file, the version that is expected; nil for the other kinds.
+    /// - Throws: `.missing`, `.changed`, `.notEmpty`.
+    func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError)
+
+    /// How much the store can hold; nil where it does not tell.
+    func space() async throws(ProviderError) -> StorageSpace?
+}
+
+/// Takes bytes at their offset, as they arrive. It blocks no longer than a write to disk.
+package protocol ByteSink: Sendable {
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws
+}
+
+/// Gives the bytes of one frozen version; any range, any number of times, from any thread.
+package protocol ByteSource: Sendable {
+    /// Length in bytes; it never changes.
+    var size: UInt64 { get }
+
+    /// Reads into `buffer` from `offset` on until the buffer is full or the source ends.
+    ///
+    /// - Returns: The bytes read.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
+}
