@@ -1,0 +1,79 @@
+/// Why the engine did not do what it was asked.
+package struct EngineError: Error {
+    package enum Kind: Hashable, Sendable, CaseIterable {
+        /// No such name, or the inode is gone.
+        case notFound
+        case exists
+        case isDirectory
+        case notDirectory
+        case notEmpty
+        /// What was asked for makes no sense: a directory moved below itself, a bad flag.
+        case invalid
+        /// The mount is read-only.
+        case readOnly
+        /// The store or the disk does not let us.
+        case denied
+        /// The file system has no such thing: sockets, devices, hard links.
+        case unsupported
+        case nameTooLong
+        case tooLarge
+        /// The state directory's disk is full, and nothing could be evicted.
+        case outOfSpace
+        /// No such extended attribute.
+        case noAttribute
+        /// Bytes that are needed are on a remote that cannot be reached.
+        case unreachable
+        /// The remote no longer has the version whose bytes are needed.
+        case changedRemotely
+        /// It holds changes that are not on the remote yet, or is in use.
+        case busy
+        /// The state directory cannot be read: damaged, or of a newer version.
+        case damaged
+        /// The request was interrupted.
+        case interrupted
+        /// The disk failed.
+        case failed
+    }
+
+    package let kind: Kind
+    /// What was attempted, with its values: `read 131072 bytes at 4194304 of inode 42`.
+    package let attempt: String
+    /// What the user can do, or nil when nothing helps.
+    package let remedy: String?
+    /// The failure underneath, for the log; never shown alone.
+    package let cause: (any Error)?
+
+    package init(
+        _ kind: Kind, _ attempt: String, remedy: String? = nil, cause: (any Error)? = nil
+    ) {
+        self.kind = kind
+        self.attempt = attempt
+        self.remedy = remedy
+        self.cause = cause
+    }
+}
+
+/// Why an operation did not end with an answer.
+///
+/// Operations of the file system are synchronous and answer from local state. One that cannot
+/// names what must be fetched first and has changed nothing; it is simply called again afterwards,
+/// see ``Engine/completing(_:)``.
+package enum Halt: Error {
+    case failure(EngineError)
+    case awaits(Need)
+
+    static func failure(
+        _ kind: EngineError.Kind, _ attempt: String, remedy: String? = nil,
+        cause: (any Error)? = nil
+    ) -> Halt {
+        .failure(EngineError(kind, attempt, remedy: remedy, cause: cause))
+    }
+}
+
+/// What only the remote knows, and an operation needs.
+package enum Need: Hashable, Sendable {
+    /// The names in a directory that was never listed.
+    case listing(InodeNumber)
+    /// Bytes of a file. The range may reach beyond the end of the file.
+    case content(InodeNumber, Range<UInt64>)
+}
