@@ -34,7 +34,7 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(
-            name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
+            name: "CVips", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"])]),
 
         // The system part.
         .target(

@@ -27,7 +27,8 @@ package protocol DiskFile: AnyObject, Sendable {
     /// Reads into `buffer` from `offset` on until the buffer is full or the file ends.
     ///
     /// - Returns: The bytes read.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError) -> Int
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError)
+        -> Int
 
     /// Writes all of `bytes` at `offset`, growing the file where it reaches beyond its end.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError)

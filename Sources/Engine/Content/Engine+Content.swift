@@ -1,0 +1,315 @@
+import Logging
+import Synchronization
+
+extension Engine {
+    /// What a handle may do.
+    package enum Access: UInt64, Sendable {
+        case read = 0
+        case write = 1
+    }
+
+    /// Where to read: a file, and how many bytes from the offset on are there.
+    package struct ReadableRange: Sendable {
+        package var file: any DiskFile
+        /// 0 at and beyond the end of the file.
+        package var count: Int
+    }
+
+    /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
+    ///
+    /// If an upload is reading the file and `access` is `.write`, its snapshot is taken before this
+    /// returns (I3).
+    ///
+    /// - Parameter truncating: POSIX: `O_TRUNC`.
+    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`.
+    package func open(
+        _ inode: InodeNumber, access: Access, truncating: Bool
+    ) throws(Halt) {
+        if access == .write { try requireWritable("open inode \(inode) for writing") }
+        let file = try retain(inode)
+        guard access == .write else { return }
+        file.state.withLock { state in
+            detachFrozen(&state)
+            state.writers += 1
+        }
+        guard truncating else { return }
+        do throws(Halt) {
+            try truncate(inode, to: 0)
+        } catch {
+            release(inode, access: .write)
+            throw error
+        }
+    }
+
+    /// The handle of one ``open(_:access:truncating:)`` or ``createFile(_:in:mode:caller:)`` is gone.
+    package func release(_ inode: InodeNumber, access: Access) {
+        if access == .write, let file = files.existing(inode) {
+            let isLast = file.state.withLock { state in
+                state.writers -= 1
+                return state.writers == 0
+            }
+            if isLast { settle(inode, file) }
+        }
+        releaseUse(of: inode)
+    }
+
+    /// Bytes from `offset` on, as many as are wanted and exist.
+    ///
+    /// - Parameter length: The most that is wanted, in bytes.
+    /// - Throws: `.isDirectory`, `.notFound`.
+    package func read(
+        _ inode: InodeNumber, at offset: UInt64, length: Int
+    ) throws(Halt) -> ReadableRange {
+        try withFile(inode) { file throws(Halt) in
+            let (count, isHere) = file.state.withLock { state in
+                let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
+                guard offset < end else { return (0, true) }
+                return (Int(end - offset), state.present.contains(offset..<end))
+            }
+            guard isHere else {
+                throw .awaits(.content(inode, offset..<(offset + UInt64(count))))
+            }
+            return ReadableRange(file: file.state.withLock(\.file), count: count)
+        }
+    }
+
+    /// Writes all of `bytes`. The inode is dirty in the database before this returns (I1).
+    ///
+    /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
+    package func write(
+        _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+    ) throws(Halt) {
+        try requireWritable("write to inode \(inode)")
+        let (end, isTooLarge) = offset.addingReportingOverflow(UInt64(bytes.count))
+        guard !isTooLarge, end < ExtentSet.endMax else {
+            throw .failure(.tooLarge, "write \(bytes.count) bytes at \(offset) of inode \(inode)")
+        }
+        guard !bytes.isEmpty else { return }
+        try withFile(inode) { file throws(Halt) in
+            try file.withState { state throws(Halt) in
+                try beginChange(inode, &state)
+                try onDisk("write to inode \(inode)") { () throws(DiskError) in
+                    try state.file.write(bytes, at: offset)
+                }
+                state.size = max(state.size, end)
+                state.modified = clock.wallTime
+                guard !state.isWhole else { return }
+                // The base version's bytes must never be fetched over these, whatever happens.
+                state.present.insert(offset..<end)
+                let size = state.size
+                try store.write { database in
+                    try database.insertExtent(offset..<end, of: inode)
+                    try database.setPartial(inode, size: size)
+                }
+                state.stored = .partial
+            }
+        }
+    }
+
+    /// Sets a file's size; new bytes are zeros. POSIX: `ftruncate`.
+    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Halt) {
+        guard size < ExtentSet.endMax else {
+            throw .failure(.tooLarge, "give inode \(inode) a size of \(size) bytes")
+        }
+        try withFile(inode) { file throws(Halt) in
+            let hasWriters = try file.withState { state throws(Halt) in
+                guard size != state.size else {
+                    // POSIX: the time changes even so, which setAttributes sees to.
+                    return true
+                }
+                try beginChange(inode, &state)
+                try onDisk("truncate inode \(inode)") { () throws(DiskError) in
+                    try state.file.truncate(to: size)
+                }
+                // What comes after the new end is zeros of this version, even if it grows again.
+                state.present.insert(min(size, state.size)..<ExtentSet.endMax)
+                state.size = size
+                state.modified = clock.wallTime
+                try storePresence(inode, &state)
+                return state.writers > 0
+            }
+            if !hasWriters { settle(inode, file) }
+        }
+    }
+
+    /// A descriptor of the file was closed: what was written survives `kill -9` from here on (I1).
+    ///
+    /// It does already: every write marked the inode in the database before it was acknowledged, and
+    /// its bytes are in the content file.
+    package func flush(_ inode: InodeNumber) throws(Halt) {}
+
+    /// What was written survives power loss from here on (I1). Also for directories.
+    package func synchronize(_ inode: InodeNumber) throws(Halt) {
+        if let file = files.existing(inode) {
+            let content = file.state.withLock(\.file)
+            try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
+                try content.synchronize()
+            }
+        }
+        try store.synchronize()
+    }
+
+    // MARK: Users of the content
+
+    /// Adds a user of a file's content; ``releaseUse(of:)`` takes it away.
+    func retain(_ inode: InodeNumber) throws(Halt) -> OpenFile {
+        try files.retain(inode) { () throws(Halt) in try load(inode) }
+    }
+
+    func releaseUse(of inode: InodeNumber) {
+        files.release(inode) { file in
+            do throws(Halt) {
+                try file.withState { state throws(Halt) in try storePresence(inode, &state) }
+                try noteAccess(of: file)
+                try reapUnused(inode)
+            } catch {
+                // Bytes that were fetched are fetched again; what was written is stored already.
+                logger.warning(
+                    "state of closed file not stored",
+                    metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            }
+        }
+    }
+
+    /// Keeps the order in which files were last used, to a minute, so that closing costs no
+    /// transaction each time.
+    private func noteAccess(of file: OpenFile) throws(Halt) {
+        let now = clock.wallTime
+        let age = now.nanoseconds.subtractingReportingOverflow(file.accessed.nanoseconds)
+        guard age.overflow || !(0..<60_000_000_000).contains(age.partialValue) else { return }
+        try store.write { try $0.touch(file.inode, at: now) }
+    }
+
+    func withFile<Value>(
+        _ inode: InodeNumber, _ body: (OpenFile) throws(Halt) -> Value
+    ) throws(Halt) -> Value {
+        let file = try retain(inode)
+        defer { releaseUse(of: inode) }
+        return try body(file)
+    }
+
+    private func load(_ inode: InodeNumber) throws(Halt) -> OpenFile {
+        let (record, extents) = try store.read { database in
+            let record = try database.existingInode(inode)
+            let extents =
+                record.presence == .partial ? try database.extents(of: inode) : ExtentSet()
+            return (record, extents)
+        }
+        guard record.kind == .file else {
+            throw .failure(
+                record.kind == .directory ? .isDirectory : .invalid,
+                "open inode \(inode) as a file")
+        }
+        let file = try onDisk("open the content of inode \(inode)") { () throws(DiskError) in
+            let file = try disk.open(OpenFile.path(of: inode))
+            if record.presence == .remote { try file.truncate(to: 0) }
+            // Reads go as far as the file is long, so it has its full length from the start.
+            if record.presence != .whole { try file.truncate(to: record.size) }
+            return file
+        }
+        var present = record.presence == .whole ? .everything : extents
+        if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
+        return OpenFile(
+            inode: inode, accessed: record.accessed,
+            state: OpenFile.State(
+                file: file, size: record.size, modified: record.modified, present: present,
+                isMarkedWriting: record.isWriting, isChanged: record.isWriting,
+                stored: record.presence))
+    }
+
+    // MARK: Changes
+
+    /// Before content changes: uploads go on from a clone, and the database knows.
+    private func beginChange(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        detachFrozen(&state)
+        state.isChanged = true
+        guard !state.isMarkedWriting else { return }
+        try store.write { database in
+            try database.markWriting(inode)
+            try database.markPending(inode, at: clock.wallTime)
+        }
+        state.isMarkedWriting = true
+        changeBell.ring()
+    }
+
+    /// Gives every upload that reads the content file a clone of it.
+    private func detachFrozen(_ state: inout OpenFile.State) {
+        for frozen in state.frozen where !frozen.isDetached {
+            do throws(DiskError) {
+                frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
+            } catch {
+                // No room for a clone: the upload is given up and comes again, the user goes on.
+                logger.warning(
+                    "upload given up for a writer", metadata: ["reason": "\(error.reason)"])
+                frozen.abandon()
+            }
+        }
+        state.frozen.removeAll()
+    }
+
+    /// After the last writer: the new version is complete, and due after its settle time.
+    func settle(_ inode: InodeNumber, _ file: OpenFile) {
+        do throws(Halt) {
+            try file.withState { state throws(Halt) in
+                guard state.writers == 0, state.isMarkedWriting else { return }
+                _ = try storeVersion(inode, &state)
+            }
+        } catch {
+            // It stays marked as being written; the synchroniser tries again.
+            logger.warning(
+                "closed file not stored yet", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+        }
+        enqueue(inode, after: configuration.settleTime)
+    }
+
+    /// Writes a file's size, time and a new generation to the database, where its content changed.
+    ///
+    /// - Returns: The inode as it is then stored.
+    func storeVersion(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) -> InodeRecord {
+        let (isChanged, size, modified) = (state.isChanged, state.size, state.modified)
+        let (isWriting, isMarked) = (
+            state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
+        )
+        let record = try store.write { database in
+            var record = try database.existingInode(inode)
+            guard isMarked else { return record }
+            record.size = size
+            record.modified = modified
+            record.changed = max(record.changed, modified)
+            record.generation += isChanged ? 1 : 0
+            record.isWriting = isWriting
+            try database.update(record)
+            return record
+        }
+        state.isChanged = false
+        state.isMarkedWriting = isWriting
+        return record
+    }
+
+    /// Writes to the database which bytes are here.
+    func storePresence(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        let presence: Presence =
+            state.isWhole
+            ? .whole
+            : state.present.gaps(in: 0..<state.size) == [0..<state.size] ? .remote : .partial
+        // A file of which nothing is here, but which was cut, still has to remember its tail.
+        let isUntouched =
+            presence == .remote && state.stored == .remote && !state.isMarkedWriting
+        guard !isUntouched, presence != state.stored || presence == .partial else { return }
+        let (size, present) = (state.size, state.present)
+        try store.write { database in
+            guard var record = try database.inode(inode) else { return }
+            record.presence = presence == .whole ? .whole : .partial
+            record.size = size
+            try database.update(record)
+            try database.setExtents(presence == .whole ? ExtentSet() : present, of: inode)
+        }
+        state.stored = presence == .whole ? .whole : .partial
+    }
+}

@@ -1,0 +1,196 @@
+import Synchronization
+
+extension Engine {
+    /// The most that a request waits for in one piece, and the least that is fetched for it.
+    private static var demandBytes: UInt64 { 1 << 20 }
+    /// What a filler fetches in one piece.
+    private static var fillBytes: UInt64 { 4 << 20 }
+    private static var fillersMax: Int { 8 }
+
+    /// Returns once all of `range`, as far as it lies within the file, is here.
+    ///
+    /// Whoever needs bytes that nobody fetches yet fetches them itself; the others wait for them.
+    /// The rest of the file follows by itself, as long as it is open.
+    ///
+    /// - Throws: `ProviderError`, `EngineError`.
+    func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
+        let file = try retainForTransfer(inode)
+        defer { releaseUse(of: inode) }
+        requestFilling(file)
+        try await fetch(file, range, pieceBytes: Self.demandBytes)
+    }
+
+    /// Fetches what is missing of a range, piece by piece.
+    func fetch(_ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64) async throws {
+        while true {
+            let rings = file.arrivals.rings
+            switch file.state.withLock({ Self.claim(range, pieceBytes: pieceBytes, &$0) }) {
+            case .here: return
+            case .elsewhere:
+                await file.arrivals.wait(after: rings)
+                if Task.isCancelled {
+                    throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
+                }
+            case .ours(let piece):
+                defer {
+                    file.state.withLock { $0.inFlight.remove(piece) }
+                    file.arrivals.ring()
+                }
+                try await fetchPiece(piece, of: file)
+            }
+        }
+    }
+
+    private enum Claim {
+        case here
+        /// Others fetch all that is missing.
+        case elsewhere
+        case ours(Range<UInt64>)
+    }
+
+    /// Decides which piece to fetch next for `range`, and claims it.
+    private static func claim(
+        _ range: Range<UInt64>, pieceBytes: UInt64, _ state: inout OpenFile.State
+    ) -> Claim {
+        let wanted = min(range.lowerBound, state.size)..<min(range.upperBound, state.size)
+        let missing = state.present.gaps(in: wanted)
+        guard !missing.isEmpty else { return .here }
+        for gap in missing {
+            guard let free = state.inFlight.firstGap(in: gap) else { continue }
+            // A request for a little fetches what is likely to be asked for next, up to what is
+            // here or under way.
+            let room = free.lowerBound..<min(state.size, free.lowerBound + pieceBytes)
+            let absent = state.present.firstGap(in: room) ?? free
+            let piece = state.inFlight.firstGap(in: absent) ?? free
+            state.inFlight.insert(piece)
+            return .ours(piece)
+        }
+        return .elsewhere
+    }
+
+    /// Fetches one piece of the version that both sides agreed on. It counts as here only once the
+    /// store has given all of it and vouched for its version (I5).
+    private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
+        let inode = file.inode
+        let located = try store.read { database -> (ObjectKey, SyncedRecord)? in
+            guard let synced = try database.synced(inode),
+                let key = try database.remoteKey(of: inode)
+            else { return nil }
+            return (key, synced)
+        }
+        guard let (key, synced) = located, let etag = synced.etag, piece.upperBound <= synced.size
+        else {
+            throw EngineError(
+                .changedRemotely,
+                "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
+                remedy: "the remote no longer has this version; open the file again")
+        }
+        do throws(ProviderError) {
+            try await provider.read(key, range: piece, etag: etag, into: ContentSink(file: file))
+            noteReachable()
+        } catch {
+            noteFailure(error)
+            if error.kind == .changed || error.kind == .missing {
+                // What is here is no longer what the remote has; find out what that is.
+                await refreshQuietly(synced.parent)
+            }
+            throw error
+        }
+        file.state.withLock { $0.present.insert(piece) }
+    }
+
+    // MARK: The rest of the file
+
+    private func requestFilling(_ file: OpenFile) {
+        let isNew = file.state.withLock { state in
+            defer { state.isFilling = true }
+            return !state.isFilling
+        }
+        guard isNew else { return }
+        fillQueue.withLock { queue in
+            // More files than anybody reads at a time: the others are fetched as they are read.
+            if queue.count < 1_024 { queue.append(file.inode) }
+        }
+        fillBell.ring()
+    }
+
+    func runFillers() async {
+        await withTaskGroup(of: Void.self) { group in
+            var running = 0
+            while !Task.isCancelled {
+                let rings = fillBell.rings
+                let next = fillQueue.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+                guard let next else {
+                    await fillBell.wait(after: rings)
+                    continue
+                }
+                if running == Self.fillersMax {
+                    await group.next()
+                    running -= 1
+                }
+                running += 1
+                group.addTask { await self.fill(next) }
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Fetches the rest of a file for as long as somebody has it open.
+    private func fill(_ inode: InodeNumber) async {
+        while !Task.isCancelled, let file = files.existing(inode) {
+            let next = file.state.withLock { state in
+                state.present.firstGap(in: 0..<state.size).flatMap { gap in
+                    state.inFlight.firstGap(in: gap)
+                }
+            }
+            guard let next else {
+                file.state.withLock { $0.isFilling = false }
+                return
+            }
+            do {
+                let use = try retainForTransfer(inode)
+                defer { releaseUse(of: inode) }
+                let end = min(next.upperBound, next.lowerBound + Self.fillBytes)
+                try await fetch(use, next.lowerBound..<end, pieceBytes: Self.fillBytes)
+            } catch {
+                // Nobody waits for it; the next read that needs the bytes meets the failure itself.
+                file.state.withLock { $0.isFilling = false }
+                return
+            }
+        }
+    }
+
+    /// ``retain(_:)`` for asynchronous callers.
+    func retainForTransfer(_ inode: InodeNumber) throws(EngineError) -> OpenFile {
+        do throws(Halt) {
+            return try retain(inode)
+        } catch {
+            throw error.failure
+        }
+    }
+}
+
+extension Halt {
+    /// The failure, for callers that need nothing from the network.
+    var failure: EngineError {
+        switch self {
+        case .failure(let error): return error
+        case .awaits(let need): preconditionFailure("\(need) is needed where nothing may wait")
+        }
+    }
+}
+
+/// Puts bytes that arrive into a content file, but for those that somebody wrote meanwhile.
+private struct ContentSink: ByteSink {
+    let file: OpenFile
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        try file.state.withLock { state in
+            for gap in state.present.gaps(in: offset..<(offset + UInt64(bytes.count))) {
+                let part = Int(gap.lowerBound - offset)..<Int(gap.upperBound - offset)
+                try state.file.write(
+                    UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Synchronization
+
+/// One version of a file's content while it is being sent: the bytes of one moment (I3).
+///
+/// It reads the content file itself until somebody is about to change that, and from then on a
+/// clone of it. Whoever changes content calls ``detach(to:)`` first.
+final class FrozenContent: ByteSource {
+    let size: UInt64
+    /// The path of the clone, should one be needed.
+    let clonePath: DiskPath
+
+    private struct State {
+        var file: any DiskFile
+        var isDetached = false
+        var isAbandoned = false
+    }
+
+    private let state: Mutex<State>
+
+    init(_ file: any DiskFile, size: UInt64, clonePath: DiskPath) {
+        self.size = size
+        self.clonePath = clonePath
+        state = Mutex(State(file: file))
+    }
+
+    var isDetached: Bool { state.withLock(\.isDetached) }
+
+    /// Goes on with a clone that has the same bytes; returns once no read of the old file is left.
+    func detach(to clone: any DiskFile) {
+        state.withLock { state in
+            state.file = clone
+            state.isDetached = true
+        }
+    }
+
+    /// Gives nothing any more: the content is about to change and there is no room for a clone.
+    func abandon() {
+        state.withLock { state in
+            state.isDetached = true
+            state.isAbandoned = true
+        }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        // The lock is held over the read, so that no read is under way when `detach` returns.
+        try state.withLock { state in
+            guard !state.isAbandoned else {
+                throw DiskError(
+                    .full, attempt: "clone the content that is being sent",
+                    reason: "there is no room for it")
+            }
+            guard offset < size else { return 0 }
+            let count = Int(min(UInt64(buffer.count), size - offset))
+            let read = try state.file.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+            guard read == count else {
+                throw DiskError(
+                    .failed, attempt: "read \(count) bytes at \(offset) of a frozen file",
+                    reason: "only \(read) bytes are there")
+            }
+            return read
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Synchronization
+
+/// The content of one file while something uses it: open handles, an upload, an eviction.
+///
+/// Its lock orders everything that touches the bytes. It is taken before the database's and never
+/// held across a wait for the network.
+final class OpenFile: Sendable {
+    struct State {
+        let file: any DiskFile
+        /// Handles of the kernel that may write.
+        var writers = 0
+        /// Length in bytes.
+        var size: UInt64
+        var modified: Timestamp
+        /// The bytes that are here. Bytes that the user made are here, as are zeros past the end.
+        var present: ExtentSet
+        /// The bytes that somebody is fetching.
+        var inFlight = ExtentSet()
+        /// Whether the database knows that somebody may be writing (I1).
+        var isMarkedWriting: Bool
+        /// Whether the content was changed since it was last given a generation.
+        var isChanged = false
+        /// What ``present`` is in the database.
+        var stored: Presence
+        /// Uploads that read the content file.
+        var frozen: [FrozenContent] = []
+        /// When a file that stays open for writing is to be sent next.
+        var longWriterDue: Duration?
+        /// Whether a filler looks after the rest of the file.
+        var isFilling = false
+
+        var isWhole: Bool { present.contains(0..<size) }
+    }
+
+    let inode: InodeNumber
+    /// When it was used before, as far as the database knows.
+    let accessed: Timestamp
+    let state: Mutex<State>
+    /// Rings when bytes have arrived, or a fetch has ended without them.
+    let arrivals = Doorbell()
+
+    init(inode: InodeNumber, accessed: Timestamp, state: sending State) {
+        self.inode = inode
+        self.accessed = accessed
+        self.state = Mutex(state)
+    }
+
+    /// Runs `body` under the lock.
+    func withState<Value>(
+        _ body: (inout State) throws(Halt) -> Value
+    ) throws(Halt) -> Value {
+        let result: Result<Value, Halt> = state.withLock { state in
+            do throws(Halt) {
+                return .success(try body(&state))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Where an inode's content is kept, in folders of 256.
+    static func path(of inode: InodeNumber) -> DiskPath {
+        let folder = String(inode.rawValue & 0xFF, radix: 16)
+        return DiskPath("content/\(folder)/\(inode)")
+    }
+}

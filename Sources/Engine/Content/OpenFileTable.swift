@@ -1,0 +1,83 @@
+import Synchronization
+
+/// The files whose content is in use, one ``OpenFile`` each.
+///
+/// Its locks are taken before a file's own, and that before the database's. An inode has one of
+/// many locks, so that slow work on one file (removing gigabytes) holds up few others.
+final class OpenFileTable: Sendable {
+    private struct Entry {
+        var users: Int
+        var file: OpenFile
+    }
+
+    private final class Shard: Sendable {
+        let entries = Mutex<[InodeNumber: Entry]>([:])
+    }
+
+    private let shards = (0..<64).map { _ in Shard() }
+
+    /// The file of an inode that somebody uses already.
+    func existing(_ inode: InodeNumber) -> OpenFile? {
+        shard(inode).entries.withLock { $0[inode]?.file }
+    }
+
+    /// Adds a user, making the file known with `load` where it is the first one.
+    ///
+    /// - Throws: What `load` throws.
+    func retain(
+        _ inode: InodeNumber, load: () throws(Halt) -> OpenFile
+    ) throws(Halt) -> OpenFile {
+        // `load` runs under the lock: two first users must not make two of one file.
+        let result: Result<OpenFile, Halt> = shard(inode).entries.withLock { entries in
+            if let entry = entries[inode] {
+                entries[inode]?.users += 1
+                return .success(entry.file)
+            }
+            do throws(Halt) {
+                let file = try load()
+                entries[inode] = Entry(users: 1, file: file)
+                return .success(file)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Takes a user away. `last` runs where it was the last one, before anybody can be the first
+    /// one again.
+    func release(_ inode: InodeNumber, last: (OpenFile) -> Void) {
+        shard(inode).entries.withLock { entries in
+            guard let entry = entries[inode] else {
+                preconditionFailure("inode \(inode) was released more often than retained")
+            }
+            if entry.users > 1 {
+                entries[inode]?.users -= 1
+            } else {
+                last(entry.file)
+                entries[inode] = nil
+            }
+        }
+    }
+
+    /// Runs `body` while nobody uses the inode's content and nobody can begin to.
+    ///
+    /// - Returns: nil, without running it, where somebody does.
+    func withExclusive<Value>(
+        _ inode: InodeNumber, _ body: () throws(Halt) -> Value
+    ) throws(Halt) -> Value? {
+        let result: Result<Value, Halt>? = shard(inode).entries.withLock { entries in
+            guard entries[inode] == nil else { return nil }
+            do throws(Halt) {
+                return .success(try body())
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result?.get()
+    }
+
+    private func shard(_ inode: InodeNumber) -> Shard {
+        shards[Int(truncatingIfNeeded: inode.rawValue) & (shards.count - 1)]
+    }
+}

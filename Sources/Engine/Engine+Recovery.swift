@@ -1,0 +1,107 @@
+import GRDB
+import Logging
+
+extension Engine {
+    /// Brings the state of an engine that ended somehow into order, before anything else happens.
+    func recover() throws(Halt) {
+        try identify()
+        try recoverWrites()
+        try removeUnlinked()
+        try onDisk("empty the folder of frozen content") { () throws(DiskError) in
+            for path in try disk.files(below: Self.frozenFolder) { try disk.remove(path) }
+        }
+    }
+
+    static var frozenFolder: DiskPath { DiskPath("frozen") }
+
+    /// Makes the root, or sees to it that the state belongs to this source.
+    private func identify() throws(Halt) {
+        let now = clock.wallTime
+        let source = configuration.source
+        let known = try store.write { database in
+            if try database.inode(.root) == nil {
+                var root = InodeRecord(
+                    kind: .directory, mode: configuration.directoryMode,
+                    owner: configuration.owner, size: 0, modified: now, changed: now)
+                try database.insert(&root)
+                precondition(root.id == .root, "the root is not the first inode")
+            }
+            try database.execute(
+                sql: "INSERT INTO settings VALUES ('source', ?) ON CONFLICT (key) DO NOTHING",
+                arguments: [source])
+            return try String.fetchOne(
+                database, sql: "SELECT value FROM settings WHERE key = 'source'")
+        }
+        guard known == source else {
+            throw .failure(
+                .damaged, "take up the state directory: it belongs to \(known ?? "another source")",
+                remedy: "mount that source, or this one with another --state-dir")
+        }
+    }
+
+    /// Files that were open for writing when the process ended: their content file knows better
+    /// than the database (I1).
+    private func recoverWrites() throws(Halt) {
+        while true {
+            let writing = try store.read {
+                try $0.inodes(where: "writing = 1", limit: 100)
+            }
+            if writing.isEmpty { return }
+            for inode in writing {
+                try finishAbandonedWrite(inode)
+                logger.info("write recovered", metadata: ["inode": "\(inode)"])
+            }
+        }
+    }
+
+    /// Unlinked files that only open handles kept.
+    private func removeUnlinked() throws(Halt) {
+        let unlinked = try store.read {
+            try $0.inodes(where: "links = 0", limit: -1)
+        }
+        for inode in unlinked { try reap(inode) }
+    }
+
+    /// Gives a file the size and time of its content file and counts a new version.
+    func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
+        let status = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+            try disk.open(OpenFile.path(of: inode)).status()
+        }
+        try store.write { database in
+            guard var record = try database.inode(inode), record.isWriting else { return }
+            // A partial file's size is written along with its extents; its content file may be
+            // longer or shorter.
+            if record.presence == .whole { record.size = status.size }
+            record.modified = max(record.modified, status.modified)
+            record.generation += 1
+            record.isWriting = false
+            try database.update(record)
+            try database.markPending(inode, at: clock.wallTime)
+        }
+    }
+
+    /// Runs disk work, turning its failures into the engine's.
+    func onDisk<Value>(
+        _ attempt: @autoclosure () -> String, _ body: () throws(DiskError) -> Value
+    ) throws(Halt) -> Value {
+        do throws(DiskError) {
+            return try body()
+        } catch {
+            throw .failure(EngineError(error, attempt()))
+        }
+    }
+}
+
+extension EngineError {
+    init(_ error: DiskError, _ attempt: String) {
+        let (kind, remedy): (Kind, String?) =
+            switch error.kind {
+            case .full: (.outOfSpace, "free space on the disk of the state directory")
+            case .tooLarge: (.tooLarge, nil)
+            case .denied: (.denied, "see to it that the state directory can be written")
+            case .missing, .failed: (.failed, nil)
+            }
+        self.init(
+            kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
+    }
+}

@@ -1,0 +1,33 @@
+/// What a mount's engine is told at its start.
+package struct EngineConfiguration: Sendable {
+    /// Where the bytes come from, for people and for recognising the state again.
+    package var source: String
+    /// Refuses every change made here.
+    package var isReadOnly = false
+    /// How much clean and dirty content the state directory may hold, in bytes.
+    package var cacheBytesMax: UInt64 = 20 << 30
+    /// How often directories in use are listed anew.
+    package var refreshInterval: Duration = .seconds(30)
+    /// How long a file rests after its last writer closed before it is uploaded.
+    package var settleTime: Duration = .seconds(1)
+    /// How often a file that stays open for writing is uploaded.
+    package var longWriterInterval: Duration = .seconds(30)
+    /// How long a request of the kernel may wait for the remote (I8).
+    package var requestDeadline: Duration = .seconds(60)
+    /// Who owns what comes from the remote.
+    package var owner: Caller
+    /// The permission bits of what comes from a remote that keeps none.
+    package var fileMode: UInt16 = 0o644
+    package var directoryMode: UInt16 = 0o755
+    /// Names this machine in the names of conflicting versions.
+    package var hostName: String
+    /// The path of the control socket, for `user.apus.control`.
+    package var controlSocket: String
+
+    package init(source: String, owner: Caller, hostName: String, controlSocket: String) {
+        self.source = source
+        self.owner = owner
+        self.hostName = hostName
+        self.controlSocket = controlSocket
+    }
+}

@@ -1,0 +1,168 @@
+import GRDB
+import Logging
+
+/// What evicting did.
+package struct EvictionReport: Sendable {
+    package var files = 0
+    package var bytesFreed: UInt64 = 0
+    /// What was not evicted, each with its path and the reason.
+    package var refused: [(path: String, reason: String)] = []
+}
+
+extension Engine {
+    /// Drops the local bytes of a file, or of all files below a directory. What is not on the
+    /// remote yet, or in use, is refused and stays.
+    package func evict(_ inode: InodeNumber) throws(EngineError) -> EvictionReport {
+        var report = EvictionReport()
+        do throws(Halt) {
+            try evict(inode, &report)
+        } catch {
+            throw error.failure
+        }
+        return report
+    }
+
+    private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Halt) {
+        let record = try store.read { try $0.existingInode(inode) }
+        switch record.kind {
+        case .symlink: return
+        case .file: try evictFile(record, &report)
+        case .directory:
+            var cookie: Int64 = 0
+            while true {
+                let page = try store.read {
+                    try $0.entries(of: inode, after: cookie, limit: 1_000)
+                }
+                for (_, child) in page where child.kind != .symlink {
+                    try evict(child.id, &report)
+                }
+                guard let last = page.last else { return }
+                cookie = last.0.cookie
+            }
+        }
+    }
+
+    private func evictFile(_ record: InodeRecord, _ report: inout EvictionReport) throws(Halt) {
+        switch try evictFile(record.id) {
+        case .evicted(let bytes):
+            report.files += 1
+            report.bytesFreed += bytes
+        case .nothingHere: break
+        case .refused(let reason):
+            let path = try store.read { try $0.path(of: record.id) }
+            report.refused.append((ObjectKey(path).description, reason))
+        }
+    }
+
+    enum Eviction {
+        case evicted(bytes: UInt64)
+        case nothingHere
+        case refused(String)
+    }
+
+    /// Drops the bytes of one file, if they are on the remote and nobody uses them (I2).
+    func evictFile(_ inode: InodeNumber) throws(Halt) -> Eviction {
+        let eviction = try files.withExclusive(inode) { () throws(Halt) in
+            try evictUnused(inode)
+        }
+        guard let eviction else {
+            let isDirty = try store.read { try $0.isPending(inode) }
+            return .refused(
+                isDirty
+                    ? "it has changes that are not on the remote yet; run `apus sync` first"
+                    : "it is open; close it first")
+        }
+        // The kernel's copy of the bytes goes too, so that the memory is free as well.
+        if case .evicted = eviction { announce([.inode(inode)]) }
+        return eviction
+    }
+
+    private func evictUnused(_ inode: InodeNumber) throws(Halt) -> Eviction {
+        let refusal = try store.write { database -> Eviction? in
+            guard var record = try database.inode(inode), record.presence != .remote else {
+                return .nothingHere
+            }
+            guard try !database.isPending(inode), !record.isWriting,
+                let synced = try database.synced(inode), synced.etag != nil,
+                synced.generation == record.generation
+            else {
+                return .refused(
+                    "it has changes that are not on the remote yet; run `apus sync` first")
+            }
+            guard record.size > 0 else { return .nothingHere }
+            // The database goes first: bytes that it does not know are fetched again.
+            record.presence = .remote
+            try database.update(record)
+            try database.setExtents(ExtentSet(), of: inode)
+            return nil
+        }
+        if let refusal { return refusal }
+        let path = OpenFile.path(of: inode)
+        let bytes = try onDisk("evict inode \(inode)") { () throws(DiskError) in
+            let bytes = try disk.open(path).status().allocatedBytes
+            try disk.remove(path)
+            return bytes
+        }
+        return .evicted(bytes: bytes)
+    }
+
+    // MARK: The bound of the cache
+
+    /// Keeps what is here under the bound, dropping first what was used least recently.
+    func runEvictor() async {
+        while !Task.isCancelled {
+            do throws(Halt) {
+                try evictDownToBound()
+            } catch {
+                logger.warning("eviction failed", metadata: ["reason": "\(error)"])
+            }
+            do {
+                try await clock.sleep(until: clock.uptime + .seconds(5))
+            } catch {
+                return
+            }
+        }
+    }
+
+    private func evictDownToBound() throws(Halt) {
+        let bound = configuration.cacheBytesMax
+        var total = try store.read { try $0.presentBytes() }
+        guard total > bound else { return }
+        var last: (accessed: Int64, inode: Int64) = (.min, 0)
+        while total > bound {
+            let page = try store.read { try $0.leastRecentlyUsed(after: last, limit: 100) }
+            guard let end = page.last else {
+                logger.debug("cache over its bound", metadata: ["bytes": "\(total)"])
+                return
+            }
+            for file in page where total > bound {
+                if case .evicted = try evictFile(InodeNumber(rawValue: file.inode)) {
+                    total -= min(total, file.size)
+                }
+            }
+            last = (end.accessed, end.inode)
+        }
+    }
+}
+
+extension Database {
+    /// The sizes of all files of which something is here, in bytes; more than they take where they
+    /// are partial.
+    func presentBytes() throws -> UInt64 {
+        let sum = try Int64.fetchOne(
+            cachedStatement(sql: "SELECT coalesce(sum(size), 0) FROM inodes WHERE presence > 0"))
+        return UInt64(stored: sum ?? 0)
+    }
+
+    fileprivate func leastRecentlyUsed(
+        after last: (accessed: Int64, inode: Int64), limit: Int
+    ) throws -> [(accessed: Int64, inode: Int64, size: UInt64)] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT accessed, id, size FROM inodes
+                WHERE presence > 0 AND (accessed, id) > (?, ?) ORDER BY accessed, id LIMIT ?
+                """)
+        return try Row.fetchAll(statement, arguments: [last.accessed, last.inode, limit])
+            .map { ($0[0], $0[1], UInt64(stored: $0[2])) }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import GRDB
+
+extension Engine {
+    /// Everything that the plan for an inode depends on; nil where there is no such inode.
+    func syncState(of inode: InodeNumber, _ database: Database) throws -> SyncState? {
+        guard let record = try database.inode(inode) else { return nil }
+        let dirent = try database.dirent(of: inode)
+        let synced = try database.synced(inode)
+        let name = dirent?.name ?? synced?.name
+        var state = SyncState(
+            inode: inode, kind: record.kind, local: nil, synced: synced,
+            remote: try name.flatMap { try database.remote(inode, name: $0) },
+            isParentSynced: true, occupant: nil, successor: nil, remoteChild: nil)
+        if let dirent {
+            state.local = LocalState(
+                parent: dirent.parent, name: dirent.name, mode: record.mode,
+                modified: record.modified, generation: record.generation,
+                isWriting: record.isWriting, isWhole: record.presence == .whole)
+            state.isParentSynced =
+                try dirent.parent == .root || database.synced(dirent.parent) != nil
+            state.occupant = try database.occupant(of: dirent, for: inode)
+        } else if let synced {
+            state.successor = try database.successor(of: synced, kind: record.kind)
+            if record.kind == .directory {
+                state.remoteChild = try database.firstSyncedChild(of: inode)
+            }
+        }
+        return state
+    }
+}
+
+extension Database {
+    /// Who else holds, on the remote, the place that a local name points to.
+    fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
+        guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != inode,
+            let record = try self.inode(holder), let synced = try synced(holder)
+        else { return nil }
+        return Occupant(
+            inode: holder, kind: record.kind, etag: synced.etag,
+            isUnlinked: record.links == 0, waitsForUs: try waits(holder, for: inode))
+    }
+
+    /// Whether an inode can get its name only after another one has left its own: follows who sits
+    /// on whose name.
+    private func waits(_ inode: InodeNumber, for other: InodeNumber) throws -> Bool {
+        var current = inode
+        for _ in 0..<1_000 {
+            guard let dirent = try dirent(of: current),
+                let holder = try syncedInode(dirent.name, in: dirent.parent), holder != current
+            else { return false }
+            if holder == other { return true }
+            current = holder
+        }
+        return false
+    }
+
+    /// The file that is about to replace an unlinked one on the remote, in one step.
+    fileprivate func successor(
+        of synced: SyncedRecord, kind: FileKind
+    ) throws -> InodeNumber? {
+        guard kind == .file, let dirent = try dirent(synced.name, in: synced.parent),
+            let record = try inode(dirent.inode), record.kind == .file,
+            try isPending(record.id)
+        else { return nil }
+        return record.id
+    }
+
+    func noteConflict(_ inode: InodeNumber, original: FileName, at now: Timestamp) throws {
+        try cachedStatement(
+            sql: "INSERT INTO conflicts VALUES (?, ?, ?) ON CONFLICT (inode) DO NOTHING"
+        ).execute(arguments: [inode.rawValue, original.data, now.nanoseconds])
+    }
+}

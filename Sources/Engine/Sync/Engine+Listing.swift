@@ -1,0 +1,186 @@
+import GRDB
+import Logging
+
+extension Engine {
+    /// Lists a directory and takes in what has changed on the remote.
+    ///
+    /// Returns at once where somebody else is at it, after they are done.
+    ///
+    /// - Throws: `ProviderError`, `EngineError`.
+    func list(_ directory: InodeNumber) async throws {
+        _ = try await listings.run(directory) { try await listAlone(directory) }
+    }
+
+    /// Lists a directory for what it may have changed; failures are left to whoever needs it.
+    func refreshQuietly(_ directory: InodeNumber) async {
+        do {
+            try await list(directory)
+        } catch {
+            logger.debug(
+                "refresh failed", metadata: ["inode": "\(directory)", "reason": "\(error)"])
+        }
+    }
+
+    private func listAlone(_ directory: InodeNumber) async throws {
+        guard let key = try store.read({ try $0.remoteKey(of: directory) }) else {
+            // Made here and not yet on the remote: what we know is all there is.
+            return
+        }
+        let watch = activity.watch(key)
+        defer { activity.end(watch) }
+        var merge = ListingMerge(directory: directory, key: key)
+        var page: PageToken?
+        repeat {
+            let listing: ListingPage
+            do throws(ProviderError) {
+                listing = try await provider.list(key, page: page)
+                noteReachable()
+            } catch {
+                noteFailure(error)
+                if error.kind == .missing || error.kind == .wrongKind, directory != .root {
+                    // Its parent's listing tells what became of it.
+                    try await noteMissing(directory)
+                }
+                throw error
+            }
+            page = listing.next
+            try finish(
+                try store.write { database in
+                    try take(listing.objects, isLast: page == nil, &merge, watch, database)
+                })
+        } while page != nil
+    }
+
+    /// A directory that the store no longer has: looks at its parent, which tells the rest.
+    private func noteMissing(_ directory: InodeNumber) async throws {
+        let parent = try store.read { try $0.synced(directory)?.parent }
+        if let parent { await refreshQuietly(parent) }
+    }
+
+    // MARK: Merging
+
+    /// Takes a page of a listing into the database.
+    private func take(
+        _ objects: [RemoteObject], isLast: Bool, _ merge: inout ListingMerge,
+        _ watch: RemoteActivity.Watch, _ database: Database
+    ) throws -> RemoteChanges {
+        var changes = RemoteChanges()
+        // It may have moved or gone since it was listed; what the listing says is then of no use.
+        guard !activity.isMoved(watch), try database.remoteKey(of: merge.directory) == merge.key,
+            var directory = try database.inode(merge.directory), directory.links > 0
+        else { return changes }
+        for object in objects {
+            merge.seen.insert(object.name)
+            if activity.isTouched(merge.key.appending(object.name), watch) { continue }
+            try observe(object, in: merge.directory, &changes, database)
+        }
+        guard isLast else { return changes }
+        if directory.isListed {
+            for (inode, synced) in try database.syncedChildren(of: merge.directory)
+            where !merge.seen.contains(synced.name)
+                && !activity.isTouched(merge.key.appending(synced.name), watch)
+            {
+                try observe(.gone, of: inode, &changes, database)
+            }
+        } else {
+            directory = try database.existingInode(merge.directory)
+            directory.isListed = true
+            try database.update(directory)
+        }
+        return changes
+    }
+
+    /// What follows a transaction that took in something of the remote.
+    func finish(_ changes: RemoteChanges) throws(Halt) {
+        for inode in changes.unlinked { reapOrLog(inode) }
+        for inode in changes.pending { enqueue(inode, after: .zero) }
+        announce(changes.cacheChanges)
+    }
+
+    /// One object of a listing.
+    private func observe(
+        _ object: RemoteObject, in directory: InodeNumber, _ changes: inout RemoteChanges,
+        _ database: Database
+    ) throws {
+        if let inode = try database.syncedInode(object.name, in: directory) {
+            try observe(.object(object), of: inode, &changes, database)
+        } else if let dirent = try database.dirent(object.name, in: directory) {
+            // A name that both sides made. Where ours comes from elsewhere on the remote, its move
+            // finds out by itself.
+            guard try database.synced(dirent.inode) == nil else { return }
+            try observe(.object(object), of: dirent.inode, &changes, database)
+        } else {
+            try install(object, in: directory, &changes, database)
+        }
+    }
+
+    /// What the remote holds now in the place of an inode. Applied at once where nothing was changed
+    /// here; else noted, and planned with the change.
+    func observe(
+        _ observation: RemoteObservation, of inode: InodeNumber, _ changes: inout RemoteChanges,
+        _ database: Database
+    ) throws {
+        guard let record = try database.inode(inode) else { return }
+        if case .object(let object) = observation,
+            try isAgreed(object, record, try database.synced(inode))
+        {
+            try database.setRemote(nil, of: inode)
+            try adoptMode(object, record, &changes, database)
+            return
+        }
+        try database.setRemote(observation, of: inode)
+        if try database.isPending(inode) || record.isWriting {
+            try database.markPending(inode, at: clock.wallTime)
+            changes.pending.append(inode)
+            return
+        }
+        guard let state = try syncState(of: inode, database) else { return }
+        try applyLocally(Planner.plan(state), state, &changes, database)
+    }
+
+    /// Whether an object is what both sides agreed on.
+    private func isAgreed(
+        _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord?
+    ) throws -> Bool {
+        guard let synced, object.kind == record.kind else { return false }
+        return switch object.kind {
+        case .file: object.etag == synced.etag
+        case .directory: true
+        case .symlink: object.target == record.target
+        }
+    }
+
+    /// Follows a `chmod` on the remote, where nobody has changed the mode here.
+    private func adoptMode(
+        _ object: RemoteObject, _ record: InodeRecord, _ changes: inout RemoteChanges,
+        _ database: Database
+    ) throws {
+        guard let mode = object.mode, record.kind != .symlink,
+            var synced = try database.synced(record.id), record.mode == synced.mode,
+            mode != synced.mode
+        else { return }
+        var record = record
+        record.mode = mode
+        record.changed = clock.wallTime
+        try database.update(record)
+        synced.mode = mode
+        try database.setSynced(synced, of: record.id)
+        changes.cacheChanges.append(.inode(record.id))
+    }
+}
+
+/// A listing on its way into the database.
+private struct ListingMerge {
+    var directory: InodeNumber
+    var key: ObjectKey
+    var seen: Set<FileName> = []
+}
+
+/// What a transaction did that others have to hear of once it is committed.
+struct RemoteChanges {
+    var cacheChanges: [CacheChange] = []
+    /// Inodes that lost their name.
+    var unlinked: [InodeNumber] = []
+    /// Inodes to be planned.
+    var pending: [InodeNumber] = []
+}

@@ -1,0 +1,219 @@
+import GRDB
+import Logging
+import Synchronization
+
+extension Engine {
+    /// Has an inode looked at once `delay` has passed.
+    func enqueue(_ inode: InodeNumber, after delay: Duration) {
+        let time = clock.uptime + delay
+        queue.withLock { $0.enqueue(inode, at: time) }
+        queueBell.ring()
+        changeBell.ring()
+    }
+
+    /// Brings pending inodes to the remote until it is cancelled.
+    func runSynchroniser() async {
+        await withDiscardingTaskGroup { group in
+            var alarm: Duration?
+            while !Task.isCancelled {
+                let rings = queueBell.rings
+                switch queue.withLock({ $0.next(at: clock.uptime) }) {
+                case .start(let inode):
+                    group.addTask { await self.runOne(inode) }
+                case .refill(let last, let limit):
+                    refill(after: last, limit: limit)
+                case .wait(let until):
+                    if let until, alarm.map({ until < $0 || $0 <= clock.uptime }) ?? true {
+                        alarm = until
+                        group.addTask {
+                            try? await self.clock.sleep(until: until)
+                            self.queueBell.ring()
+                        }
+                    }
+                    await queueBell.wait(after: rings)
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func refill(after last: InodeNumber, limit: Int) {
+        do throws(Halt) {
+            let inodes = try store.read { try $0.pendingInodes(after: last, limit: limit) }
+            queue.withLock { $0.refill(inodes, limit: limit, at: clock.uptime) }
+        } catch {
+            // Without its database nothing goes on; each request says so to its caller.
+            logger.error("pending changes cannot be read", metadata: ["reason": "\(error)"])
+            queue.withLock { $0.refill([], limit: limit, at: clock.uptime) }
+        }
+    }
+
+    private func runOne(_ inode: InodeNumber) async {
+        let outcome: SyncQueue.Outcome
+        do {
+            outcome = try await synchronise(inode)
+        } catch {
+            outcome = noteSyncFailure(error, of: inode)
+        }
+        queue.withLock { $0.finish(inode, outcome, at: clock.uptime) }
+        queueBell.ring()
+        changeBell.ring()
+    }
+
+    // MARK: One inode
+
+    /// Plans and carries out, again and again, until nothing is left to do or it has to wait.
+    private func synchronise(_ inode: InodeNumber) async throws -> SyncQueue.Outcome {
+        // A bound, so that an inode whose states never agree cannot spin.
+        for _ in 0..<16 {
+            let state = try store.read { try syncState(of: inode, $0) }
+            guard let state else {
+                try store.write { try $0.removePending(inode) }
+                return .done
+            }
+            let plan = Planner.plan(state)
+            logger.debug("planned", metadata: ["inode": "\(inode)", "plan": "\(plan)"])
+            switch plan {
+            case .none:
+                if try settleIfDone(inode) { return .done }
+            case .wait(let other):
+                return .blocked(by: other)
+            case .waitForWriter:
+                if let outcome = try await waitForWriter(state) { return outcome }
+            case .takeRemote, .removeLocal, .createAnew, .forget:
+                try finish(
+                    try store.write { database in
+                        var changes = RemoteChanges()
+                        if let now = try syncState(of: inode, database),
+                            Planner.plan(now) == plan
+                        {
+                            try applyLocally(plan, now, &changes, database)
+                        }
+                        return changes
+                    })
+                if plan == .forget { return .done }
+            case .conflict(let object):
+                try await resolve(state, object)
+            case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,
+                .delete:
+                if let holder = try await perform(plan, state) { return .blocked(by: holder) }
+            }
+            if Task.isCancelled { return .again(after: .zero) }
+        }
+        return .again(after: .seconds(1))
+    }
+
+    /// Takes an inode off the list, if its plan is still to do nothing.
+    private func settleIfDone(_ inode: InodeNumber) throws(Halt) -> Bool {
+        try store.write { database in
+            guard let state = try syncState(of: inode, database), Planner.plan(state) == .none
+            else { return false }
+            try database.removePending(inode)
+            return true
+        }
+    }
+
+    /// A file that is open for writing is sent now and then; one whose writer is gone, at once.
+    ///
+    /// - Returns: nil where it can be planned again now.
+    private func waitForWriter(_ state: SyncState) async throws -> SyncQueue.Outcome? {
+        let inode = state.inode
+        guard let file = files.existing(inode), file.state.withLock({ $0.writers > 0 }) else {
+            try recoverAbandonedWrite(inode)
+            return nil
+        }
+        let isDue = file.state.withLock { state in
+            state.longWriterDue.map { $0 <= clock.uptime } ?? false
+        }
+        if isDue, try await uploadOpenFile(state, file) { return nil }
+        let due = file.state.withLock { state in
+            let due =
+                state.longWriterDue.flatMap { $0 > clock.uptime ? $0 : nil }
+                ?? clock.uptime + configuration.longWriterInterval
+            state.longWriterDue = due
+            return due
+        }
+        return .again(after: due - clock.uptime)
+    }
+
+    /// A file that the database says is being written while nobody does.
+    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
+        let isFree: Void? = try files.withExclusive(inode) { () throws(Halt) in
+            try finishAbandonedWrite(inode)
+        }
+        if isFree == nil, let file = files.existing(inode) { settle(inode, file) }
+    }
+
+    // MARK: Failures
+
+    /// Notes why an inode could not be synchronised, and when to try again.
+    private func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> SyncQueue.Outcome {
+        if Task.isCancelled || (error as? ProviderError)?.kind == .cancelled {
+            return .again(after: .zero)
+        }
+        do throws(Halt) {
+            let attempts = try store.write { database in
+                let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
+                try database.setFailure(
+                    SyncFailure(error), attempts: attempts, of: inode)
+                return attempts
+            }
+            logger.warning(
+                "synchronisation failed",
+                metadata: ["inode": "\(inode)", "attempt": "\(attempts)", "reason": "\(error)"])
+            var backoff = Backoff(
+                first: .seconds(1), longest: .seconds(300), attempts: attempts - 1)
+            let delay = backoff.next(random)
+            return .again(after: max(delay, (error as? ProviderError)?.retryAfter ?? .zero))
+        } catch {
+            logger.error(
+                "state not written", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            return .again(after: .seconds(5))
+        }
+    }
+
+    func noteReachable() {
+        let wasDown = reachability.withLock { state in
+            defer { state = Reachability() }
+            return !state.isReachable
+        }
+        if wasDown {
+            logger.info("remote reachable again")
+            changeBell.ring()
+        }
+    }
+
+    func noteFailure(_ error: ProviderError) {
+        guard error.kind == .unreachable else { return }
+        let now = clock.wallTime
+        let isNew = reachability.withLock { state in
+            guard state.isReachable else { return false }
+            state = Reachability(isReachable: false, reason: error.reason, since: now)
+            return true
+        }
+        if isNew {
+            logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
+            changeBell.ring()
+        }
+    }
+}
+
+extension SyncFailure {
+    init(_ error: any Error) {
+        switch error {
+        case let error as ProviderError:
+            let known = EngineError(error)
+            self.init(
+                what: error.attempt, why: error.reason, remedy: known.remedy,
+                isFinal: !error.isPassing)
+        case let error as EngineError:
+            self.init(
+                what: error.attempt, why: "\(error.kind)", remedy: error.remedy, isFinal: true)
+        case .failure(let error) as Halt:
+            self.init(
+                what: error.attempt, why: "\(error.kind)", remedy: error.remedy, isFinal: true)
+        default:
+            self.init(what: "synchronise", why: "\(error)", remedy: nil, isFinal: true)
+        }
+    }
+}

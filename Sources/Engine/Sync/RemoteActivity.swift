@@ -1,0 +1,99 @@
+import Synchronization
+
+/// Which places on the remote are being changed by us right now.
+///
+/// It keeps operations from crossing each other, and listings from mistaking our own changes for
+/// somebody else's.
+final class RemoteActivity: Sendable {
+    struct Claim: Hashable {
+        var inode: InodeNumber
+        var keys: [ObjectKey]
+        /// Whether everything below the keys is claimed too: a directory on its way.
+        var isSubtree: Bool
+    }
+
+    /// The places that were changed while one listing was under way.
+    struct Watch: Hashable {
+        fileprivate let id: UInt64
+    }
+
+    fileprivate struct State {
+        var claims: [Claim] = []
+        var nextWatch: UInt64 = 0
+        var watches: [UInt64: (directory: ObjectKey, touched: Set<ObjectKey>, isMoved: Bool)] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// - Returns: nil where the claim holds now, else the inode whose claim is in the way.
+    func begin(_ claim: Claim) -> InodeNumber? {
+        state.withLock { state in
+            if let other = state.claims.first(where: { claim.crosses($0) }) { return other.inode }
+            state.claims.append(claim)
+            for id in state.watches.keys { state.note(claim, for: id) }
+            return nil
+        }
+    }
+
+    /// The operation has ended, and the database knows how.
+    func end(_ claim: Claim) {
+        state.withLock { state in
+            if let index = state.claims.firstIndex(of: claim) { state.claims.remove(at: index) }
+        }
+    }
+
+    /// Starts to note what is changed in a directory.
+    func watch(_ directory: ObjectKey) -> Watch {
+        state.withLock { state in
+            state.nextWatch += 1
+            state.watches[state.nextWatch] = (directory, [], false)
+            for claim in state.claims { state.note(claim, for: state.nextWatch) }
+            return Watch(id: state.nextWatch)
+        }
+    }
+
+    func end(_ watch: Watch) {
+        state.withLock { _ = $0.watches.removeValue(forKey: watch.id) }
+    }
+
+    /// Whether we have changed what is at `key`, a name in the watched directory, or are about to.
+    func isTouched(_ key: ObjectKey, _ watch: Watch) -> Bool {
+        state.withLock { $0.watches[watch.id]?.touched.contains(key) ?? true }
+    }
+
+    /// Whether the watched directory itself has moved or is about to.
+    func isMoved(_ watch: Watch) -> Bool {
+        state.withLock { $0.watches[watch.id]?.isMoved ?? true }
+    }
+}
+
+extension RemoteActivity.Claim {
+    fileprivate func crosses(_ other: Self) -> Bool {
+        keys.contains { key in
+            other.keys.contains { otherKey in
+                key == otherKey || (isSubtree && otherKey.isBelow(key))
+                    || (other.isSubtree && key.isBelow(otherKey))
+            }
+        }
+    }
+}
+
+extension RemoteActivity.State {
+    fileprivate mutating func note(_ claim: RemoteActivity.Claim, for id: UInt64) {
+        guard var watch = watches[id] else { return }
+        for key in claim.keys {
+            if key.parent == watch.directory { watch.touched.insert(key) }
+            if claim.isSubtree, key == watch.directory || watch.directory.isBelow(key) {
+                watch.isMoved = true
+            }
+        }
+        watches[id] = watch
+    }
+}
+
+extension ObjectKey {
+    /// Whether it lies somewhere below `ancestor`.
+    func isBelow(_ ancestor: ObjectKey) -> Bool {
+        names.count > ancestor.names.count && names.starts(with: ancestor.names)
+    }
+}

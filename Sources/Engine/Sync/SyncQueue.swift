@@ -1,0 +1,155 @@
+/// Decides which inode is synchronised next. It knows no clock and no database: time is an argument.
+///
+/// It is a bounded window on the database's table of pending inodes: what finds no room here is
+/// still there, and is read from there when there is room again. Nothing is lost with it.
+struct SyncQueue {
+    enum Action: Equatable {
+        case start(InodeNumber)
+        /// Read more pending inodes from the database, those after this one, and ``refill`` them.
+        case refill(after: InodeNumber, limit: Int)
+        /// Nothing to do before this moment, or before something is enqueued.
+        case wait(until: Duration?)
+    }
+
+    /// How it went, for whoever was started.
+    enum Outcome: Equatable {
+        /// Nothing is left to do for it.
+        case done
+        /// It waits for another inode to be done.
+        case blocked(by: InodeNumber)
+        /// It is tried again after this long.
+        case again(after: Duration)
+    }
+
+    private enum Condition: Equatable {
+        case due(Duration)
+        case running(nextDue: Duration?)
+        case blocked(by: InodeNumber)
+    }
+
+    /// How many inodes the window holds at the most.
+    static let windowMax = 4_096
+
+    private let runningMax: Int
+    private var conditions: [InodeNumber: Condition] = [:]
+    /// The due ones in the order of their time.
+    private var due: [(time: Duration, inode: InodeNumber)] = []
+    private var blocked: [InodeNumber: Set<InodeNumber>] = [:]
+    private var running = 0
+    /// Whether the database may hold pending inodes that are not in the window.
+    private var hasMore = true
+    private var cursor = InodeNumber(rawValue: 0)
+    /// Whether nothing new is started.
+    var isPaused = false
+
+    init(runningMax: Int) {
+        self.runningMax = max(1, runningMax)
+    }
+
+    var runningCount: Int { running }
+
+    /// Makes an inode due at `time`, or earlier where it was to be due earlier and did not fail.
+    mutating func enqueue(_ inode: InodeNumber, at time: Duration) {
+        switch conditions[inode] {
+        case nil:
+            guard conditions.count < Self.windowMax else {
+                hasMore = true
+                return
+            }
+            setDue(inode, at: time)
+        case .due(let old):
+            remove(inode, at: old)
+            setDue(inode, at: time)
+        case .running:
+            conditions[inode] = .running(nextDue: time)
+        case .blocked(let blocker):
+            blocked[blocker]?.remove(inode)
+            setDue(inode, at: time)
+        }
+    }
+
+    /// Pending inodes read from the database; fewer than asked for means that there are no more.
+    mutating func refill(_ inodes: [InodeNumber], limit: Int, at now: Duration) {
+        for inode in inodes where conditions[inode] == nil { setDue(inode, at: now) }
+        if let last = inodes.last, inodes.count == limit {
+            cursor = last
+        } else {
+            cursor = InodeNumber(rawValue: 0)
+            hasMore = false
+        }
+    }
+
+    mutating func next(at now: Duration) -> Action {
+        if isPaused { return .wait(until: nil) }
+        if running < runningMax, let first = due.first, first.time <= now {
+            due.removeFirst()
+            conditions[first.inode] = .running(nextDue: nil)
+            running += 1
+            return .start(first.inode)
+        }
+        let room = Self.windowMax - conditions.count
+        if hasMore, running < runningMax, room >= Self.windowMax / 4 {
+            return .refill(after: cursor, limit: room)
+        }
+        return .wait(until: running < runningMax ? due.first?.time : nil)
+    }
+
+    /// What was started has ended.
+    mutating func finish(_ inode: InodeNumber, _ outcome: Outcome, at now: Duration) {
+        guard case .running(let nextDue) = conditions.removeValue(forKey: inode) else {
+            preconditionFailure("inode \(inode) was not running")
+        }
+        running -= 1
+        switch outcome {
+        case .done:
+            if let nextDue { setDue(inode, at: nextDue) }
+        case .blocked(let blocker):
+            if let nextDue {
+                setDue(inode, at: nextDue)
+            } else if conditions[blocker] == nil {
+                // It may be pending outside of the window, or about to be; it goes first.
+                setDue(blocker, at: now)
+                block(inode, by: blocker)
+            } else {
+                block(inode, by: blocker)
+            }
+        case .again(let delay):
+            setDue(inode, at: nextDue.map { max($0, now) } ?? now + delay)
+        }
+        wake(inode, at: now)
+    }
+
+    private mutating func block(_ inode: InodeNumber, by blocker: InodeNumber) {
+        conditions[inode] = .blocked(by: blocker)
+        blocked[blocker, default: []].insert(inode)
+    }
+
+    /// Whoever waited for an inode looks again, however that ended.
+    private mutating func wake(_ inode: InodeNumber, at now: Duration) {
+        for other in (blocked.removeValue(forKey: inode) ?? []).sorted() {
+            setDue(other, at: now)
+        }
+    }
+
+    private mutating func setDue(_ inode: InodeNumber, at time: Duration) {
+        conditions[inode] = .due(time)
+        let index = position(of: (time, inode))
+        due.insert((time, inode), at: index)
+    }
+
+    private mutating func remove(_ inode: InodeNumber, at time: Duration) {
+        let index = position(of: (time, inode))
+        precondition(due[index].inode == inode, "the queue lost inode \(inode)")
+        due.remove(at: index)
+    }
+
+    private func position(of entry: (Duration, InodeNumber)) -> Int {
+        var low = 0
+        var high = due.count
+        while low < high {
+            let middle = (low + high) / 2
+            if due[middle] < entry { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

@@ -1,0 +1,47 @@
+/// The three states of one inode, and what stands in its way: all that a plan depends on.
+struct SyncState: Hashable {
+    var inode: InodeNumber
+    var kind: FileKind
+    /// What the user made of it; nil once it is unlinked.
+    var local: LocalState?
+    /// What both sides last agreed on; nil while the remote has never had it.
+    var synced: SyncedRecord?
+    /// What was seen on the remote in its place since; nil while that is what was agreed.
+    var remote: RemoteObservation?
+    /// Whether the directory that holds it locally is on the remote.
+    var isParentSynced: Bool
+    /// Who holds, on the remote, the name that this inode is to have there.
+    var occupant: Occupant?
+    /// Who is about to take, by a local name, the place that this unlinked inode has on the remote.
+    var successor: InodeNumber?
+    /// One of the objects that the remote still has below this directory.
+    var remoteChild: InodeNumber?
+}
+
+struct LocalState: Hashable {
+    var parent: InodeNumber
+    var name: FileName
+    var mode: UInt16
+    var modified: Timestamp
+    var generation: Int64
+    var isWriting: Bool
+    /// Whether all its bytes are here.
+    var isWhole: Bool
+}
+
+/// An inode that holds a name on the remote which another one is to have.
+struct Occupant: Hashable {
+    var inode: InodeNumber
+    var kind: FileKind
+    var etag: ETag?
+    /// Whether it has no name here any more, so that it may be replaced.
+    var isUnlinked: Bool
+    /// Whether it waits, by way of others, for the very inode that wants its name: a→b, b→a.
+    var waitsForUs: Bool
+}
+
+/// What the remote was seen to hold in an inode's place.
+enum RemoteObservation: Hashable {
+    case gone
+    case object(RemoteObject)
+}

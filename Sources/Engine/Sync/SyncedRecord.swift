@@ -1,0 +1,133 @@
+import Foundation
+import GRDB
+
+/// One row of `synced`: what both sides last agreed on.
+struct SyncedRecord: Hashable {
+    var parent: InodeNumber
+    var name: FileName
+    /// The version that a file has on the remote; nil for the other kinds.
+    var etag: ETag?
+    var size: UInt64
+    /// The local attributes that the remote has been given, or has given us.
+    var mode: UInt16
+    var modified: Timestamp
+    /// The ``InodeRecord/generation`` whose bytes the remote has.
+    var generation: Int64
+}
+
+// Rows of `synced` and `remote`: the names and versions on the remote.
+
+extension Database {
+    func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT parent, name, etag, size, mode, modified, generation
+                FROM synced WHERE inode = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { SyncedRecord($0) }
+    }
+
+    /// The inode that has a name on the remote.
+    func syncedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM synced WHERE parent = ? AND name = ?")
+        return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    func syncedChildren(of parent: InodeNumber) throws -> [(InodeNumber, SyncedRecord)] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT parent, name, etag, size, mode, modified, generation, inode
+                FROM synced WHERE parent = ?
+                """)
+        return try Row.fetchAll(statement, arguments: [parent.rawValue]).map {
+            (InodeNumber(rawValue: $0[7]), SyncedRecord($0))
+        }
+    }
+
+    func firstSyncedChild(of parent: InodeNumber) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM synced WHERE parent = ? LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [parent.rawValue])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// Stores what both sides agree on now. It settles what was observed before.
+    func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
+        try cachedStatement(
+            sql: "INSERT OR REPLACE INTO synced VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        ).execute(arguments: [
+            inode.rawValue, synced.parent.rawValue, synced.name.data, synced.etag?.description,
+            synced.size.stored, synced.mode, synced.modified.nanoseconds, synced.generation,
+        ])
+        try setRemote(nil, of: inode)
+    }
+
+    func removeSynced(_ inode: InodeNumber) throws {
+        try cachedStatement(sql: "DELETE FROM synced WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+        try setRemote(nil, of: inode)
+    }
+
+    /// Where an inode is on the remote; nil where it, or a directory above it, is not there.
+    func remoteKey(of inode: InodeNumber) throws -> ObjectKey? {
+        var names: [FileName] = []
+        var current = inode
+        while current != .root {
+            guard let synced = try synced(current) else { return nil }
+            names.append(synced.name)
+            current = synced.parent
+        }
+        return ObjectKey(names.reversed())
+    }
+
+    func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT gone, kind, etag, size, modified, mode, target FROM remote WHERE inode = ?
+                """)
+        guard let row = try Row.fetchOne(statement, arguments: [inode.rawValue]) else {
+            return nil
+        }
+        if row[0] { return .gone }
+        return .object(
+            RemoteObject(
+                name: name, kind: FileKind(rawValue: row[1]) ?? .file,
+                etag: (row[2] as String?).map { ETag($0) },
+                size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
+                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }))
+    }
+
+    func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
+        guard let observation else {
+            try cachedStatement(sql: "DELETE FROM remote WHERE inode = ?")
+                .execute(arguments: [inode.rawValue])
+            return
+        }
+        let insertion = try cachedStatement(
+            sql: "INSERT OR REPLACE INTO remote VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        switch observation {
+        case .gone:
+            try insertion.execute(arguments: [inode.rawValue, true, 0, nil, 0, 0, nil, nil])
+        case .object(let object):
+            try insertion.execute(arguments: [
+                inode.rawValue, false, object.kind.rawValue, object.etag?.description,
+                object.size.stored, object.modified.nanoseconds, object.mode,
+                object.target.map { Data($0) },
+            ])
+        }
+    }
+}
+
+extension SyncedRecord {
+    fileprivate init(_ row: Row) {
+        parent = InodeNumber(rawValue: row[0])
+        name = FileName(stored: [UInt8](row[1] as Data))
+        etag = (row[2] as String?).map { ETag($0) }
+        size = UInt64(stored: row[3])
+        mode = row[4]
+        modified = Timestamp(nanoseconds: row[5])
+        generation = row[6]
+    }
+}

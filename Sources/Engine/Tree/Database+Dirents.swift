@@ -1,0 +1,132 @@
+import Foundation
+import GRDB
+
+/// A name in a local directory.
+struct Dirent {
+    var cookie: Int64
+    var parent: InodeNumber
+    var name: FileName
+    var inode: InodeNumber
+}
+
+// Rows of `dirents`: the local names. Whoever adds or removes one here also keeps the link counts
+// and the directory's times.
+
+extension Database {
+    func dirent(_ name: FileName, in parent: InodeNumber) throws -> Dirent? {
+        let statement = try cachedStatement(
+            sql: "SELECT cookie, parent, name, inode FROM dirents WHERE parent = ? AND name = ?")
+        return try Row.fetchOne(statement, arguments: [parent.rawValue, name.data])
+            .map(Dirent.init)
+    }
+
+    /// The name of an inode: the only one, as long as there are no hard links.
+    func dirent(of inode: InodeNumber) throws -> Dirent? {
+        let statement = try cachedStatement(
+            sql: "SELECT cookie, parent, name, inode FROM dirents WHERE inode = ?")
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(Dirent.init)
+    }
+
+    func hasDirents(_ directory: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM dirents WHERE parent = ?)")
+        return try Bool.fetchOne(statement, arguments: [directory.rawValue]) ?? false
+    }
+
+    /// The inode that a name points at, in one query.
+    func inode(named name: FileName, in parent: InodeNumber) throws -> InodeRecord? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT \(InodeRecord.columns) FROM dirents JOIN inodes ON inodes.id = dirents.inode
+                WHERE parent = ? AND name = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [parent.rawValue, name.data])
+            .map { InodeRecord($0) }
+    }
+
+    func entries(
+        of directory: InodeNumber, after cookie: Int64, limit: Int
+    ) throws -> [(Dirent, InodeRecord)] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT cookie, parent, name, inode, \(InodeRecord.columns)
+                FROM dirents JOIN inodes ON inodes.id = dirents.inode
+                WHERE parent = ? AND cookie > ? ORDER BY cookie LIMIT ?
+                """)
+        let rows = try Row.fetchAll(
+            statement, arguments: [directory.rawValue, cookie, limit])
+        return rows.map { (Dirent($0), InodeRecord($0, from: 4)) }
+    }
+
+    func children(of directory: InodeNumber) throws -> [Dirent] {
+        let statement = try cachedStatement(
+            sql: "SELECT cookie, parent, name, inode FROM dirents WHERE parent = ?")
+        return try Row.fetchAll(statement, arguments: [directory.rawValue]).map(Dirent.init)
+    }
+
+    /// Gives a stored inode a name. The directory's times change to `now`.
+    func insertDirent(
+        _ name: FileName, in parent: InodeNumber, to inode: InodeRecord, at now: Timestamp
+    ) throws {
+        try cachedStatement(sql: "INSERT INTO dirents (parent, name, inode) VALUES (?, ?, ?)")
+            .execute(arguments: [parent.rawValue, name.data, inode.id.rawValue])
+        try changeDirectory(parent, links: inode.kind == .directory ? 1 : 0, at: now)
+    }
+
+    /// Takes a name away. The inode itself stays as it is.
+    func removeDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
+        try cachedStatement(sql: "DELETE FROM dirents WHERE cookie = ?")
+            .execute(arguments: [dirent.cookie])
+        try changeDirectory(dirent.parent, links: kind == .directory ? -1 : 0, at: now)
+    }
+
+    /// Whether `inode` is `ancestor` or lies below it, by local names.
+    func isInode(_ inode: InodeNumber, atOrBelow ancestor: InodeNumber) throws -> Bool {
+        var current = inode
+        while current != ancestor {
+            guard current != .root, let dirent = try dirent(of: current) else { return false }
+            current = dirent.parent
+        }
+        return true
+    }
+
+    /// The local path of an inode, or for an unlinked one the path it had on the remote; for people.
+    func path(of inode: InodeNumber) throws -> [FileName] {
+        var names: [FileName] = []
+        var current = inode
+        while current != .root {
+            if let dirent = try dirent(of: current) {
+                names.append(dirent.name)
+                current = dirent.parent
+            } else if let synced = try synced(current) {
+                names.append(synced.name)
+                current = synced.parent
+            } else {
+                break
+            }
+        }
+        return names.reversed()
+    }
+
+    private func changeDirectory(
+        _ directory: InodeNumber, links: Int, at now: Timestamp
+    ) throws {
+        try cachedStatement(
+            sql: "UPDATE inodes SET modified = ?, changed = ?, links = links + ? WHERE id = ?"
+        ).execute(arguments: [now.nanoseconds, now.nanoseconds, links, directory.rawValue])
+    }
+}
+
+extension Dirent {
+    fileprivate init(_ row: Row) {
+        cookie = row[0]
+        parent = InodeNumber(rawValue: row[1])
+        name = FileName(stored: [UInt8](row[2] as Data))
+        inode = InodeNumber(rawValue: row[3])
+    }
+}
+
+extension FileName {
+    /// As the database stores it.
+    var data: Data { Data(bytes) }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import GRDB
+
+// Rows of `inodes`. All statements are prepared once per connection.
+
+extension Database {
+    func inode(_ number: InodeNumber) throws -> InodeRecord? {
+        let statement = try cachedStatement(
+            sql: "SELECT \(InodeRecord.columns) FROM inodes WHERE id = ?")
+        return try Row.fetchOne(statement, arguments: [number.rawValue]).map { InodeRecord($0) }
+    }
+
+    /// - Throws: `.notFound` where there is none.
+    func existingInode(_ number: InodeNumber) throws -> InodeRecord {
+        guard let inode = try inode(number) else {
+            throw Halt.failure(.notFound, "find inode \(number)")
+        }
+        return inode
+    }
+
+    /// A directory that still has its name.
+    ///
+    /// - Throws: `.notFound`, `.notDirectory`.
+    func existingDirectory(_ number: InodeNumber) throws -> InodeRecord {
+        let inode = try existingInode(number)
+        guard inode.kind == .directory else {
+            throw Halt.failure(.notDirectory, "use inode \(number) as a directory")
+        }
+        guard inode.links > 0 else {
+            throw Halt.failure(.notFound, "use the removed directory \(number)")
+        }
+        return inode
+    }
+
+    /// A directory all of whose names are known.
+    func listedDirectory(_ number: InodeNumber) throws -> InodeRecord {
+        let inode = try existingDirectory(number)
+        guard inode.isListed else { throw Halt.awaits(.listing(number)) }
+        return inode
+    }
+
+    /// Stores a new inode and gives it its number.
+    func insert(_ inode: inout InodeRecord) throws {
+        let statement = try cachedStatement(
+            sql: """
+                INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
+                    presence, generation, writing, listed, accessed)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+        try statement.execute(arguments: [
+            inode.kind.rawValue, inode.mode, inode.userID, inode.groupID, inode.links,
+            inode.size.stored, inode.modified.nanoseconds, inode.changed.nanoseconds,
+            inode.target.map { Data($0) }, inode.presence.rawValue, inode.generation,
+            inode.isWriting, inode.isListed, inode.accessed.nanoseconds,
+        ])
+        inode.id = InodeNumber(rawValue: lastInsertedRowID)
+    }
+
+    /// Stores everything that a record holds but what never changes: its number and kind.
+    func update(_ inode: InodeRecord) throws {
+        let statement = try cachedStatement(
+            sql: """
+                UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
+                    changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?
+                WHERE id = ?
+                """)
+        try statement.execute(arguments: [
+            inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
+            inode.modified.nanoseconds, inode.changed.nanoseconds, inode.target.map { Data($0) },
+            inode.presence.rawValue, inode.generation, inode.isWriting, inode.isListed,
+            inode.id.rawValue,
+        ])
+    }
+
+    /// Remembers when content was last used, for eviction.
+    func touch(_ number: InodeNumber, at now: Timestamp) throws {
+        let statement = try cachedStatement(sql: "UPDATE inodes SET accessed = ? WHERE id = ?")
+        try statement.execute(arguments: [now.nanoseconds, number.rawValue])
+    }
+
+    /// Remembers that somebody may be writing (I1).
+    func markWriting(_ number: InodeNumber) throws {
+        try cachedStatement(sql: "UPDATE inodes SET writing = 1 WHERE id = ?")
+            .execute(arguments: [number.rawValue])
+    }
+
+    /// Remembers that some bytes of a file are here, and its size.
+    func setPartial(_ number: InodeNumber, size: UInt64) throws {
+        try cachedStatement(sql: "UPDATE inodes SET presence = ?, size = ? WHERE id = ?")
+            .execute(arguments: [Presence.partial.rawValue, size.stored, number.rawValue])
+    }
+
+    /// Remembers that attributes or a name changed. POSIX: `st_ctim`.
+    func touchChanged(_ number: InodeNumber, at now: Timestamp) throws {
+        let statement = try cachedStatement(sql: "UPDATE inodes SET changed = ? WHERE id = ?")
+        try statement.execute(arguments: [now.nanoseconds, number.rawValue])
+    }
+
+    /// Removes an inode that has no name on either side, with all that hangs on it.
+    func deleteInode(_ number: InodeNumber) throws {
+        for table in ["extents", "pending", "remote", "synced", "conflicts"] {
+            try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
+                .execute(arguments: [number.rawValue])
+        }
+        try cachedStatement(sql: "DELETE FROM inodes WHERE id = ?")
+            .execute(arguments: [number.rawValue])
+    }
+
+    func inodes(where condition: String, limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: "SELECT id FROM inodes WHERE \(condition) LIMIT ?")
+        return try Int64.fetchAll(statement, arguments: [limit]).map { InodeNumber(rawValue: $0) }
+    }
+
+    // MARK: Extents
+
+    func extents(of number: InodeNumber) throws -> ExtentSet {
+        let statement = try cachedStatement(
+            sql: "SELECT start, stop FROM extents WHERE inode = ? ORDER BY start")
+        let rows = try Row.fetchAll(statement, arguments: [number.rawValue])
+        return ExtentSet(rows.map { UInt64(stored: $0[0])..<UInt64(stored: $0[1]) })
+    }
+
+    /// Stores which bytes of a file are here, in place of what was stored.
+    func setExtents(_ extents: ExtentSet, of number: InodeNumber) throws {
+        try cachedStatement(sql: "DELETE FROM extents WHERE inode = ?")
+            .execute(arguments: [number.rawValue])
+        let insertion = try cachedStatement(sql: "INSERT INTO extents VALUES (?, ?, ?)")
+        for range in extents.ranges {
+            try insertion.execute(arguments: [
+                number.rawValue, range.lowerBound.stored, range.upperBound.stored,
+            ])
+        }
+    }
+
+    /// Adds one range to the bytes that are here, joining those that it touches.
+    func insertExtent(_ range: Range<UInt64>, of number: InodeNumber) throws {
+        let touching = try cachedStatement(
+            sql: """
+                SELECT min(start), max(stop) FROM extents
+                WHERE inode = ? AND start <= ? AND stop >= ?
+                """)
+        let bounds: StatementArguments = [
+            number.rawValue, range.upperBound.stored, range.lowerBound.stored,
+        ]
+        let row = try Row.fetchOne(touching, arguments: bounds)
+        let start = min(range.lowerBound, UInt64(stored: row?[0] ?? range.lowerBound.stored))
+        let stop = max(
+            range.upperBound.stored, row?[1] ?? range.upperBound.stored)
+        try cachedStatement(
+            sql: "DELETE FROM extents WHERE inode = ? AND start <= ? AND stop >= ?"
+        ).execute(arguments: bounds)
+        try cachedStatement(sql: "INSERT INTO extents VALUES (?, ?, ?)")
+            .execute(arguments: [number.rawValue, start.stored, stop])
+    }
+}

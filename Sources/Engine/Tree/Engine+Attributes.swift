@@ -1,0 +1,132 @@
+import Synchronization
+
+extension Engine {
+    /// POSIX: `stat`.
+    ///
+    /// - Throws: `.notFound` once the inode is gone.
+    package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
+        let record = try store.read { try $0.existingInode(inode) }
+        return current(record.attributes)
+    }
+
+    /// A file that is being written knows its size and time better than the database.
+    func current(_ attributes: Attributes) -> Attributes {
+        guard attributes.kind == .file, let file = files.existing(attributes.inode) else {
+            return attributes
+        }
+        var attributes = attributes
+        file.state.withLock { state in
+            guard state.isMarkedWriting else { return }
+            attributes.size = state.size
+            attributes.modified = state.modified
+            attributes.changed = max(attributes.changed, state.modified)
+        }
+        return attributes
+    }
+
+    /// POSIX: `chmod`, `chown`, `truncate`, `utimensat`. Permissions were checked by the kernel.
+    ///
+    /// - Throws: `.notFound`, `.isDirectory` and `.tooLarge` for a size, `.outOfSpace`, `.readOnly`.
+    package func setAttributes(
+        of inode: InodeNumber, to change: AttributeChange
+    ) throws(Halt) -> Attributes {
+        try requireWritable("change inode \(inode)")
+        if let size = change.size { try truncate(inode, to: size) }
+        let now = clock.wallTime
+        let modified: Timestamp? =
+            switch change.modified {
+            case .now: now
+            case .at(let time): time
+            case nil: nil
+            }
+        if let modified, let file = files.existing(inode) {
+            // While it is written the time is kept beside the content, and stored at its release.
+            file.state.withLock { $0.modified = modified }
+        }
+        let record = try store.write { database in
+            var record = try database.existingInode(inode)
+            record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode
+            record.userID = change.userID ?? record.userID
+            record.groupID = change.groupID ?? record.groupID
+            record.modified = modified ?? record.modified
+            record.changed = now
+            try database.update(record)
+            try database.markPending(inode, at: now)
+            return record
+        }
+        enqueue(inode, after: configuration.settleTime)
+        return current(record.attributes)
+    }
+
+    /// Total and available space: the remote's where known, else the local disk's. POSIX: `statvfs`.
+    package func space() throws(Halt) -> StorageSpace {
+        if let space = remoteSpace.withLock({ $0 }) { return space }
+        return try onDisk("measure the local disk") { () throws(DiskError) in try disk.space() }
+    }
+
+    // MARK: Extended attributes
+
+    /// The value of one of ours:
+    ///
+    /// - `user.apus.state`: ``ItemState`` of the inode.
+    /// - `user.apus.error`: why it is not on the remote, where that failed.
+    /// - `user.apus.control`: the path of the control socket.
+    ///
+    /// - Throws: `.noAttribute`.
+    package func extendedAttribute(_ name: String, of inode: InodeNumber) throws(Halt) -> [UInt8] {
+        switch name {
+        case "user.apus.state":
+            return Array(try itemState(of: inode).rawValue.utf8)
+        case "user.apus.control":
+            return Array(configuration.controlSocket.utf8)
+        case "user.apus.error":
+            let failure = try store.read { try $0.pending(inode)?.failure }
+            if let failure { return Array("\(failure.what): \(failure.why)".utf8) }
+        default:
+            break
+        }
+        throw .failure(.noAttribute, "read \(name) of inode \(inode)")
+    }
+
+    /// The names of the extended attributes that programs may copy: none. Ours are found by name
+    /// only, or every `cp -a` would carry them elsewhere.
+    package func extendedAttributeNames(of inode: InodeNumber) throws(Halt) -> [String] {
+        []
+    }
+
+    func itemState(of inode: InodeNumber) throws(Halt) -> ItemState {
+        if transfers.withLock({ $0[inode] != nil }) { return .uploading }
+        let (record, isPending) = try store.read {
+            (try $0.existingInode(inode), try $0.isPending(inode))
+        }
+        if isPending || record.isWriting { return .dirty }
+        if record.kind == .directory { return record.isListed ? .local : .remote }
+        if record.kind == .symlink { return .local }
+        if let file = files.existing(inode) {
+            return file.state.withLock { state in
+                if state.isWhole { return .local }
+                return state.present.gaps(in: 0..<state.size) == [0..<state.size]
+                    ? .remote : .partial
+            }
+        }
+        return switch record.presence {
+        case .remote: record.size == 0 ? .local : .remote
+        case .partial: .partial
+        case .whole: .local
+        }
+    }
+}
+
+/// What is here of an item, and what of it is on the remote.
+package enum ItemState: String, Sendable {
+    /// No bytes are here.
+    case remote
+    /// Some bytes are here.
+    case partial
+    /// All bytes are here and on the remote.
+    case local
+    /// It differs from the remote and waits to be sent.
+    case dirty
+    /// It is being sent.
+    case uploading
+}

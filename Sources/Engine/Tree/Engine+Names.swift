@@ -1,0 +1,301 @@
+import GRDB
+import Logging
+
+extension Engine {
+    /// The inode that a name points at.
+    ///
+    /// - Throws: `.notFound`, `.notDirectory`.
+    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
+        noteUse(of: parent)
+        let found = try store.read { database -> InodeRecord? in
+            if let inode = try database.inode(named: name, in: parent) { return inode }
+            _ = try database.listedDirectory(parent)
+            return nil
+        }
+        guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
+        return current(found.attributes)
+    }
+
+    /// The parent of a directory, for `..`; the root is its own.
+    ///
+    /// - Throws: `.notFound` for a removed directory.
+    package func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+        guard directory != .root else { return .root }
+        let dirent = try store.read { try $0.dirent(of: directory) }
+        guard let dirent else { throw .failure(.notFound, "find the parent of inode \(directory)") }
+        return dirent.parent
+    }
+
+    /// Up to `limit` names of a directory in the order of their cookies, those after `cookie`.
+    ///
+    /// A name that stays is seen exactly once from the first call to the last, whatever comes and
+    /// goes meanwhile. POSIX: `readdir`.
+    ///
+    /// - Parameter cookie: 0 for the first, else that of the last entry seen.
+    package func entries(
+        of directory: InodeNumber, after cookie: Int64, limit: Int
+    ) throws(Halt) -> [DirectoryEntry] {
+        noteUse(of: directory)
+        let entries = try store.read { database in
+            // A directory that was removed while it is open has no entries any more.
+            let inode = try database.existingInode(directory)
+            guard inode.kind == .directory else {
+                throw Halt.failure(.notDirectory, "list inode \(directory)")
+            }
+            if inode.links == 0 { return [] as [(Dirent, InodeRecord)] }
+            guard inode.isListed else { throw Halt.awaits(.listing(directory)) }
+            return try database.entries(of: directory, after: cookie, limit: limit)
+        }
+        return entries.map { dirent, inode in
+            DirectoryEntry(
+                name: dirent.name, attributes: current(inode.attributes), cookie: dirent.cookie)
+        }
+    }
+
+    /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
+    package func readSymlink(_ inode: InodeNumber) throws(Halt) -> [UInt8] {
+        let record = try store.read { try $0.existingInode(inode) }
+        guard let target = record.target else {
+            throw .failure(.invalid, "read inode \(inode) as a symbolic link")
+        }
+        return target
+    }
+
+    // MARK: Making
+
+    /// Makes a file and opens it for writing; one ``release(_:access:)`` follows.
+    ///
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
+    package func createFile(
+        _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
+    ) throws(Halt) -> Attributes {
+        var inode = newInode(.file, mode: mode, caller: caller)
+        inode.presence = .whole
+        inode.isWriting = true
+        let created = try insert(inode, name, in: parent)
+        do throws(Halt) {
+            try open(created.id, access: .write, truncating: false)
+        } catch {
+            // No room for its content: the name must not stay, as nobody would ever release it.
+            try unlink(name, in: parent)
+            throw error
+        }
+        return created.attributes
+    }
+
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
+    package func createDirectory(
+        _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
+    ) throws(Halt) -> Attributes {
+        var inode = newInode(.directory, mode: mode, caller: caller)
+        inode.isListed = true
+        return try insert(inode, name, in: parent).attributes
+    }
+
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` where the
+    ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
+    package func createSymlink(
+        _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
+    ) throws(Halt) -> Attributes {
+        guard provider.traits.keepsSymlinks else {
+            throw .failure(.unsupported, "make a symbolic link on \(provider.traits.name)")
+        }
+        guard (1...4095).contains(target.count) else {
+            throw .failure(.nameTooLong, "make a symbolic link to \(target.count) bytes")
+        }
+        var inode = newInode(.symlink, mode: 0o777, caller: caller)
+        inode.target = target
+        inode.size = UInt64(target.count)
+        return try insert(inode, name, in: parent).attributes
+    }
+
+    private func newInode(_ kind: FileKind, mode: UInt16, caller: Caller) -> InodeRecord {
+        let now = clock.wallTime
+        return InodeRecord(
+            kind: kind, mode: mode & 0o7777, owner: caller, size: 0, modified: now, changed: now)
+    }
+
+    private func insert(
+        _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
+    ) throws(Halt) -> InodeRecord {
+        try requireWritable("make \"\(name)\"")
+        let created = try store.write { database in
+            var inode = inode
+            if try database.dirent(name, in: parent) != nil {
+                throw Halt.failure(.exists, "make \"\(name)\" in inode \(parent)")
+            }
+            _ = try database.listedDirectory(parent)
+            try database.insert(&inode)
+            try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
+            try database.markPending(inode.id, at: inode.changed)
+            return inode
+        }
+        // A file is due after its release.
+        if created.kind != .file { enqueue(created.id, after: .zero) }
+        return created
+    }
+
+    // MARK: Removing
+
+    /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
+    package func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+        try requireWritable("remove \"\(name)\"")
+        let now = clock.wallTime
+        let removed = try store.write { database in
+            let (dirent, inode) = try find(name, in: parent, database)
+            guard inode.kind != .directory else {
+                throw Halt.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
+            }
+            try remove(dirent, inode, at: now, database)
+            return inode.id
+        }
+        afterUnlink(removed)
+    }
+
+    /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
+    package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+        try requireWritable("remove \"\(name)\"")
+        let now = clock.wallTime
+        let removed = try store.write { database in
+            let (dirent, inode) = try find(name, in: parent, database)
+            try requireEmpty(inode, database)
+            try remove(dirent, inode, at: now, database)
+            return inode.id
+        }
+        afterUnlink(removed)
+    }
+
+    private func find(
+        _ name: FileName, in parent: InodeNumber, _ database: Database
+    ) throws -> (Dirent, InodeRecord) {
+        guard let dirent = try database.dirent(name, in: parent) else {
+            _ = try database.listedDirectory(parent)
+            throw Halt.failure(.notFound, "find \"\(name)\" in inode \(parent)")
+        }
+        return (dirent, try database.existingInode(dirent.inode))
+    }
+
+    private func requireEmpty(_ inode: InodeRecord, _ database: Database) throws {
+        _ = try database.existingDirectory(inode.id)
+        if try database.hasDirents(inode.id) {
+            throw Halt.failure(.notEmpty, "remove the directory \(inode.id)")
+        }
+        _ = try database.listedDirectory(inode.id)
+    }
+
+    /// Takes an inode's last name away and leaves it to the synchroniser.
+    private func remove(
+        _ dirent: Dirent, _ inode: InodeRecord, at now: Timestamp, _ database: Database
+    ) throws {
+        try database.removeDirent(dirent, kind: inode.kind, at: now)
+        var inode = inode
+        inode.links = 0
+        inode.changed = now
+        try database.update(inode)
+        try database.markPending(inode.id, at: now)
+    }
+
+    private func afterUnlink(_ inode: InodeNumber) {
+        reapOrLog(inode)
+        enqueue(inode, after: .zero)
+    }
+
+    // MARK: Renaming
+
+    /// How ``rename(_:in:to:in:mode:)`` treats a name that is taken.
+    package enum RenameMode: Sendable {
+        case replace
+        /// Linux: `RENAME_NOREPLACE`.
+        case noReplace
+    }
+
+    /// Gives an inode another name, parent, or both. Linux: `renameat2`.
+    ///
+    /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
+    ///   for a directory moved below itself, `.readOnly`.
+    package func rename(
+        _ name: FileName, in parent: InodeNumber, to newName: FileName,
+        in newParent: InodeNumber, mode: RenameMode
+    ) throws(Halt) {
+        try requireWritable("rename \"\(name)\"")
+        let now = clock.wallTime
+        let (moved, replaced) = try store.write { database in
+            let (dirent, inode) = try find(name, in: parent, database)
+            _ = try database.listedDirectory(newParent)
+            if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
+                throw Halt.failure(.invalid, "move \"\(name)\" below itself")
+            }
+            let target = try database.dirent(newName, in: newParent)
+            if let target {
+                guard mode == .replace else {
+                    throw Halt.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
+                }
+                // POSIX: two names of one file, and nothing happens.
+                if target.inode == inode.id { return (inode.id, nil as InodeNumber?) }
+                try replace(target, by: inode, at: now, database)
+            }
+            try database.removeDirent(dirent, kind: inode.kind, at: now)
+            try database.insertDirent(newName, in: newParent, to: inode, at: now)
+            try database.touchChanged(inode.id, at: now)
+            try database.markPending(inode.id, at: now)
+            return (inode.id, target?.inode)
+        }
+        if let replaced { afterUnlink(replaced) }
+        enqueue(moved, after: .zero)
+    }
+
+    private func replace(
+        _ target: Dirent, by inode: InodeRecord, at now: Timestamp, _ database: Database
+    ) throws {
+        let replaced = try database.existingInode(target.inode)
+        switch (inode.kind == .directory, replaced.kind == .directory) {
+        case (true, false):
+            throw Halt.failure(.notDirectory, "replace the file \"\(target.name)\" by a directory")
+        case (false, true):
+            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" by a file")
+        case (true, true): try requireEmpty(replaced, database)
+        case (false, false): break
+        }
+        try remove(target, replaced, at: now, database)
+    }
+
+    // MARK: What nobody needs any more
+
+    /// Removes the content of an unlinked inode, and the inode itself once the remote does not have
+    /// it either. One that is open is left to its last release.
+    func reap(_ inode: InodeNumber) throws(Halt) {
+        _ = try files.withExclusive(inode) { () throws(Halt) in try reapUnused(inode) }
+    }
+
+    /// ``reap(_:)`` for a caller that knows that nobody uses the content.
+    func reapUnused(_ inode: InodeNumber) throws(Halt) {
+        let record = try store.read { try $0.inode(inode) }
+        guard let record, record.links == 0 else { return }
+        if record.kind == .file {
+            try onDisk("remove the content of inode \(inode)") { () throws(DiskError) in
+                try disk.remove(OpenFile.path(of: inode))
+            }
+        }
+        try store.write { database in
+            guard var record = try database.inode(inode), record.links == 0 else { return }
+            if try database.synced(inode) == nil {
+                try database.deleteInode(inode)
+            } else {
+                record.presence = .remote
+                record.isWriting = false
+                try database.update(record)
+                try database.setExtents(ExtentSet(), of: inode)
+            }
+        }
+    }
+
+    /// ``reap(_:)`` where nobody can be told: what it left is found again at the next start.
+    func reapOrLog(_ inode: InodeNumber) {
+        do throws(Halt) {
+            try reap(inode)
+        } catch {
+            logger.warning(
+                "unlinked inode kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+        }
+    }
+}

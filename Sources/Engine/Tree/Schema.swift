@@ -1,0 +1,99 @@
+import GRDB
+
+/// The tables of a mount's database, one migration per version. See `docs/formats.md`.
+enum Schema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in try database.execute(sql: first) }
+        return migrator
+    }
+
+    private static let first = """
+        -- What every inode is and holds on this machine (the local state).
+        CREATE TABLE inodes (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            kind INTEGER NOT NULL,
+            mode INTEGER NOT NULL,
+            uid INTEGER NOT NULL,
+            gid INTEGER NOT NULL,
+            links INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            changed INTEGER NOT NULL,
+            target BLOB,
+            presence INTEGER NOT NULL,
+            generation INTEGER NOT NULL,
+            writing INTEGER NOT NULL,
+            listed INTEGER NOT NULL,
+            accessed INTEGER NOT NULL
+        );
+        CREATE INDEX inodes_unlinked ON inodes (id) WHERE links = 0;
+        CREATE INDEX inodes_writing ON inodes (id) WHERE writing = 1;
+        CREATE INDEX inodes_present ON inodes (accessed, size) WHERE presence > 0;
+
+        -- The local names. A cookie is a place in its directory's listing, never used twice.
+        CREATE TABLE dirents (
+            cookie INTEGER PRIMARY KEY AUTOINCREMENT,
+            parent INTEGER NOT NULL,
+            name BLOB NOT NULL,
+            inode INTEGER NOT NULL
+        );
+        CREATE UNIQUE INDEX dirents_by_name ON dirents (parent, name);
+        CREATE INDEX dirents_by_cookie ON dirents (parent, cookie);
+        CREATE INDEX dirents_by_inode ON dirents (inode);
+
+        -- What both sides last agreed on, and so the names on the remote.
+        CREATE TABLE synced (
+            inode INTEGER PRIMARY KEY,
+            parent INTEGER NOT NULL,
+            name BLOB NOT NULL,
+            etag TEXT,
+            size INTEGER NOT NULL,
+            mode INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            generation INTEGER NOT NULL
+        );
+        CREATE UNIQUE INDEX synced_by_name ON synced (parent, name);
+
+        -- What the remote was seen to hold in an inode's place, where that is not what was agreed
+        -- and could not be applied at once.
+        CREATE TABLE remote (
+            inode INTEGER PRIMARY KEY,
+            gone INTEGER NOT NULL,
+            kind INTEGER NOT NULL,
+            etag TEXT,
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            mode INTEGER,
+            target BLOB
+        );
+
+        -- The inodes whose three states may differ: what the synchroniser has to look at.
+        CREATE TABLE pending (
+            inode INTEGER PRIMARY KEY,
+            since INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            what TEXT,
+            why TEXT,
+            remedy TEXT,
+            final INTEGER
+        );
+
+        -- The bytes that are here, of files whose presence is partial.
+        CREATE TABLE extents (
+            inode INTEGER NOT NULL,
+            start INTEGER NOT NULL,
+            stop INTEGER NOT NULL,
+            PRIMARY KEY (inode, start)
+        ) WITHOUT ROWID;
+
+        CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+        -- Versions that could not be brought together; kept beside each other.
+        CREATE TABLE conflicts (
+            inode INTEGER PRIMARY KEY,
+            original BLOB NOT NULL,
+            since INTEGER NOT NULL
+        );
+        """
+}

@@ -1,0 +1,114 @@
+package import GRDB
+
+/// The mount's database: opens it, and turns its failures into the engine's.
+///
+/// Calls block, on FUSE threads and on the engine's executor, both of which may. Writers take turns;
+/// readers see the last commit and wait for nobody.
+package final class Store: Sendable {
+    private let writer: any DatabaseWriter
+
+    /// Brings the schema up to date.
+    ///
+    /// - Throws: `.damaged` where the database is not one of ours, or of a newer version.
+    package init(_ writer: any DatabaseWriter) throws(EngineError) {
+        self.writer = writer
+        do {
+            let migrator = Schema.migrator
+            if try writer.read(migrator.hasBeenSuperseded) {
+                throw EngineError(
+                    .damaged, "open the state database: a newer version of Apus made it",
+                    remedy: "install that version, or mount with another --state-dir")
+            }
+            try migrator.migrate(writer)
+        } catch let error as EngineError {
+            throw error
+        } catch {
+            throw Self.translate(error, "open the state database")
+        }
+    }
+
+    /// Opens the database file, creating it where it is missing.
+    ///
+    /// WAL, so that readers do not wait for the writer; a commit survives `kill -9` at once and
+    /// power loss after ``synchronize()``.
+    package convenience init(path: String) throws(EngineError) {
+        var configuration = Configuration()
+        configuration.maximumReaderCount = 8
+        configuration.busyMode = .timeout(5)
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+        }
+        do {
+            try self.init(DatabasePool(path: path, configuration: configuration))
+        } catch let error as EngineError {
+            throw error
+        } catch {
+            throw Self.translate(error, "open the state database \"\(path)\"")
+        }
+    }
+
+    func read<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
+        do {
+            return try writer.read(body)
+        } catch let halt as Halt {
+            throw halt
+        } catch {
+            throw .failure(Self.translate(error, "read the state database"))
+        }
+    }
+
+    /// Runs `body` as one transaction: committed on return, undone if it throws.
+    func write<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
+        do {
+            return try writer.write(body)
+        } catch let halt as Halt {
+            throw halt
+        } catch {
+            throw .failure(Self.translate(error, "write the state database"))
+        }
+    }
+
+    /// Returns once everything committed so far survives power loss.
+    func synchronize() throws(Halt) {
+        do {
+            try writer.writeWithoutTransaction { database in
+                // In WAL mode a commit with synchronous=FULL syncs the log with all that precedes
+                // it. It has to change something, or SQLite has nothing to commit.
+                try database.execute(sql: "PRAGMA synchronous = FULL")
+                defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
+                try database.execute(
+                    sql: """
+                        INSERT INTO settings VALUES ('synchronized', '1')
+                        ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
+                        """)
+            }
+        } catch {
+            throw .failure(Self.translate(error, "synchronize the state database"))
+        }
+    }
+
+    package func close() {
+        // What is left open closes with the process; every commit is safe already.
+        try? writer.close()
+    }
+
+    private static func translate(_ error: any Error, _ attempt: String) -> EngineError {
+        let code = (error as? DatabaseError)?.resultCode
+        switch code {
+        case .SQLITE_FULL:
+            return EngineError(
+                .outOfSpace, attempt, remedy: "free space on the disk of the state directory",
+                cause: error)
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+            return EngineError(
+                .damaged, attempt, remedy: "keep a copy of the state directory, and mount anew",
+                cause: error)
+        case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN:
+            return EngineError(
+                .denied, attempt, remedy: "see to it that the state directory can be written",
+                cause: error)
+        default:
+            return EngineError(.failed, attempt, cause: error)
+        }
+    }
+}

@@ -1,0 +1,238 @@
+import GRDB
+import Logging
+import Synchronization
+
+// What to do when the remote is not as we thought: find out how it is, note that, and plan again.
+// Nothing is overwritten unseen, nothing is dropped.
+
+extension Engine {
+    /// Answers the refusal of an operation.
+    ///
+    /// - Throws: The refusal itself, where nothing can be learned from it.
+    func answerRefusal(
+        _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws {
+        switch (refusal.kind, plan) {
+        case (.missing, .delete):
+            // Somebody else deleted it; all the better.
+            try store.write { try $0.removeSynced(state.inode) }
+        case (.notEmpty, .delete):
+            try await restoreDirectory(state, place)
+        case (.changed, _), (.missing, _), (.exists, _):
+            logger.info(
+                "remote is not as expected",
+                metadata: ["inode": "\(state.inode)", "reason": "\(refusal.reason)"])
+            try await look(plan, state, place)
+        default:
+            throw refusal
+        }
+    }
+
+    private func look(
+        _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws {
+        let source = try await statIfPresent(place.key)
+        var destination: RemoteObject?
+        if let key = place.destination { destination = try await statIfPresent(key) }
+        let parentKey = (place.destination ?? place.key).parent ?? .root
+        let parent = try await statIfPresent(parentKey)
+        try finish(
+            try store.write { database in
+                var changes = RemoteChanges()
+                if parent?.kind != .directory, parentKey != .root {
+                    try observe(.gone, of: place.parent, &changes, database)
+                } else {
+                    try note(source, destination, plan, state, place, &changes, database)
+                }
+                return changes
+            })
+    }
+
+    private func statIfPresent(_ key: ObjectKey) async throws -> RemoteObject? {
+        do throws(ProviderError) {
+            return try await provider.stat(key)
+        } catch {
+            if error.kind == .missing { return nil }
+            throw error
+        }
+    }
+
+    private func note(
+        _ source: RemoteObject?, _ destination: RemoteObject?, _ plan: SyncOperation,
+        _ state: SyncState, _ place: Place, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        switch plan {
+        case .upload(_, let replaced?):
+            // The old version, unlinked here, is not what we were to replace. From here on it
+            // counts as the remote's side of the new file.
+            try database.removeSynced(replaced)
+            changes.unlinked.append(replaced)
+            if let source { try observe(.object(source), of: state.inode, &changes, database) }
+        case .move, .moveAside:
+            try noteMove(source, destination, plan, state, place, &changes, database)
+        default:
+            let observation = source.map { RemoteObservation.object($0) } ?? .gone
+            if state.synced == nil, observation == .gone { return }
+            try observe(observation, of: state.inode, &changes, database)
+        }
+    }
+
+    private func noteMove(
+        _ source: RemoteObject?, _ destination: RemoteObject?, _ plan: SyncOperation,
+        _ state: SyncState, _ place: Place, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        let isOurs = destination.map { $0.kind == state.kind && $0.etag == state.synced?.etag }
+        if source == nil, isOurs == true, let synced = state.synced {
+            // It had happened already; only the answer was lost.
+            var synced = synced
+            if case .move(let replaced?) = plan {
+                try database.removeSynced(replaced.inode)
+                changes.unlinked.append(replaced.inode)
+            }
+            (synced.parent, synced.name) = (place.parent, place.name)
+            try database.setSynced(synced, of: state.inode)
+            return
+        }
+        if let destination, let dirent = try database.dirent(of: state.inode) {
+            // The name is taken by something that we have not seen: that gets the name, ours
+            // another one.
+            if case .move(let replaced?) = plan {
+                try observe(.object(destination), of: replaced.inode, &changes, database)
+            } else {
+                try displace(dirent, &changes, database)
+                try install(destination, in: place.parent, &changes, database)
+            }
+        } else if case .move(let replaced?) = plan, destination == nil {
+            try observe(.gone, of: replaced.inode, &changes, database)
+        }
+        let observation = source.map { RemoteObservation.object($0) } ?? .gone
+        try observe(observation, of: state.inode, &changes, database)
+    }
+
+    /// A directory that was removed here has something on the remote that we have not seen: it
+    /// comes back, to show that.
+    private func restoreDirectory(_ state: SyncState, _ place: Place) async throws {
+        let object = try await provider.stat(place.key)
+        try finish(
+            try store.write { database in
+                var changes = RemoteChanges()
+                guard let synced = state.synced, let directory = try database.inode(synced.parent),
+                    directory.links > 0
+                else {
+                    // Its parent was removed too, and comes back first.
+                    throw ProviderError(
+                        .notEmpty, attempt: "delete \"\(place.key)\"",
+                        reason: "somebody has put something into it")
+                }
+                try database.removeSynced(state.inode)
+                changes.unlinked.append(state.inode)
+                try install(object, in: synced.parent, &changes, database)
+                return changes
+            })
+    }
+
+    // MARK: Conflicts
+
+    /// Both sides changed something: one version, where their contents prove equal, else both.
+    func resolve(_ state: SyncState, _ object: RemoteObject) async throws {
+        if state.kind == object.kind, try await isEqual(state, object) {
+            return try adopt(object, state)
+        }
+        try finish(
+            try store.write { database in
+                var changes = RemoteChanges()
+                guard try syncState(of: state.inode, database) == state,
+                    let dirent = try database.dirent(of: state.inode)
+                else { return changes }
+                let (parent, name) =
+                    state.synced.map { ($0.parent, $0.name) } ?? (dirent.parent, dirent.name)
+                try database.removeSynced(state.inode)
+                if dirent.parent == parent, dirent.name == name {
+                    try displace(dirent, &changes, database)
+                }
+                var object = object
+                object.name = name
+                try install(object, in: parent, &changes, database)
+                try database.markPending(state.inode, at: clock.wallTime)
+                return changes
+            })
+    }
+
+    /// Takes the remote's object for ours: it holds the same.
+    private func adopt(_ object: RemoteObject, _ state: SyncState) throws {
+        try finish(
+            try store.write { database in
+                let changes = RemoteChanges()
+                guard try syncState(of: state.inode, database) == state, let local = state.local,
+                    var record = try database.inode(state.inode)
+                else { return changes }
+                if record.kind == .directory {
+                    // What both made in it has to be brought together too.
+                    record.isListed = false
+                    try database.update(record)
+                }
+                try database.setSynced(
+                    SyncedRecord(
+                        parent: state.synced?.parent ?? local.parent,
+                        name: state.synced?.name ?? local.name, etag: object.etag,
+                        size: object.size, mode: object.mode ?? local.mode,
+                        modified: object.modified, generation: local.generation),
+                    of: state.inode)
+                return changes
+            })
+        if state.kind == .directory { noteUse(of: state.inode) }
+    }
+
+    private func isEqual(_ state: SyncState, _ object: RemoteObject) async throws -> Bool {
+        switch state.kind {
+        case .directory: return true
+        case .symlink:
+            return try store.read { try $0.inode(state.inode)?.target } == object.target
+        case .file: return try await isContentEqual(state, object)
+        }
+    }
+
+    /// Reads the remote's version beside ours, as far as they are alike.
+    private func isContentEqual(
+        _ state: SyncState, _ object: RemoteObject
+    ) async throws -> Bool {
+        let file = try retainForTransfer(state.inode)
+        defer { releaseUse(of: state.inode) }
+        let (size, isWhole) = file.state.withLock { ($0.size, $0.isWhole) }
+        guard size == object.size, isWhole, let etag = object.etag else { return false }
+        let place = try store.read { database -> ObjectKey? in
+            guard let dirent = try database.dirent(of: state.inode) else { return nil }
+            if let key = try database.remoteKey(of: state.inode) { return key }
+            return try database.remoteKey(of: dirent.parent)?.appending(dirent.name)
+        }
+        guard let place else { return false }
+        var offset: UInt64 = 0
+        while offset < size {
+            let piece = offset..<min(size, offset + 4 << 20)
+            let sink = ComparingSink(file: file)
+            do throws(ProviderError) {
+                try await provider.read(place, range: piece, etag: etag, into: sink)
+            } catch {
+                if error.kind == .sink, error.cause is ComparingSink.Difference { return false }
+                throw error
+            }
+            offset = piece.upperBound
+        }
+        return true
+    }
+}
+
+/// Compares bytes that arrive with those that are here.
+private struct ComparingSink: ByteSink {
+    struct Difference: Error {}
+
+    let file: OpenFile
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        let content = file.state.withLock(\.file)
+        try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 16) { ours in
+            let count = try content.read(into: ours, at: offset)
+            guard count == bytes.count, ours.elementsEqual(bytes) else { throw Difference() }
+        }
+    }
+}

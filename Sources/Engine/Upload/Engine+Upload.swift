@@ -1,0 +1,285 @@
+import GRDB
+import Logging
+import Synchronization
+
+extension Engine {
+    /// Carries out one operation on the remote.
+    ///
+    /// - Returns: nil where it is done or found to be out of date; else the inode whose operation is
+    ///   in its way.
+    func perform(_ plan: SyncOperation, _ state: SyncState) async throws -> InodeNumber? {
+        guard let target = try store.read({ try place(of: plan, state, $0) }) else { return nil }
+        let claim = RemoteActivity.Claim(
+            inode: state.inode, keys: target.keys,
+            isSubtree: state.kind == .directory && plan != .setAttributes)
+        if let holder = activity.begin(claim) { return holder }
+        defer { activity.end(claim) }
+        // Between the plan and the claim somebody else's operation may have ended.
+        let isCurrent = try store.read { database in
+            try syncState(of: state.inode, database) == state
+                && place(of: plan, state, database) == target
+        }
+        guard isCurrent else { return nil }
+        do throws(ProviderError) {
+            try await carryOut(plan, state, target)
+            noteReachable()
+        } catch {
+            noteFailure(error)
+            try await answerRefusal(error, plan, state, target)
+        }
+        return nil
+    }
+
+    /// Where on the remote an operation happens.
+    struct Place: Equatable {
+        /// Where the object is, or is to be created.
+        var key: ObjectKey
+        /// Where it moves to.
+        var destination: ObjectKey?
+        /// The directory and name that it has there afterwards.
+        var parent: InodeNumber
+        var name: FileName
+
+        var keys: [ObjectKey] { [key] + (destination.map { [$0] } ?? []) }
+    }
+
+    private func place(
+        of plan: SyncOperation, _ state: SyncState, _ database: Database
+    ) throws -> Place? {
+        let current = try database.remoteKey(of: state.inode)
+        switch plan {
+        case .delete, .setAttributes:
+            guard let synced = state.synced, let current else { return nil }
+            return Place(key: current, parent: synced.parent, name: synced.name)
+        case .moveAside:
+            guard let synced = state.synced, let current,
+                let parent = try database.remoteKey(of: synced.parent),
+                let name = FileName(".moving-\(state.inode)-apus")
+            else { return nil }
+            return Place(
+                key: current, destination: parent.appending(name), parent: synced.parent,
+                name: name)
+        case .move:
+            guard let local = state.local, let current,
+                let parent = try database.remoteKey(of: local.parent)
+            else { return nil }
+            return Place(
+                key: current, destination: parent.appending(local.name), parent: local.parent,
+                name: local.name)
+        default:
+            guard let local = state.local, let parent = try database.remoteKey(of: local.parent)
+            else { return nil }
+            return Place(
+                key: parent.appending(local.name), parent: local.parent, name: local.name)
+        }
+    }
+
+    private func carryOut(
+        _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws(ProviderError) {
+        let inode = state.inode
+        switch plan {
+        case .upload(let base, let replaced):
+            try await upload(state, to: place, base: base, replaced: replaced)
+        case .createDirectory, .createSymlink:
+            let attributes = state.attributes
+            let object = try await tracking(inode, .create) { () async throws(ProviderError) in
+                if plan == .createDirectory {
+                    return try await provider.createDirectory(place.key, attributes: attributes)
+                }
+                let target = try engineWork { () throws(Halt) in try readSymlink(inode) }
+                return try await provider.createSymlink(
+                    place.key, target: target, attributes: attributes)
+            }
+            try commit(object, of: inode, at: place, sent: attributes, generation: 0)
+        case .move(let replaced):
+            let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
+            try await move(state, place, base: base, replaced: replaced?.inode)
+        case .moveAside:
+            try await move(state, place, base: .absent, replaced: nil)
+        case .setAttributes:
+            let attributes = state.attributes
+            let object = try await tracking(inode, .change) { () async throws(ProviderError) in
+                try await provider.setAttributes(
+                    place.key, to: attributes, etag: state.synced?.etag)
+            }
+            try commit(
+                object, of: inode, at: place, sent: attributes,
+                generation: state.synced?.generation ?? 0)
+        case .delete:
+            try await tracking(inode, .delete) { () async throws(ProviderError) in
+                try await provider.delete(
+                    place.key, kind: state.kind, etag: state.synced?.etag)
+            }
+            try engineWork { () throws(Halt) in
+                try store.write { try $0.removeSynced(inode) }
+            }
+        default:
+            preconditionFailure("\(plan) is not an operation on the remote")
+        }
+    }
+
+    private func move(
+        _ state: SyncState, _ place: Place, base: BaseVersion, replaced: InodeNumber?
+    ) async throws(ProviderError) {
+        guard let destination = place.destination, let synced = state.synced else { return }
+        let object = try await tracking(state.inode, .move) { () async throws(ProviderError) in
+            try await provider.move(
+                place.key, etag: synced.etag, to: destination, base: base)
+        }
+        try commit(
+            object, of: state.inode, at: place,
+            sent: ObjectAttributes(modified: synced.modified, mode: synced.mode),
+            generation: synced.generation, replaced: replaced)
+    }
+
+    // MARK: Uploads
+
+    /// Sends the content of one moment (I3), if what the store holds is what we think (I4).
+    private func upload(
+        _ state: SyncState, to place: Place, base: BaseVersion, replaced: InodeNumber?
+    ) async throws(ProviderError) {
+        let inode = state.inode
+        let file = try engineWork { () throws(EngineError) in try retainForTransfer(inode) }
+        defer { releaseUse(of: inode) }
+        // A file of which only a part was rewritten is sent whole: the rest comes from the version
+        // that it is based on, and from no other.
+        try await fetchAll(of: file)
+        let (frozen, record) = try engineWork { () throws(Halt) in try freeze(file) }
+        defer { thaw(frozen, of: file) }
+        let attributes = ObjectAttributes(modified: record.modified, mode: record.mode)
+        let object = try await tracking(inode, .upload, bytes: frozen.size) {
+            () async throws(ProviderError) in
+            try await provider.write(
+                place.key, from: frozen, attributes: attributes, base: base
+            ) { sent in self.noteProgress(sent, of: inode) }
+        }
+        try commit(
+            object, of: inode, at: place, sent: attributes, generation: record.generation,
+            replaced: replaced)
+    }
+
+    private func fetchAll(of file: OpenFile) async throws(ProviderError) {
+        do {
+            let size = file.state.withLock(\.size)
+            try await fetch(file, 0..<size, pieceBytes: 4 << 20)
+        } catch let error as ProviderError {
+            throw error
+        } catch {
+            throw ProviderError(
+                .source, attempt: "complete inode \(file.inode) before it is sent",
+                reason: "\(error)", cause: error)
+        }
+    }
+
+    /// Takes the content of this moment and gives it its generation.
+    private func freeze(
+        _ file: OpenFile
+    ) throws(Halt) -> (FrozenContent, InodeRecord) {
+        try file.withState { state throws(Halt) in
+            let record = try storeVersion(file.inode, &state)
+            let frozen = FrozenContent(
+                state.file, size: state.size,
+                clonePath: DiskPath("frozen/\(file.inode)-\(record.generation)"))
+            if state.writers > 0 {
+                try onDisk("freeze inode \(file.inode)") { () throws(DiskError) in
+                    frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
+                }
+            } else {
+                state.frozen.append(frozen)
+            }
+            return (frozen, record)
+        }
+    }
+
+    private func thaw(_ frozen: FrozenContent, of file: OpenFile) {
+        file.state.withLock { state in state.frozen.removeAll { $0 === frozen } }
+        guard frozen.isDetached else { return }
+        do throws(DiskError) {
+            try disk.remove(frozen.clonePath)
+        } catch {
+            // It is removed at the next start.
+            logger.warning("frozen content not removed", metadata: ["reason": "\(error.reason)"])
+        }
+    }
+
+    /// Sends a file that stays open for writing.
+    ///
+    /// - Returns: Whether it was sent, and has to be planned again.
+    func uploadOpenFile(_ state: SyncState, _ file: OpenFile) async throws -> Bool {
+        file.state.withLock { $0.longWriterDue = clock.uptime + configuration.longWriterInterval }
+        guard file.state.withLock(\.isChanged) else { return false }
+        var settled = state
+        settled.local?.isWriting = false
+        let plan = Planner.plan(settled)
+        guard case .upload = plan else { return false }
+        return try await perform(plan, state) == nil
+    }
+
+    // MARK: Afterwards
+
+    /// Notes what both sides agree on now, in one transaction.
+    private func commit(
+        _ object: RemoteObject, of inode: InodeNumber, at place: Place,
+        sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
+    ) throws(ProviderError) {
+        try engineWork { () throws(Halt) in
+            try store.write { database in
+                if let replaced { try database.removeSynced(replaced) }
+                try database.setSynced(
+                    SyncedRecord(
+                        parent: place.parent, name: place.name, etag: object.etag,
+                        size: object.size, mode: attributes.mode, modified: attributes.modified,
+                        generation: generation),
+                    of: inode)
+                try database.setFailure(nil, attempts: 0, of: inode)
+            }
+            if let replaced {
+                reapOrLog(replaced)
+                enqueue(replaced, after: .zero)
+            }
+        }
+    }
+
+    /// Runs local work amid an operation on the remote. Its failure says nothing about the remote,
+    /// so it travels as the operation's source.
+    private func engineWork<Value, Failure: Error>(
+        _ work: () throws(Failure) -> Value
+    ) throws(ProviderError) -> Value {
+        do throws(Failure) {
+            return try work()
+        } catch {
+            throw ProviderError(
+                .source, attempt: "prepare a change for the remote", reason: "\(error)",
+                cause: error)
+        }
+    }
+
+    private func tracking<Value>(
+        _ inode: InodeNumber, _ kind: Transfer.Kind, bytes: UInt64 = 0,
+        _ work: () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        transfers.withLock {
+            $0[inode] = Transfer(kind: kind, bytesTotal: bytes, bytesSent: 0)
+        }
+        changeBell.ring()
+        defer {
+            transfers.withLock { _ = $0.removeValue(forKey: inode) }
+            changeBell.ring()
+        }
+        return try await work()
+    }
+
+    private func noteProgress(_ sent: UInt64, of inode: InodeNumber) {
+        transfers.withLock { $0[inode]?.bytesSent = sent }
+        changeBell.ring()
+    }
+}
+
+extension SyncState {
+    /// What is sent along with the object.
+    fileprivate var attributes: ObjectAttributes {
+        ObjectAttributes(
+            modified: local?.modified ?? Timestamp(nanoseconds: 0), mode: local?.mode ?? 0)
+    }
+}
