@@ -36,6 +36,8 @@ let package = Package(
         .systemLibrary(
             name: "CVips", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"])]),
 
+        .systemLibrary(name: "CHost"),
+
         // The system part.
         .target(
             name: "Engine",
@@ -43,7 +45,7 @@ let package = Package(
             swiftSettings: settings),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
-        .target(name: "Host", dependencies: ["Engine"], swiftSettings: settings),
+        .target(name: "Host", dependencies: ["CHost", "Engine"], swiftSettings: settings),
         .target(name: "Transport", dependencies: ["CCurl"], swiftSettings: settings),
         .target(name: "Providers", dependencies: ["Engine", log], swiftSettings: settings),
         .target(name: "Simulation", dependencies: ["Engine"], swiftSettings: settings),
@@ -75,7 +77,9 @@ let package = Package(
             path: "Tests/ProviderConformance", swiftSettings: settings),
         .testTarget(name: "EngineTests", dependencies: ["Engine"], swiftSettings: settings),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Engine", "Simulation"],
+            name: "HostTests", dependencies: ["Engine", "Host"], swiftSettings: settings),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Engine", "Host", "Simulation"],
             swiftSettings: settings),
         .testTarget(
             name: "ProvidersTests",

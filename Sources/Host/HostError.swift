@@ -1,0 +1,17 @@
+/// Why this machine did not give what the program needs to start.
+package struct HostError: Error, CustomStringConvertible {
+    /// What was attempted, with its values: `use the state directory "/var/lib/apus/photos"`.
+    package let attempt: String
+    package let reason: String
+    /// What the user can do.
+    package let remedy: String
+
+    package init(attempt: String, reason: String, remedy: String) {
+        self.attempt = attempt
+        self.reason = reason
+        self.remedy = remedy
+    }
+
+    /// One line for the user.
+    package var description: String { "cannot \(attempt): \(reason); \(remedy)" }
+}

@@ -1,0 +1,96 @@
+import CHost
+import Glibc
+
+/// Copies one file's bytes into an empty one and leaves holes where the source has them.
+///
+/// Nobody may write to the source meanwhile. On a failure the target holds some of the bytes.
+struct SparseCopy {
+    /// Whether the kernel is asked to move the bytes (`copy_file_range`) before we do it.
+    var usesKernel = true
+    /// Whether the source's file system is asked where its holes are; else all is copied.
+    var findsHoles = true
+
+    private static let bufferBytes = 256 * 1_024
+
+    func copy(_ source: Int32, to target: Int32) throws(SystemError) {
+        var status = stat()
+        if fstat(source, &status) != 0 { throw .last }
+        let size = Int64(status.st_size)
+        _ = try retryingInterrupts { ftruncate(target, off_t(size)) }
+        var offset: Int64 = 0
+        while offset < size, let extent = try extent(of: source, from: offset, size: size) {
+            try copy(extent, from: source, to: target)
+            offset = extent.upperBound
+        }
+    }
+
+    /// The next range with data; nil where only a hole is left.
+    private func extent(
+        of source: Int32, from offset: Int64, size: Int64
+    ) throws(SystemError) -> Range<Int64>? {
+        guard findsHoles else { return offset..<size }
+        // The file's position moves, which nobody uses: reads and writes name their offset.
+        let start = lseek(source, off_t(offset), apus_seek_data)
+        if start < 0 {
+            let error = SystemError.last
+            switch error.code {
+            case ENXIO: return nil
+            case EINVAL, EOPNOTSUPP: return offset..<size
+            default: throw error
+            }
+        }
+        let end = lseek(source, start, apus_seek_hole)
+        if end < 0 { throw .last }
+        return Int64(start)..<min(Int64(end), size)
+    }
+
+    private func copy(
+        _ extent: Range<Int64>, from source: Int32, to target: Int32
+    ) throws(SystemError) {
+        var offset = extent.lowerBound
+        if usesKernel {
+            while offset < extent.upperBound,
+                let count = try copyInKernel(offset..<extent.upperBound, from: source, to: target)
+            {
+                offset += count
+            }
+        }
+        if offset < extent.upperBound {
+            try copyThroughBuffer(offset..<extent.upperBound, from: source, to: target)
+        }
+    }
+
+    /// - Returns: The bytes copied, at least one; nil where the kernel will not do it.
+    private func copyInKernel(
+        _ range: Range<Int64>, from source: Int32, to target: Int32
+    ) throws(SystemError) -> Int64? {
+        let count: Int
+        do {
+            count = try retryingInterrupts {
+                apus_copy_range(source, range.lowerBound, target, range.lowerBound, range.count)
+            }
+        } catch {
+            if [ENOSPC, EDQUOT, EIO, EFBIG].contains(error.code) { throw error }
+            return nil
+        }
+        return count == 0 ? nil : Int64(count)
+    }
+
+    private func copyThroughBuffer(
+        _ range: Range<Int64>, from source: Int32, to target: Int32
+    ) throws(SystemError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.bufferBytes, alignment: 4_096)
+        defer { buffer.deallocate() }
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let wanted = Int(min(range.upperBound - offset, Int64(buffer.count)))
+            let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+            let count = try PosixIO.read(source, into: piece, at: offset)
+            // The file became shorter under us, and half a copy is none.
+            if count == 0 { throw SystemError(EIO) }
+            try PosixIO.write(target, UnsafeRawBufferPointer(rebasing: piece[..<count]), at: offset)
+            offset += Int64(count)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import CHost
+import Glibc
+
+/// A POSIX thread with a name. Whoever starts it joins it, once.
+struct WorkerThread: Sendable {
+    /// What the new thread is handed; it alone uses it.
+    private final class Assignment: Sendable {
+        let name: String
+        let body: @Sendable () -> Void
+
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    private let id: pthread_t
+
+    /// Starts `body` on a thread of its own.
+    ///
+    /// - Parameter name: Shown by the kernel, cut to the 15 bytes that it keeps.
+    init(name: String, body: @escaping @Sendable () -> Void) throws(SystemError) {
+        let assignment = Unmanaged.passRetained(Assignment(name: name, body: body))
+        var id = pthread_t()
+        let result = pthread_create(
+            &id, nil,
+            { argument in
+                guard let argument else { preconditionFailure("a thread starts with its argument") }
+                let assignment = Unmanaged<Assignment>.fromOpaque(argument).takeRetainedValue()
+                apus_name_thread(assignment.name)
+                assignment.body()
+                return nil
+            }, assignment.toOpaque())
+        if result != 0 {
+            assignment.release()
+            throw SystemError(result)
+        }
+        self.id = id
+    }
+
+    var isCurrent: Bool { pthread_equal(id, pthread_self()) != 0 }
+
+    /// Waits for the end of the thread.
+    func join() {
+        let result = pthread_join(id, nil)
+        precondition(result == 0, "a thread is joined once, and by another")
+    }
+}

@@ -1,0 +1,110 @@
+import Engine
+import Foundation
+import Testing
+
+@testable import Host
+
+/// What only a real disk has; the behaviours that every ``Disk`` shares are in `DiskConformance`.
+@Suite struct PosixDiskTests {
+    static let ways = [
+        SparseCopy(), SparseCopy(usesKernel: false),
+        SparseCopy(usesKernel: false, findsHoles: false),
+    ]
+
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    @Test func `directories are made mode 0700 and files 0600`() throws {
+        let file = try PosixDisk(directory: directory.path).open(DiskPath("content/00/2a"))
+        _ = file
+        #expect(try directory.mode(of: "content") == 0o700)
+        #expect(try directory.mode(of: "content/00") == 0o700)
+        #expect(try directory.mode(of: "content/00/2a") == 0o600)
+    }
+
+    @Test(arguments: ways)
+    func `a copied clone has the bytes, and the holes where it looks for them`(
+        copies: SparseCopy
+    ) throws {
+        let disk = try PosixDisk(directory: directory.path, sharesBytes: false, copies: copies)
+        let source = try disk.open(DiskPath("source"))
+        let size: UInt64 = 64 << 20
+        let head = Self.noise(700_000)
+        let tail = Self.noise(300_001)
+        try source.write(head, at: 0)
+        try source.write(tail, at: 32 << 20)
+        try source.truncate(to: size)
+
+        let clone = try disk.clone(source, to: DiskPath("deep/down/clone"))
+
+        #expect(try clone.status().size == size)
+        #expect(try clone.read(head.count, at: 0) == head)
+        #expect(try clone.read(tail.count, at: 32 << 20) == tail)
+        #expect(try clone.read(4_096, at: 16 << 20) == [UInt8](repeating: 0, count: 4_096))
+        if copies.findsHoles {
+            #expect(try clone.status().allocatedBytes < 2 << 20)
+        }
+        #expect(try directory.mode(of: "deep/down/clone") == 0o600)
+    }
+
+    @Test func `a clone that fails leaves the name as it was and nothing else`() throws {
+        let disk = try PosixDisk(directory: directory.path)
+        let source = try disk.open(DiskPath("source"))
+        try source.write([1, 2, 3], at: 0)
+        // A directory cannot be replaced by a file.
+        _ = try disk.open(DiskPath("taken/inside"))
+
+        let error = #expect(throws: DiskError.self) {
+            _ = try disk.clone(source, to: DiskPath("taken"))
+        }
+
+        #expect(error?.kind == .failed)
+        #expect(error?.attempt == "clone a file to \"taken\"")
+        #expect(
+            try Set(disk.files(below: DiskPath(""))) == [
+                DiskPath("source"), DiskPath("taken/inside"),
+            ])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: directory.path + "/clones") == [])
+    }
+
+    @Test func `what a crash left of a clone is gone after the next start`() throws {
+        _ = try PosixDisk(directory: directory.path)
+        try Data([1]).write(to: URL(filePath: directory.path + "/clones/7"))
+        let disk = try PosixDisk(directory: directory.path)
+        #expect(try disk.files(below: DiskPath("")) == [])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: directory.path + "/clones") == [])
+    }
+
+    @Test func `links and other strange things are neither listed nor followed`() throws {
+        let disk = try PosixDisk(directory: directory.path)
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path + "/link", withDestinationPath: "/etc/passwd")
+        #expect(try disk.files(below: DiskPath("")) == [])
+        #expect(throws: DiskError.self) { _ = try disk.open(DiskPath("link")) }
+    }
+
+    @Test func `the descriptor is the file's own`() throws {
+        let file = try PosixDisk(directory: directory.path).open(DiskPath("a"))
+        try file.write(Array("swift".utf8), at: 0)
+        let descriptor = try #require(file.descriptor)
+        var bytes = [UInt8](repeating: 0, count: 5)
+        #expect(pread(descriptor, &bytes, 5, 0) == 5)
+        #expect(bytes == Array("swift".utf8))
+    }
+
+    @Test func `a missing root is named`() {
+        let error = #expect(throws: DiskError.self) {
+            _ = try PosixDisk(directory: directory.path + "/none")
+        }
+        #expect(error?.kind == .missing)
+    }
+
+    static func noise(_ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 7) }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import Host
+
+@Suite struct StateDirectoryTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private var path: String { directory.path + "/state/apus/photos" }
+
+    @Test func `it is made with all above it and closed to others`() throws {
+        let state = try StateDirectory(path: path, mountPoint: "/mnt/photos")
+        #expect(state.path == path)
+        #expect(try directory.mode(of: "state") == 0o700)
+        #expect(try directory.mode(of: "state/apus/photos") == 0o700)
+        #expect(try directory.mode(of: "state/apus/photos/lock") == 0o600)
+    }
+
+    @Test func `a second taker learns who has it`() throws {
+        let state = try StateDirectory(path: path, mountPoint: "/mnt/a b")
+        let error = #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory(path: path, mountPoint: "/mnt/other")
+        }
+        withExtendedLifetime(state) {}
+        let holder = StateDirectory.Holder(processID: getpid(), mountPoint: "/mnt/a b")
+        #expect(error?.kind == .held(by: holder))
+        #expect(
+            error?.description
+                == "cannot use the state directory \"\(path)\": process \(getpid()) has it for "
+                + "\"/mnt/a b\"; unmount that one first (apus unmount \"/mnt/a b\")")
+    }
+
+    @Test func `it can be taken again once it is let go`() throws {
+        _ = try StateDirectory(path: path, mountPoint: "/a/much/longer/mount/point")
+        let state = try StateDirectory(path: path, mountPoint: "/b")
+        let text = try String(contentsOfFile: path + "/lock", encoding: .utf8)
+        #expect(text == "\(getpid())\n/b\n")
+        withExtendedLifetime(state) {}
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `the lock of a process that was killed is free`() throws {
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        let holder = Process()
+        holder.executableURL = URL(filePath: "/usr/bin/flock")
+        holder.arguments = ["--no-fork", path + "/lock", "sh", "-c", "echo taken; read forever"]
+        let output = Pipe()
+        holder.standardOutput = output
+        holder.standardInput = Pipe()
+        try holder.run()
+        #expect(output.fileHandleForReading.availableData == Data("taken\n".utf8))
+        #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        }
+        kill(holder.processIdentifier, SIGKILL)
+        holder.waitUntilExit()
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+    }
+
+    @Test(arguments: [0o750, 0o707, 0o701])
+    func `one that others may enter is refused`(mode: Int) throws {
+        try FileManager.default.createDirectory(
+            atPath: directory.path + "/open", withIntermediateDirectories: false)
+        #expect(chmod(directory.path + "/open", mode_t(mode)) == 0)
+        let error = #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory(path: directory.path + "/open", mountPoint: "/mnt")
+        }
+        #expect(error?.kind == .exposed(mode: UInt16(mode)))
+        #expect(error?.remedy == "close it with: chmod 700 \"\(directory.path)/open\"")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give a directory to somebody else"))
+    func `one of another user is refused`() throws {
+        #expect(chown(directory.path, 65_534, 65_534) == 0)
+        let error = #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory(path: directory.path, mountPoint: "/mnt")
+        }
+        #expect(error?.kind == .foreign(owner: 65_534))
+    }
+
+    @Test func `a file in its place is named`() throws {
+        try Data().write(to: URL(filePath: directory.path + "/file"))
+        let error = #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory(path: directory.path + "/file", mountPoint: "/mnt")
+        }
+        #expect(error?.kind == .system(ENOTDIR))
+        #expect(error?.remedy == "move away the file that is in its place")
+    }
+
+    @Test func `the default follows the XDG specification`() throws {
+        func path(_ environment: [String: String], isRoot: Bool = false) throws -> String {
+            try StateDirectory.defaultPath(name: "x", environment: environment, isRoot: isRoot)
+        }
+        #expect(try path(["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/apus/x")
+        #expect(try path(["HOME": "/h"]) == "/h/.local/state/apus/x")
+        #expect(try path(["XDG_STATE_HOME": "relative", "HOME": "/h"]) == "/h/.local/state/apus/x")
+        #expect(try path(["HOME": "/h"], isRoot: true) == "/var/lib/apus/x")
+        #expect(throws: StateDirectoryError.self) { _ = try path([:]) }
+        #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory.defaultPath(name: "a/b", environment: ["HOME": "/h"])
+        }
+    }
+}

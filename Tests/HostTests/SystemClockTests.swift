@@ -1,0 +1,29 @@
+import Engine
+import Host
+import Testing
+
+@Suite struct SystemClockTests {
+    private let clock = SystemClock()
+
+    @Test func `sleeping ends no earlier than asked`() async throws {
+        let instant = clock.uptime + .milliseconds(20)
+        try await clock.sleep(until: instant)
+        #expect(clock.uptime >= instant)
+    }
+
+    @Test func `an instant that has passed is not waited for`() async throws {
+        try await clock.sleep(until: .zero)
+    }
+
+    @Test func `a cancelled sleep ends at once, however long it was to be`() async throws {
+        let clock = clock
+        let sleeper = Task { try await clock.sleep(until: .seconds(Int64.max)) }
+        sleeper.cancel()
+        await #expect(throws: CancellationError.self) { try await sleeper.value }
+        #expect(clock.uptime < .seconds(3_600))
+    }
+
+    @Test func `the time of day is after this was written`() {
+        #expect(clock.wallTime.seconds > 1_760_000_000)
+    }
+}
