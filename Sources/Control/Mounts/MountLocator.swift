@@ -37,7 +37,8 @@ package enum MountLocator {
         }
         let number = errno
         let absolute = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
-        let trimmed = absolute.count > 1 && absolute.hasSuffix("/")
+        let trimmed =
+            absolute.count > 1 && absolute.hasSuffix("/")
             ? String(absolute.dropLast()) : absolute
         if number == ENOTCONN || number == EIO || number == EACCES,
             table.mount(above: trimmed)?.isApus == true
@@ -71,6 +72,12 @@ package enum MountLocator {
                 .failed, what: "speak to the daemon of \(mountPoint)",
                 why: String(cString: strerror(number)).lowercased())
         }
+    }
+
+    /// Whether nobody serves the mount any more, so that it answers nothing but errors.
+    package static func isDead(_ mountPoint: String) -> Bool {
+        var status = stat()
+        return stat(mountPoint, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
     }
 
     private static func notMounted(_ path: String, in table: MountTable) -> ControlError {

@@ -69,7 +69,8 @@ package struct MountTable: Hashable, Sendable {
         var bytes: [UInt8] = []
         var rest = field.utf8[...]
         while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "\\"), let code = UInt8(String(rest.prefix(3)) ?? "", radix: 8) {
+            if byte == UInt8(ascii: "\\"), let code = UInt8(String(rest.prefix(3)) ?? "", radix: 8)
+            {
                 bytes.append(code)
                 rest = rest.dropFirst(3)
             } else {

@@ -11,7 +11,8 @@ package enum SocketPath {
         guard path.utf8.count <= bytesMax else {
             throw ControlError(
                 .invalid, what: "serve the control socket \(path)",
-                why: "its path has \(path.utf8.count) bytes, and a socket's has at most \(bytesMax)",
+                why:
+                    "its path has \(path.utf8.count) bytes, and a socket's has at most \(bytesMax)",
                 remedy: "give a shorter --state-dir")
         }
     }
