@@ -25,7 +25,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         // C edges: a module map each, and wrappers for what Swift cannot import.
@@ -33,6 +35,7 @@ let package = Package(
             name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(
             name: "CVips", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"])]),
 
@@ -56,16 +59,20 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "Transport", log,
+                "CLinux", "Transport", log,
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
         .executableTarget(
             name: "apus",
             dependencies: [
-                "Control", "Engine", "Filters", "Host", "Mount", "Providers", arguments, log,
+                "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "Providers", "Transport",
+                arguments, log,
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Sources/Command",
             swiftSettings: settings),
@@ -87,7 +94,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "FiltersTests", dependencies: ["CVips", "Filters"], swiftSettings: settings),
-        .testTarget(name: "ControlTests", dependencies: ["Control"], swiftSettings: settings),
+        .testTarget(
+            name: "ControlTests", dependencies: ["Control", "Transport", "apus", log],
+            swiftSettings: settings),
 
         // The real thing: `apus` as a process, a real mount, real programs.
         .testTarget(

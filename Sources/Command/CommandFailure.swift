@@ -1,0 +1,23 @@
+import Control
+
+/// Why a command did not do its work: the one line that it leaves on standard error.
+struct CommandFailure: Error {
+    let problem: Problem
+
+    init(_ problem: Problem) {
+        self.problem = problem
+    }
+
+    init(what: String, why: String, remedy: String? = nil) {
+        problem = Problem(what: what, why: why, remedy: remedy)
+    }
+
+    /// - Returns: nil for errors that are not of our making.
+    init?(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as ControlError: problem = error.problem
+        default: return nil
+        }
+    }
+}

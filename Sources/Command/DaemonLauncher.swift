@@ -1,0 +1,126 @@
+import CLinux
+import Control
+import Foundation
+
+/// Starts this program again as a mount's daemon, and waits until the folder is usable.
+struct DaemonLauncher {
+    let options: MountOptions
+
+    /// The descriptor on which the daemon finds its ``StartReporter``'s pipe.
+    private static let reportDescriptor: Int32 = 3
+
+    /// - Throws: `CommandFailure` with the daemon's own reason, or that it died without one.
+    func launch() async throws {
+        try prepareStateDirectory()
+        closeOnSpawn()
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw failure("make a pipe", errno) }
+        ends.forEach { _ = fcntl($0, F_SETFD, FD_CLOEXEC) }
+        let (reader, writer) = (ends[0], ends[1])
+        defer { close(reader) }
+        let pid: pid_t
+        do {
+            defer { close(writer) }
+            pid = try spawn(reportingTo: writer)
+        }
+        let said = try await onOwnThread { try Self.readAll(reader) }
+        try await judge(said, pid: pid)
+    }
+
+    private var logPath: String { DaemonLog.path(in: options.stateDirectory) }
+
+    /// The log is opened before the daemon can say anything.
+    private func prepareStateDirectory() throws {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: options.stateDirectory, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
+        } catch {
+            let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            let number = Int32(underlying?.code ?? Int(EIO))
+            throw failure("make the state directory \(options.stateDirectory)", number)
+        }
+    }
+
+    private func failure(_ what: String, _ number: Int32) -> CommandFailure {
+        CommandFailure(
+            what: what, why: String(cString: strerror(number)).lowercased(),
+            remedy: number == ENOSPC || number == EDQUOT
+                ? "free some space, or choose a folder on another disk with --state-dir"
+                : "choose another folder with --state-dir")
+    }
+
+    /// Keeps from the daemon what a shell or a test left open here: a pipe whose reader waits for
+    /// its end would wait as long as the mount lives.
+    private func closeOnSpawn() {
+        for descriptor in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))
+            ?? []
+        {
+            if let number = Int32(descriptor), number > 2 {
+                _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+            }
+        }
+    }
+
+    private func spawn(reportingTo writer: Int32) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(
+            &actions, 1, logPath, O_WRONLY | O_APPEND | O_CREAT, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        posix_spawn_file_actions_adddup2(&actions, writer, Self.reportDescriptor)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setflags(&attributes, Int16(APUS_SPAWN_SETSID))
+        let arguments =
+            ["apus"] + options.arguments(readyDescriptor: Self.reportDescriptor)
+        let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+        var pid: pid_t = 0
+        let code = withStrings(arguments) { arguments in
+            withStrings(environment) { environment in
+                posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments, environment)
+            }
+        }
+        guard code == 0 else { throw failure("start the daemon with its log \(logPath)", code) }
+        return pid
+    }
+
+    private func judge(_ said: [UInt8], pid: pid_t) async throws {
+        if let report = try? ControlJSON.decode(StartReport.self, from: said) {
+            if let problem = report.error { throw CommandFailure(problem) }
+            return
+        }
+        let status = await withCheckedContinuation { continuation in
+            let thread = Thread {
+                var status: Int32 = 0
+                while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
+                continuation.resume(returning: status)
+            }
+            thread.start()
+        }
+        let signal = status & 0x7F
+        throw CommandFailure(
+            what: "mount on \(options.mountPoint)",
+            why: signal != 0
+                ? "the daemon was ended by signal \(signal) without a word"
+                : "the daemon ended with status \(status >> 8 & 0xFF) without a word",
+            remedy: "see \(logPath)")
+    }
+
+    private static func readAll(_ descriptor: Int32) throws -> [UInt8] {
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
+        return Array(try handle.readToEnd() ?? Data())
+    }
+}
+
+/// Calls `body` with the strings as C wants an argument list: terminated each, and all together.
+private func withStrings<Result>(
+    _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+) -> Result {
+    let copies = strings.map { strdup($0) }
+    defer { copies.forEach { free($0) } }
+    return body(copies + [nil])
+}

@@ -1,0 +1,57 @@
+import Control
+import Foundation
+import Transport
+
+/// The daemons that a command's paths lead to.
+struct Daemons {
+    /// One mount, and what the command asks of it.
+    struct Target {
+        let mountPoint: String
+        let client: ControlClient
+        /// As `MountService` wants them; empty for the whole mount.
+        var paths: [String]
+    }
+
+    private let transport = HTTPTransport()
+    private let table: MountTable
+
+    init() throws {
+        table = try MountTable.current()
+    }
+
+    /// The mounts that `paths` lie in, each with its paths, in the order in which they come up.
+    func targets(of paths: [String]) throws -> [Target] {
+        var targets: [Target] = []
+        for path in paths {
+            let place = try MountLocator.place(of: path, in: table)
+            if let index = targets.firstIndex(where: { $0.mountPoint == place.mountPoint }) {
+                targets[index].paths.append(place.path)
+            } else {
+                targets.append(try target(mountPoint: place.mountPoint, paths: [place.path]))
+            }
+        }
+        return targets
+    }
+
+    /// Every Apus mount that this process sees.
+    var mountPoints: [String] { table.apusMounts.map(\.mountPoint) }
+
+    func target(mountPoint: String, paths: [String] = []) throws -> Target {
+        let socketPath = try MountLocator.socketPath(ofMountAt: mountPoint)
+        let client = ControlClient(socketPath: socketPath, transport: transport)
+        return Target(mountPoint: mountPoint, client: client, paths: paths)
+    }
+
+    /// What to work on: the given paths, else every mount.
+    ///
+    /// - Throws: Where nothing is mounted.
+    func targets(ofPathsOrAll paths: [String]) throws -> [Target] {
+        if !paths.isEmpty { return try targets(of: paths) }
+        guard !mountPoints.isEmpty else {
+            throw CommandFailure(
+                what: "find a mount", why: "nothing is mounted by apus",
+                remedy: "mount a folder with `apus mount SOURCE MOUNTPOINT`")
+        }
+        return try mountPoints.map { try target(mountPoint: $0) }
+    }
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Control
+
+struct EvictCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "evict",
+        abstract: "Frees the local copies of files; they stay on the remote.",
+        discussion: """
+            What has changes that are not on the remote stays, is named with the reason, and makes \
+            the exit status 1.
+
+            EXAMPLES:
+              apus evict ~/Cloud/Photos
+              apus evict ~/Cloud --json
+            """)
+
+    @Argument(help: "Files and folders, with everything below.", completion: .file())
+    var path: [String]
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        var total = EvictReport()
+        for target in try Daemons().targets(of: path) {
+            let report = try await target.client.evict(target.paths)
+            total.files += report.files
+            total.bytesFreed += report.bytesFreed
+            total.refused += report.refused
+        }
+        if json {
+            try Console.printJSON(total)
+        } else {
+            total.refusalLines.forEach { Console.printLine("kept \($0)") }
+            Console.printLine(total.line)
+        }
+        guard total.refused.isEmpty else {
+            throw CommandFailure(
+                what: "evict everything",
+                why: total.refused.count == 1
+                    ? "1 file was kept: \(total.refusalLines[0])"
+                    : "\(total.refused.count) files were kept",
+                remedy: "run `apus sync` first")
+        }
+    }
+}

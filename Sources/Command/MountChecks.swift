@@ -1,0 +1,64 @@
+import Control
+import Foundation
+
+/// What can be said of a mount before it is tried.
+enum MountChecks {
+    /// - Returns: The mount point without symbolic links.
+    /// - Throws: `CommandFailure` unless it is an empty directory that is no mount yet.
+    static func mountPoint(_ path: String, in table: MountTable) throws -> String {
+        let what = "mount on \(path)"
+        guard let real = realpath(path, nil) else { throw unreachable(path, what, errno) }
+        defer { free(real) }
+        let resolved = String(cString: real)
+        if let mount = table.mount(at: resolved) {
+            throw CommandFailure(
+                what: what, why: "\(mount.isApus ? "apus" : mount.fileSystem) is mounted there",
+                remedy: mount.isApus ? "run `apus unmount \(path)` first" : "choose another folder")
+        }
+        if let mount = table.mount(above: resolved), mount.isApus {
+            throw CommandFailure(
+                what: what, why: "it lies in the mount \(mount.mountPoint)",
+                remedy: "choose a folder outside of it")
+        }
+        try requireEmpty(resolved, what)
+        return resolved
+    }
+
+    private static func unreachable(
+        _ path: String, _ what: String, _ number: Int32
+    ) -> CommandFailure {
+        switch number {
+        case ENOENT:
+            CommandFailure(
+                what: what, why: "there is no such folder", remedy: "make it: mkdir -p \(path)")
+        case ENOTCONN:
+            CommandFailure(
+                what: what, why: "a mount whose daemon is dead is in its place",
+                remedy: "run `apus unmount \(path)` first")
+        default:
+            CommandFailure(what: what, why: String(cString: strerror(number)).lowercased())
+        }
+    }
+
+    private static func requireEmpty(_ path: String, _ what: String) throws {
+        guard let directory = opendir(path) else {
+            let number = errno
+            throw CommandFailure(
+                what: what,
+                why: number == ENOTDIR
+                    ? "it is no folder" : String(cString: strerror(number)).lowercased(),
+                remedy: "choose an empty folder of your own")
+        }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard name == "." || name == ".." else {
+                throw CommandFailure(
+                    what: what, why: "it is not empty",
+                    remedy: "choose an empty folder, or move away what is in it")
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Control
+import Foundation
+
+struct MountCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mount",
+        abstract: "Shows a cloud as a folder.",
+        discussion: """
+            Returns once the folder is usable; a daemon goes on serving it, and logs to the file \
+            `log` in the state directory. Credentials come from the environment and the provider's \
+            own files, never from the command line.
+
+            EXAMPLES:
+              apus mount folder:/srv/cloud ~/Cloud
+              apus mount 'folder:/srv/cloud?latency=20ms&rate=10MiB' /mnt/cloud --foreground
+              apus mount folder:/srv/cloud ~/Cloud --cache-size 20GiB --refresh 1m
+            """)
+
+    @Argument(help: "What to mount: folder:PATH.")
+    var source: String
+
+    @Argument(help: "An empty folder.", completion: .directory)
+    var mountpoint: String
+
+    @Flag(help: "Stay in the foreground and log to standard error; Ctrl-C unmounts.")
+    var foreground = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the mount keeps its state. (default: $XDG_STATE_HOME/apus/…)", valueName: "dir"),
+        completion: .directory)
+    var stateDir: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How many bytes local copies may take, such as 20GiB.", valueName: "size"),
+        transform: parseSize)
+    var cacheSize: UInt64?
+
+    @Flag(help: "Refuse all changes.")
+    var readOnly = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How often folders in use look for remote changes. (default: 30s)", valueName: "time"),
+        transform: parseDuration)
+    var refresh: Duration = .seconds(30)
+
+    @Flag(help: "Let other users in, as the files' modes say.")
+    var allowOther = false
+
+    /// Where the daemon tells the command that started it how the start went.
+    @Option(help: .hidden)
+    var readyDescriptor: Int32?
+
+    func run() async throws {
+        let report = StartReporter(descriptor: readyDescriptor)
+        do {
+            let options = try mountOptions()
+            if foreground || readyDescriptor != nil {
+                try await runDaemon(options) { report.ready(options) }
+            } else {
+                try await DaemonLauncher(options: options).launch()
+            }
+        } catch {
+            report.failed(error)
+            throw error
+        }
+    }
+
+    /// What was asked for, checked as far as that goes without starting.
+    private func mountOptions() throws -> MountOptions {
+        let resolved = try MountChecks.mountPoint(mountpoint, in: try MountTable.current())
+        return MountOptions(
+            source: source, mountPoint: resolved,
+            stateDirectory: try stateDir.map(StatePath.absolute)
+                ?? StatePath.standard(forMountPoint: resolved),
+            cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
+            allowsOthers: allowOther, isForeground: readyDescriptor == nil)
+    }
+
+    private static func parseSize(_ text: String) throws -> UInt64 {
+        guard let bytes = HumanSize.parse(text), bytes > 0 else {
+            throw ValidationError("\"\(text)\" is no size; write it like 20GiB or 500MiB")
+        }
+        return bytes
+    }
+
+    private static func parseDuration(_ text: String) throws -> Duration {
+        guard let duration = HumanDuration.parse(text), duration > .zero else {
+            throw ValidationError("\"\(text)\" is no time; write it like 30s or 5m")
+        }
+        return duration
+    }
+}

@@ -1,0 +1,31 @@
+/// What `apus mount` was asked for, checked and with absolute paths.
+struct MountOptions: Sendable {
+    /// As it was given.
+    let source: String
+    /// An empty directory, without symbolic links.
+    let mountPoint: String
+    let stateDirectory: String
+    /// nil for no bound but the disk's.
+    let cacheBytesMax: UInt64?
+    let isReadOnly: Bool
+    /// How often directories in use look for remote changes.
+    let refresh: Duration
+    /// Whether other users than the one who mounts are let in.
+    let allowsOthers: Bool
+    /// Whether this process keeps its terminal; else its output goes to the log file.
+    let isForeground: Bool
+
+    /// The arguments that make a daemon of the same program do this, source and mount point last.
+    func arguments(readyDescriptor: Int32) -> [String] {
+        var arguments = [
+            "mount", "--ready-descriptor", "\(readyDescriptor)", "--state-dir", stateDirectory,
+            "--refresh", "\(refresh.components.seconds * 1000 + milliseconds)ms",
+        ]
+        if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
+        if isReadOnly { arguments.append("--read-only") }
+        if allowsOthers { arguments.append("--allow-other") }
+        return arguments + ["--", source, mountPoint]
+    }
+
+    private var milliseconds: Int64 { refresh.components.attoseconds / 1_000_000_000_000_000 }
+}

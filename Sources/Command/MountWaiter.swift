@@ -1,0 +1,72 @@
+import CLinux
+import Control
+import Foundation
+
+/// Waits until a mount and its daemon are really gone.
+///
+/// Made before the unmount is asked for, so that a daemon that ends at once is not missed, nor
+/// another process taken for it that got its number.
+final class MountWaiter: Sendable {
+    private let mountPoint: String
+    /// Mounts at this place, one on top of the other, when the wait began.
+    private let countBefore: Int
+    /// Polls readable once the daemon has ended; -1 where it has already.
+    private let daemon: Int32
+
+    /// - Parameter pid: nil for a mount whose daemon is dead.
+    init(mountPoint: String, pid: Int32?) throws {
+        self.mountPoint = mountPoint
+        countBefore = Self.count(at: mountPoint, in: try MountTable.current())
+        daemon = pid.map(apus_pidfd_open) ?? -1
+    }
+
+    deinit {
+        if daemon >= 0 { close(daemon) }
+    }
+
+    /// - Throws: `CommandFailure` if that takes longer than `timeout`.
+    func wait(timeout: Duration) async throws {
+        let isGone = try await onOwnThread { [self] in
+            let deadline = ContinuousClock.now + timeout
+            return try mountGoes(by: deadline) && daemonEnds(by: deadline)
+        }
+        guard isGone else {
+            throw CommandFailure(
+                what: "unmount \(mountPoint)", why: "its daemon takes longer than expected to end",
+                remedy: "see the log in its state directory")
+        }
+    }
+
+    private func mountGoes(by deadline: ContinuousClock.Instant) throws -> Bool {
+        // The kernel marks the open file whenever the table changes after its last read: proc(5).
+        let table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
+        defer { if table >= 0 { close(table) } }
+        while try Self.count(at: mountPoint, in: MountTable.current()) >= countBefore {
+            guard poll(table, for: Int16(POLLPRI), until: deadline) else { return false }
+        }
+        return true
+    }
+
+    private func daemonEnds(by deadline: ContinuousClock.Instant) -> Bool {
+        daemon < 0 || poll(daemon, for: Int16(POLLIN), until: deadline)
+    }
+
+    /// - Returns: Whether something came before the deadline.
+    private func poll(
+        _ descriptor: Int32, for events: Int16, until deadline: ContinuousClock.Instant
+    ) -> Bool {
+        while true {
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else { return false }
+            var entry = pollfd(fd: descriptor, events: events, revents: 0)
+            let milliseconds = Int32(clamping: left.components.seconds * 1000 + 999)
+            let count = Foundation.poll(&entry, 1, milliseconds)
+            if count > 0 { return true }
+            if count < 0 && errno != EINTR { return false }
+        }
+    }
+
+    private static func count(at mountPoint: String, in table: MountTable) -> Int {
+        table.entries.count { $0.mountPoint == mountPoint }
+    }
+}

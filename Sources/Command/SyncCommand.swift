@@ -1,0 +1,54 @@
+import ArgumentParser
+import Control
+
+struct SyncCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sync",
+        abstract: "Returns when everything below the paths is on the remote.",
+        discussion: """
+            Without a path, that is every mount. What cannot be sent is listed with the reason, and \
+            makes the exit status 1.
+
+            EXAMPLES:
+              apus sync ~/Cloud/Photos
+              apus sync --json
+            """)
+
+    @Argument(help: "Files and folders, with everything below.", completion: .file())
+    var path: [String] = []
+
+    @Flag(help: "Print JSON, a line for each step.")
+    var json = false
+
+    func run() async throws {
+        var failures: [String] = []
+        for target in try Daemons().targets(ofPathsOrAll: path) {
+            failures += try await sync(target).failureLines
+        }
+        guard failures.isEmpty else { throw SyncFailure.failure(failures) }
+    }
+
+    private func sync(_ target: Daemons.Target) async throws -> SyncProgress {
+        if json {
+            return try await target.client.sync(below: target.paths) { progress in
+                try? Console.printJSON(progress, pretty: false)
+            }
+        }
+        var line = ProgressLine.standardError()
+        let last = try await target.client.sync(below: target.paths) { line.show($0.line) }
+        line.finish()
+        last.failureLines.forEach { Console.printLine("failed \($0)") }
+        Console.printLine("\(target.mountPoint): \(last.line).")
+        return last
+    }
+}
+
+/// The line that ends a sync with something left.
+enum SyncFailure {
+    static func failure(_ lines: [String]) -> CommandFailure {
+        CommandFailure(
+            what: "send everything to the remote",
+            why: lines.count == 1 ? lines[0] : "\(lines.count) items failed",
+            remedy: "`apus status` shows each with its reason")
+    }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Control
+
+struct UnmountCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unmount",
+        abstract: "Ends a mount, once everything is on the remote.",
+        discussion: """
+            Shows the uploads that are pending and waits for them. Interrupting the wait leaves the \
+            folder mounted. A mount whose daemon is dead is cleaned up.
+
+            EXAMPLES:
+              apus unmount ~/Cloud
+              apus unmount ~/Cloud --now
+            """)
+
+    @Argument(help: "Where the folder is mounted.", completion: .directory)
+    var mountpoint: String
+
+    @Flag(help: "Do not wait: changes stay queued and go out with the next mount.")
+    var now = false
+
+    /// For the daemon's last steps, after the uploads.
+    private static let endTimeout: Duration = .seconds(30)
+
+    func run() async throws {
+        let table = try MountTable.current()
+        let place = try MountLocator.place(of: mountpoint, in: table)
+        guard place.path.isEmpty else {
+            throw CommandFailure(
+                what: "unmount \(mountpoint)", why: "it lies in the mount \(place.mountPoint)",
+                remedy: "run `apus unmount \(place.mountPoint)`")
+        }
+        do {
+            try await unmount(try Daemons().target(mountPoint: place.mountPoint))
+        } catch let error as ControlError where error.kind == .unreachable {
+            try await cleanUp(place.mountPoint, after: error)
+        }
+    }
+
+    private func unmount(_ target: Daemons.Target) async throws {
+        let about = try await target.client.about()
+        let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
+        var line = ProgressLine.standardError()
+        let last = try await target.client.unmount(now: now) { line.show($0.line) }
+        line.finish()
+        guard last.failed.isEmpty || now else { throw failure(last) }
+        try await waiter.wait(timeout: Self.endTimeout)
+        guard last.pending > 0 else { return Console.printLine("\(last.line).") }
+        Console.printLine("\(last.line); the next mount sends them.")
+    }
+
+    private func failure(_ last: SyncProgress) -> CommandFailure {
+        last.failureLines.forEach { Console.printLine("failed \($0)") }
+        return CommandFailure(
+            what: "unmount \(mountpoint)",
+            why: last.failed.count == 1
+                ? "1 item could not be sent" : "\(last.failed.count) items could not be sent",
+            remedy: "`apus status` shows why; `apus unmount --now` leaves them for the next mount")
+    }
+
+    /// - Parameter error: Why the daemon could not be spoken to; stands if it is alive after all.
+    private func cleanUp(_ mountPoint: String, after error: ControlError) async throws {
+        guard let mount = try MountTable.current().mount(at: mountPoint), mount.isApus else {
+            return  // It went away while we spoke to it, which is what was asked for.
+        }
+        guard MountLocator.isDead(mountPoint) else { throw error }
+        let waiter = try MountWaiter(mountPoint: mountPoint, pid: nil)
+        try await DeadMount.remove(mountPoint)
+        try await waiter.wait(timeout: Self.endTimeout)
+        Console.printLine(
+            "The daemon was dead; the mount is gone. Pending changes, if any, go out with the next"
+                + " mount.")
+    }
+}

@@ -1,0 +1,21 @@
+package import FoundationEssentials
+
+/// JSON as the API and `--json` write it: sorted keys, ISO 8601 dates in UTC, plain slashes.
+package enum ControlJSON {
+    /// - Parameter pretty: Over several lines, for a person's eyes.
+    package static func encode(_ value: some Encodable, pretty: Bool = false) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        if pretty { encoder.outputFormatting.insert(.prettyPrinted) }
+        return try encoder.encode(value)
+    }
+
+    package static func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, from bytes: some Sequence<UInt8>
+    ) throws -> Value {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        return try decoder.decode(type, from: Data(bytes))
+    }
+}

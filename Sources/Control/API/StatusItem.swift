@@ -1,0 +1,84 @@
+package import FoundationEssentials
+
+/// How things stand with one file, directory or link.
+package struct StatusItem: Codable, Hashable, Sendable {
+    /// Where its bytes are. The words of `user.apus.state`.
+    package enum State: String, Codable, Hashable, Sendable {
+        case remote, partial, local, dirty, uploading
+    }
+
+    /// What has to happen next until local and remote agree.
+    package enum Operation: String, Codable, Hashable, Sendable {
+        case create, upload, move, delete, attributes, download, conflict
+    }
+
+    /// Relative to the mount point, `/` between names, none in front; empty for the root.
+    package var path: String
+    package var state: State
+    /// nil for what is clean.
+    package var operation: Operation?
+    /// The file's size; 0 for the other kinds.
+    package var bytes: UInt64
+    /// How many of them the attempt on its way has sent.
+    package var bytesSent: UInt64
+    /// Attempts that failed since the last success.
+    package var attempts: Int
+    /// What the last attempt said, if it failed.
+    package var error: Problem?
+    /// Since when it waits; nil for what is clean.
+    package var since: Date?
+
+    package init(
+        path: String, state: State, operation: Operation? = nil, bytes: UInt64 = 0,
+        bytesSent: UInt64 = 0, attempts: Int = 0, error: Problem? = nil, since: Date? = nil
+    ) {
+        self.path = path
+        self.state = state
+        self.operation = operation
+        self.bytes = bytes
+        self.bytesSent = bytesSent
+        self.attempts = attempts
+        self.error = error
+        self.since = since
+    }
+
+    /// How much of it is sent, 0 to 100, rounded down.
+    package var percent: Int { percentage(of: bytesSent, in: bytes) }
+}
+
+extension StatusItem {
+    private enum CodingKeys: String, CodingKey {
+        case path, state, operation, bytes, bytesSent, percent, attempts, error, since
+    }
+
+    /// `percent` is told to spare readers the division, and never read back.
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(path, forKey: .path)
+        try container.encode(state, forKey: .state)
+        try container.encodeIfPresent(operation, forKey: .operation)
+        try container.encode(bytes, forKey: .bytes)
+        try container.encode(bytesSent, forKey: .bytesSent)
+        try container.encode(percent, forKey: .percent)
+        try container.encode(attempts, forKey: .attempts)
+        try container.encodeIfPresent(error, forKey: .error)
+        try container.encodeIfPresent(since, forKey: .since)
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        path = try container.decode(String.self, forKey: .path)
+        state = try container.decode(State.self, forKey: .state)
+        operation = try container.decodeIfPresent(Operation.self, forKey: .operation)
+        bytes = try container.decode(UInt64.self, forKey: .bytes)
+        bytesSent = try container.decode(UInt64.self, forKey: .bytesSent)
+        attempts = try container.decode(Int.self, forKey: .attempts)
+        error = try container.decodeIfPresent(Problem.self, forKey: .error)
+        since = try container.decodeIfPresent(Date.self, forKey: .since)
+    }
+}
+
+/// `part` of `whole` in whole percent, 0 to 100; 0 of nothing is 0.
+func percentage(of part: UInt64, in whole: UInt64) -> Int {
+    whole == 0 ? 0 : Int(Double(min(part, whole)) / Double(whole) * 100)
+}

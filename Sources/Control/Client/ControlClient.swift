@@ -1,0 +1,217 @@
+import Foundation
+package import Transport
+
+/// Speaks to the daemon of one mount, over its control socket.
+package struct ControlClient: Sendable {
+    private let socketPath: String
+    private let transport: HTTPTransport
+
+    /// For answers that come at once; streams take as long as they take.
+    private static let answerTimeout: Duration = .seconds(60)
+
+    package init(socketPath: String, transport: HTTPTransport) {
+        self.socketPath = socketPath
+        self.transport = transport
+    }
+
+    /// - Throws: `.unreachable` as every call here if no daemon answers.
+    package func about() async throws(ControlError) -> About {
+        try await answer(to: request(.get, "about", timeout: Self.answerTimeout))
+    }
+
+    /// - Parameter paths: As ``MountService`` has them; none means the whole mount.
+    package func status(below paths: [String]) async throws(ControlError) -> StatusReport {
+        let path = "status" + query(paths)
+        return try await answer(to: request(.get, path, timeout: Self.answerTimeout))
+    }
+
+    /// Calls `each` with a report now and whenever it changes, until the task is cancelled.
+    package func watchStatus(
+        below paths: [String], each: (StatusReport) -> Void
+    ) async throws(ControlError) {
+        try await stream(request(.get, "status/watch" + query(paths)), each: each)
+    }
+
+    /// Returns once everything below `paths` is on the remote, or has failed for good.
+    ///
+    /// - Returns: The last word, with what failed.
+    package func sync(
+        below paths: [String], each: (SyncProgress) -> Void
+    ) async throws(ControlError) -> SyncProgress {
+        let body = PathsBody(paths: paths.isEmpty ? nil : paths)
+        return try await lastWord(of: request(.post, "sync", body: body), each: each)
+    }
+
+    package func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
+        // No timeout: the whole of a large mount takes its time.
+        try await answer(to: request(.post, "evict", body: PathsBody(paths: paths)))
+    }
+
+    /// Returns once the folder is unmounted, or cannot be since something failed to upload.
+    ///
+    /// - Returns: The last word, with what failed.
+    package func unmount(
+        now: Bool, each: (SyncProgress) -> Void
+    ) async throws(ControlError) -> SyncProgress {
+        try await lastWord(of: request(.post, "unmount", body: UnmountBody(now: now)), each: each)
+    }
+
+    // MARK: Requests
+
+    private func request(
+        _ method: HTTPRequest.Method, _ path: String, timeout: Duration? = nil
+    ) -> HTTPRequest {
+        HTTPRequest(
+            method, "http://apus/v1/\(path)", unixSocketPath: socketPath, timeout: timeout)
+    }
+
+    private func request(
+        _ method: HTTPRequest.Method, _ path: String, body: some Encodable
+    ) throws(ControlError) -> HTTPRequest {
+        var request = request(method, path)
+        request.headers = [(name: "Content-Type", value: "application/json")]
+        do {
+            request.body = Array(try ControlJSON.encode(body))
+        } catch {
+            throw ControlError(.invalid, what: "ask the daemon", why: "\(error)")
+        }
+        return request
+    }
+
+    private func query(_ paths: [String]) -> String {
+        guard !paths.isEmpty else { return "" }
+        return "?" + paths.map { "path=" + $0.percentEncoded }.joined(separator: "&")
+    }
+
+    // MARK: Answers
+
+    private func answer<Value: Decodable>(
+        to request: HTTPRequest
+    ) async throws(ControlError) -> Value {
+        let sink = LineSink()
+        do {
+            let response = try await transport.send(request, into: sink)
+            sink.finish()
+            var body: [UInt8] = []
+            for await line in sink.lines { body += line }
+            guard response.isSuccess else { throw refusal(body, status: response.status) }
+            return try ControlJSON.decode(from: body)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private func lastWord(
+        of request: HTTPRequest, each: (SyncProgress) -> Void
+    ) async throws(ControlError) -> SyncProgress {
+        var last: SyncProgress?
+        try await stream(request) { (progress: SyncProgress) in
+            last = progress
+            each(progress)
+        }
+        guard let last, last.isDone else {
+            throw ControlError(
+                .unreachable, what: "wait for the daemon", why: "it stopped before it was done",
+                remedy: "see the log in its state directory")
+        }
+        return last
+    }
+
+    /// Decodes the lines of an answer as they come, on the calling task.
+    private func stream<Value: Decodable>(
+        _ request: HTTPRequest, each: (Value) -> Void
+    ) async throws(ControlError) {
+        let sink = LineSink()
+        do {
+            // The transfer runs beside, so that `each` holds up nobody but itself.
+            async let transfer = deliver(request, into: sink)
+            var refused: [UInt8] = []
+            for await line in sink.lines {
+                if sink.isRefusal {
+                    refused += line
+                } else if let failure = try? ControlJSON.decode(ErrorBody.self, from: line) {
+                    throw ControlError(.failed, failure.error)
+                } else {
+                    each(try ControlJSON.decode(from: line))
+                }
+            }
+            let response = try await transfer
+            if !response.isSuccess { throw refusal(refused, status: response.status) }
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private func deliver(
+        _ request: HTTPRequest, into sink: LineSink
+    ) async throws(TransportError) -> HTTPResponse {
+        defer { sink.finish() }
+        return try await transport.send(request, into: sink)
+    }
+
+    private func refusal(_ body: [UInt8], status: Int) -> ControlError {
+        let kind = ControlError.Kind(status: status)
+        if let told = try? ControlJSON.decode(ErrorBody.self, from: body) {
+            return ControlError(kind, told.error)
+        }
+        return ControlError(
+            kind, what: "ask the daemon", why: "it answered \(status) without a reason")
+    }
+
+    private func failure(_ error: any Error) -> ControlError {
+        switch error {
+        case let error as ControlError: error
+        case let error as TransportError: ControlError(error, socketPath: socketPath)
+        case is DecodingError:
+            ControlError(
+                .failed, what: "read the daemon's answer",
+                why: "it is of another version of apus",
+                remedy: "unmount with the version that mounted, then mount again")
+        default: ControlError(.failed, what: "ask the daemon", why: "\(error)")
+        }
+    }
+}
+
+extension ControlError {
+    fileprivate init(_ error: TransportError, socketPath: String) {
+        let what = "speak to the daemon at \(socketPath)"
+        switch (error.kind, error.errorNumber) {
+        case (.unreachable, EACCES), (.unreachable, EPERM):
+            self.init(
+                .unreachable, what: what, why: "permission denied",
+                remedy: "run the command as the user who mounted")
+        case (.unreachable, ENOENT), (.unreachable, ECONNREFUSED):
+            self.init(
+                .unreachable, what: what, why: "no daemon listens there",
+                remedy: "run `apus unmount` on the mount point, then mount it again")
+        case (.interrupted, _):
+            self.init(
+                .unreachable, what: what, why: "it hung up",
+                remedy: "see the log in its state directory")
+        case (.timedOut, _):
+            self.init(
+                .unreachable, what: what, why: "it does not answer",
+                remedy: "see the log in its state directory")
+        default: self.init(.unreachable, what: what, why: error.reason)
+        }
+    }
+}
+
+extension String {
+    /// RFC 3986: everything encoded but the unreserved characters.
+    fileprivate var percentEncoded: String {
+        let digits = Array("0123456789ABCDEF")
+        var encoded = ""
+        for byte in utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"), UInt8(ascii: "~"):
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                encoded += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+            }
+        }
+        return encoded
+    }
+}

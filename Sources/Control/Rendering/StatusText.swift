@@ -1,0 +1,94 @@
+package import FoundationEssentials
+
+extension StatusReport {
+    /// The report for people, several lines without a line end after the last.
+    ///
+    /// - Parameter now: What the ages in it are reckoned from.
+    package func text(now: Date) -> String {
+        var lines = ["\(mountPoint)  \(source)", "  " + totals]
+        if !remote.isReachable {
+            let age = HumanDuration.format(seconds: now.timeIntervalSince(remote.since))
+            lines.append(
+                "  The remote cannot be reached for \(age)"
+                    + (remote.message.map { ": \($0.singleLine)" } ?? "."))
+        }
+        lines += table(now: now)
+        if isTruncated { lines.append("  … and more") }
+        lines.append(summary)
+        return lines.joined(separator: "\n")
+    }
+
+    /// One line for a list of several mounts.
+    package var line: String { "\(mountPoint)  \(source)  \(summary)" }
+
+    /// The last line of all: what a person wants to know before closing the lid.
+    package var summary: String {
+        guard counts.pending > 0 else { return "Everything is on the remote." }
+        let changes = counts.pending == 1 ? "1 change" : "\(counts.pending) changes"
+        let size = HumanSize.format(counts.pendingBytes)
+        let failed = counts.failed > 0 ? ", \(counts.failed) failed" : ""
+        return "\(changes) (\(size)) not yet on the remote\(failed)."
+    }
+
+    private var totals: String {
+        let items = counts.items == 1 ? "1 item" : "\(counts.items) items"
+        return "\(items), \(HumanSize.format(counts.localBytes)) on this disk"
+    }
+
+    private func table(now: Date) -> [String] {
+        let rows = items.map { $0.cells(now: now) }
+        let width = rows.map(\.state.count).max() ?? 0
+        let sizeWidth = rows.map(\.size.count).max() ?? 0
+        return rows.map { row in
+            let state = row.state.padding(to: width)
+            let size = String(repeating: " ", count: sizeWidth - row.size.count) + row.size
+            return "  \(state)  \(size)  \(row.path)" + (row.note.map { "  (\($0))" } ?? "")
+        }
+    }
+}
+
+extension StatusItem {
+    fileprivate struct Cells {
+        let state: String
+        let size: String
+        let path: String
+        let note: String?
+    }
+
+    fileprivate func cells(now: Date) -> Cells {
+        Cells(
+            state: stateText, size: HumanSize.format(bytes),
+            path: path.isEmpty ? "." : path.singleLine, note: note(now: now))
+    }
+
+    private var stateText: String {
+        switch (state, operation) {
+        case (.uploading, _): "uploading \(percent) %"
+        case _ where error != nil: "failed"
+        case (_, .conflict): "conflict"
+        case (_, .delete): "delete"
+        case (_, .move): "move"
+        default: state.rawValue
+        }
+    }
+
+    private func note(now: Date) -> String? {
+        let age = since.map { "for " + HumanDuration.format(seconds: now.timeIntervalSince($0)) }
+        guard let error else { return age }
+        let tries = attempts == 1 ? "1 attempt" : "\(attempts) attempts"
+        return "\(error), \(tries)" + (age.map { " \($0)" } ?? "")
+    }
+}
+
+extension String {
+    /// Without line ends and other control characters: a file name must not draw on a terminal.
+    package var singleLine: String {
+        String(
+            String.UnicodeScalarView(
+                unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    }
+
+    fileprivate func padding(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}

@@ -1,0 +1,39 @@
+extension SyncProgress {
+    /// The progress as one line: `3 changes (1.5 MiB) to go, 12 % a/b.mov`.
+    package var line: String {
+        if isDone { return doneLine }
+        guard pending > 0 else { return "Waiting for the last changes" }
+        let changes = pending == 1 ? "1 change" : "\(pending) changes"
+        let sending = uploading.prefix(2).map { "\($0.percent) % \($0.path.singleLine)" }
+        return (["\(changes) (\(HumanSize.format(bytesPending))) to go"] + sending)
+            .joined(separator: ", ")
+    }
+
+    private var doneLine: String {
+        if !failed.isEmpty { return "\(failed.count) could not be sent" }
+        if pending > 0 {
+            let changes = pending == 1 ? "1 change" : "\(pending) changes"
+            return "\(changes) (\(HumanSize.format(bytesPending))) not yet on the remote"
+        }
+        return "Everything is on the remote" + (bytesSent > 0 ? ", \(sent) sent" : "")
+    }
+
+    private var sent: String { HumanSize.format(bytesSent) }
+
+    /// A line for each item that failed: its path, and why.
+    package var failureLines: [String] {
+        failed.map { "\($0.path.singleLine): \($0.error)" }
+    }
+}
+
+extension EvictReport {
+    /// `Freed 1.5 MiB of 3 files.`
+    package var line: String {
+        let count = files == 1 ? "1 file" : "\(files) files"
+        return "Freed \(HumanSize.format(bytesFreed)) of \(count)."
+    }
+
+    package var refusalLines: [String] {
+        refused.map { "\($0.path.singleLine): \($0.reason)" }
+    }
+}

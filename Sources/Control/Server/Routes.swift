@@ -1,0 +1,101 @@
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+
+/// Turns requests into calls of the service, and its values into JSON.
+struct Routes: Sendable {
+    let service: any MountService
+
+    /// Bytes of a request's body: enough for the paths that a command line can hold.
+    private static let bodyBytesMax = 4 * 1024 * 1024
+
+    /// Between two reports of a watch.
+    private static let watchInterval: Duration = .milliseconds(200)
+
+    func responder() -> some HTTPResponder<BasicRequestContext> {
+        let router = Router()
+        router.add(middleware: ErrorResponses())
+        let v1 = router.group("v1")
+        v1.get("about") { _, _ in try Response.json(service.about) }
+        v1.get("status") { request, _ in
+            try Response.json(await service.status(below: try paths(inQueryOf: request)))
+        }
+        v1.get("status/watch") { request, _ in try await watch(request) }
+        v1.post("sync") { request, _ in try await sync(request) }
+        v1.post("evict") { request, _ in try await evict(request) }
+        v1.post("unmount") { request, _ in try await unmount(request) }
+        return router.buildResponder()
+    }
+
+    private func watch(_ request: Request) async throws -> Response {
+        let paths = try paths(inQueryOf: request)
+        // Asked once before the head is sent, so that a wrong path is a plain refusal.
+        let first = try await service.status(below: paths)
+        return .lines(answering: request) { send in
+            var last = first
+            try await send(last)
+            for await _ in service.statusChanges() {
+                let report = try await service.status(below: paths)
+                guard report != last else { continue }
+                last = report
+                try await send(report)
+                try await Task.sleep(for: Self.watchInterval)
+            }
+        }
+    }
+
+    private func sync(_ request: Request) async throws -> Response {
+        var request = request
+        let body: PathsBody = try await decodeBody(of: &request)
+        let paths = try ControlError.checkedPaths(body.paths ?? [""])
+        return try await stream(service.sync(below: paths), answering: request)
+    }
+
+    private func evict(_ request: Request) async throws -> Response {
+        var request = request
+        let body: PathsBody = try await decodeBody(of: &request)
+        guard let paths = body.paths, !paths.isEmpty else {
+            throw ControlError(
+                .invalid, what: "evict", why: "no path was given",
+                remedy: "send {\"paths\": [\"…\"]}; the empty path is the whole mount")
+        }
+        return try Response.json(await service.evict(try ControlError.checkedPaths(paths)))
+    }
+
+    private func unmount(_ request: Request) async throws -> Response {
+        var request = request
+        let body: UnmountBody = try await decodeBody(of: &request)
+        return try await stream(service.unmount(now: body.now ?? false), answering: request)
+    }
+
+    /// Answers with the values as lines, once there is a first one: what fails before that is a
+    /// plain refusal.
+    private func stream<Value: Encodable & Sendable>(
+        _ values: AsyncThrowingStream<Value, any Error>, answering request: Request
+    ) async throws -> Response {
+        var iterator = values.makeAsyncIterator()
+        let first = try await iterator.next()
+        return .lines(answering: request) { send in
+            if let first { try await send(first) }
+            for try await value in values { try await send(value) }
+        }
+    }
+
+    private func paths(inQueryOf request: Request) throws -> [String] {
+        let given = request.uri.queryParameters[values: "path"].map(String.init)
+        return try ControlError.checkedPaths(given.isEmpty ? [""] : given)
+    }
+
+    /// An empty body counts as an empty object.
+    private func decodeBody<Body: Decodable>(of request: inout Request) async throws -> Body {
+        let buffer = try await request.collectBody(upTo: Self.bodyBytesMax)
+        do {
+            let bytes = Array(buffer.readableBytesView)
+            return try ControlJSON.decode(from: bytes.isEmpty ? Array("{}".utf8) : bytes)
+        } catch {
+            throw ControlError(
+                .invalid, what: "read the body of \(request.uri.path)",
+                why: "it is not the JSON object that is expected here")
+        }
+    }
+}
