@@ -1,0 +1,30 @@
+# The commands of this project; `make help` lists them. SWIFTFLAGS goes to every swift call.
+SHELL := /bin/bash
+SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.swift Benchmarks/*/*.swift),Benchmarks)
+
+.PHONY: help setup build test demo lint format clean
+
+help: ## Shows this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## Installs the system packages that are missing
+	@scripts/setup
+
+build: ## Builds .build/release/apus
+	@scripts/setup --build
+	swift build -c release --product apus $(SWIFTFLAGS)
+
+test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
+	@scripts/test
+
+demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
+	@scripts/demo
+
+lint: ## Checks layout and style
+	swift format lint --strict --parallel --recursive $(SOURCES)
+
+format: ## Settles the layout of all Swift files
+	swift format --in-place --parallel --recursive $(SOURCES)
+
+clean: ## Removes what was built
+	swift package clean
