@@ -13,7 +13,7 @@ func runDaemon(_ options: MountOptions, ready: @escaping @Sendable () -> Void) a
     // The mount outlives the terminal that it was started from, and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     chdir("/")
-    let folder = try await assemble(options, logger: logger)
+    let folder = try await EngineFolder(options, logger: logger)
     if !options.isForeground { DaemonLog.rotate(in: options.stateDirectory) }
     logger.info(
         "mounting",

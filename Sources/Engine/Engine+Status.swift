@@ -4,13 +4,31 @@ import Synchronization
 /// What is here, what is on the remote, and what lies between, at one moment.
 package struct EngineStatus: Sendable {
     /// Names that the engine knows.
-    package var itemCount = 0
+    package var itemCount: UInt64 = 0
     /// Bytes of files of which something is here.
     package var localBytes: UInt64 = 0
-    package var pendingCount = 0
-    /// The pending items, the oldest first, as many as were asked for.
+    package var pending = PendingSummary()
+    /// Pending items, those that failed first, then the oldest, as many as were asked for.
     package var items: [PendingItem] = []
     package var reachability = Reachability()
+}
+
+/// What is not on the remote yet, in numbers.
+package struct PendingSummary: Hashable, Sendable {
+    package var count: UInt64 = 0
+    /// Bytes of the files among them.
+    package var bytes: UInt64 = 0
+    /// Those whose last attempt failed.
+    package var failed: UInt64 = 0
+    /// Those of them that only a change can help.
+    package var failedFinally: UInt64 = 0
+    /// Those that are being sent now.
+    package var transferring: UInt64 = 0
+    /// Those that wait only for their writer to close or write: the bytes so far are sent.
+    package var openAndSent: UInt64 = 0
+
+    /// Whether nothing more can be sent as things are.
+    package var isSettled: Bool { count <= failedFinally + openAndSent }
 }
 
 /// An item whose changes are not on the remote yet.
@@ -35,12 +53,11 @@ extension Engine {
         do throws(Halt) {
             var status = try store.read { database in
                 var status = EngineStatus()
-                status.itemCount =
-                    try Int.fetchOne(database, sql: "SELECT count(*) FROM dirents") ?? 0
+                status.itemCount = try database.direntCount()
                 status.localBytes = try database.presentBytes()
-                let pending = try database.pending(below: inode, limit: .max)
-                status.pendingCount = pending.count
-                status.items = try pending.prefix(limit).map { try item($0, database) }
+                status.pending = try pendingSummary(below: inode, database)
+                status.items = try database.pending(below: inode, limit: limit)
+                    .map { try item($0, database) }
                 return status
             }
             status.reachability = reachability.withLock { $0 }
@@ -48,6 +65,42 @@ extension Engine {
         } catch {
             throw error.failure
         }
+    }
+
+    /// One item, whether it is pending or not.
+    package func item(_ inode: InodeNumber) throws(EngineError) -> PendingItem {
+        do throws(Halt) {
+            let state = try itemState(of: inode)
+            return try store.read { database in
+                let record = try database.pending(inode)
+                    ?? PendingRecord(inode: inode, since: clock.wallTime, attempts: 0)
+                var item = try item(record, database)
+                item.state = state
+                return item
+            }
+        } catch {
+            throw error.failure
+        }
+    }
+
+    private func pendingSummary(
+        below inode: InodeNumber, _ database: Database
+    ) throws -> PendingSummary {
+        var summary = try database.pendingSummary(below: inode)
+        let inTransfer = transfers.withLock { Array($0.keys) }
+        summary.transferring = UInt64(
+            try inTransfer.count { try database.isPending($0, below: inode) })
+        let settled = files.all.filter { file in
+            !inTransfer.contains(file.inode)
+                && file.state.withLock { $0.isMarkedWriting && !$0.isChanged }
+        }
+        summary.openAndSent = UInt64(
+            try settled.count { file in
+                let sent = try database.synced(file.inode)?.generation
+                return try sent == database.inode(file.inode)?.generation
+                    && database.isPending(file.inode, below: inode)
+            })
+        return summary
     }
 
     private func item(_ pending: PendingRecord, _ database: Database) throws -> PendingItem {
@@ -68,11 +121,24 @@ extension Engine {
         await changeBell.wait(after: count)
     }
 
+    /// Bytes that uploads have sent since the start.
+    package var bytesSent: UInt64 { sentBytes.withLock { $0 } }
+
     /// Makes everything at or below an inode due now: no settle time, no waiting after a failure.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
         do throws(Halt) {
-            let pending = try store.read { try $0.pending(below: inode, limit: .max) }
-            for record in pending { enqueue(record.inode, after: .zero) }
+            let pending = try store.write { database in
+                let pending = try database.pending(below: inode, limit: .max)
+                for record in pending where record.failure != nil {
+                    try database.setFailure(nil, attempts: record.attempts, of: record.inode)
+                }
+                return pending.map(\.inode)
+            }
+            for inode in pending {
+                // What stays open for writing is sent as it is now.
+                files.existing(inode)?.state.withLock { $0.longWriterDue = clock.uptime }
+                enqueue(inode, after: .zero)
+            }
         } catch {
             throw error.failure
         }

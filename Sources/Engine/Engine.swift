@@ -28,6 +28,7 @@ package final class Engine: Sendable {
     let changeBell = Doorbell()
     let activity = RemoteActivity()
     let transfers = Mutex<[InodeNumber: Transfer]>([:])
+    let sentBytes = Mutex<UInt64>(0)
     let listings = SingleFlight<InodeNumber>()
     let fillQueue = Mutex<[InodeNumber]>([])
     let fillBell = Doorbell()

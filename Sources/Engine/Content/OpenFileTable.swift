@@ -21,6 +21,11 @@ final class OpenFileTable: Sendable {
         shard(inode).entries.withLock { $0[inode]?.file }
     }
 
+    /// All files in use, in no order.
+    var all: [OpenFile] {
+        shards.flatMap { shard in shard.entries.withLock { $0.values.map(\.file) } }
+    }
+
     /// Adds a user, making the file known with `load` where it is the first one.
     ///
     /// - Throws: What `load` throws.

@@ -69,34 +69,78 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    func pendingCount() throws -> Int {
-        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) FROM pending")) ?? 0
-    }
-
     /// What is pending at or below an inode, by the local path, or by the remote one for what has
-    /// no local name any more.
+    /// no local name any more. What failed comes first, then what waits longest.
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
-        let all = "SELECT inode, since, attempts, what, why, remedy, final FROM pending"
-        if ancestor == .root {
-            let statement = try cachedStatement(sql: all + " ORDER BY since, inode LIMIT ?")
-            return try Row.fetchAll(statement, arguments: [limit]).map(PendingRecord.init)
-        }
         let statement = try cachedStatement(
             sql: """
-                WITH RECURSIVE above (start, node) AS (
-                    SELECT inode, inode FROM pending
-                    UNION
-                    SELECT start, coalesce(
-                        (SELECT parent FROM dirents WHERE inode = node),
-                        (SELECT parent FROM synced WHERE inode = node))
-                    FROM above WHERE node IS NOT NULL AND node NOT IN (1, :ancestor)
-                )
-                \(all) WHERE inode IN (SELECT start FROM above WHERE node = :ancestor)
-                ORDER BY since, inode LIMIT :limit
+                \(Self.below(ancestor)) SELECT inode, since, attempts, what, why, remedy, final
+                FROM pending \(Self.isBelow(ancestor))
+                ORDER BY what IS NULL, since, inode LIMIT :limit
                 """)
         return try Row.fetchAll(
-            statement, arguments: ["ancestor": ancestor.rawValue, "limit": limit]
+            statement, arguments: Self.arguments(ancestor, ["limit": limit])
         ).map(PendingRecord.init)
+    }
+
+    func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
+        let statement = try cachedStatement(
+            sql: """
+                \(Self.below(ancestor)) SELECT count(*),
+                    coalesce(sum(CASE WHEN links > 0 AND kind = 0 THEN size END), 0),
+                    count(what), coalesce(sum(what IS NOT NULL AND final), 0)
+                FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
+                \(Self.isBelow(ancestor))
+                """)
+        let row = try Row.fetchOne(statement, arguments: Self.arguments(ancestor))
+        var summary = PendingSummary()
+        summary.count = row?[0] ?? 0
+        summary.bytes = row?[1] ?? 0
+        summary.failed = row?[2] ?? 0
+        summary.failedFinally = row?[3] ?? 0
+        return summary
+    }
+
+    func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
+        guard ancestor != .root, inode != ancestor else { return try isPending(inode) }
+        let statement = try cachedStatement(
+            sql: """
+                \(Self.below(ancestor)) SELECT EXISTS (
+                    SELECT 1 FROM pending \(Self.isBelow(ancestor)) AND inode = :inode)
+                """)
+        return try Bool.fetchOne(
+            statement, arguments: Self.arguments(ancestor, ["inode": inode.rawValue])) ?? false
+    }
+
+    func direntCount() throws -> UInt64 {
+        try UInt64.fetchOne(cachedStatement(sql: "SELECT count(*) FROM dirents")) ?? 0
+    }
+
+    // Everything is below the root; elsewhere the way up is followed from each pending inode.
+
+    private static func below(_ ancestor: InodeNumber) -> String {
+        guard ancestor != .root else { return "" }
+        return """
+            WITH RECURSIVE above (start, node) AS (
+                SELECT inode, inode FROM pending
+                UNION
+                SELECT start, coalesce(
+                    (SELECT parent FROM dirents WHERE inode = node),
+                    (SELECT parent FROM synced WHERE inode = node))
+                FROM above WHERE node IS NOT NULL AND node NOT IN (1, :ancestor)
+            )
+            """
+    }
+
+    private static func isBelow(_ ancestor: InodeNumber) -> String {
+        guard ancestor != .root else { return "WHERE true" }
+        return "WHERE inode IN (SELECT start FROM above WHERE node = :ancestor)"
+    }
+
+    private static func arguments(
+        _ ancestor: InodeNumber, _ others: StatementArguments = [:]
+    ) -> StatementArguments {
+        ancestor == .root ? others : others + ["ancestor": ancestor.rawValue]
     }
 }
 

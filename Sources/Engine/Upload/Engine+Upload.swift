@@ -271,7 +271,12 @@ extension Engine {
     }
 
     private func noteProgress(_ sent: UInt64, of inode: InodeNumber) {
-        transfers.withLock { $0[inode]?.bytesSent = sent }
+        let more = transfers.withLock { transfers -> UInt64 in
+            guard let before = transfers[inode]?.bytesSent, sent > before else { return 0 }
+            transfers[inode]?.bytesSent = sent
+            return sent - before
+        }
+        sentBytes.withLock { $0 += more }
         changeBell.ring()
     }
 }

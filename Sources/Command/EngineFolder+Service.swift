@@ -1,0 +1,220 @@
+import Control
+import Engine
+import Foundation
+import Synchronization
+
+// What the daemon tells of its mount, and does on demand: the control API in terms of the engine.
+
+extension EngineFolder {
+    /// How many items a report lists.
+    private static var itemsMax: Int { 1_000 }
+    /// The least time between two reports of one stream.
+    private static var reportInterval: Duration { .milliseconds(200) }
+
+    var about: About {
+        About(
+            version: Apus.version, pid: getpid(), mountPoint: options.mountPoint,
+            source: options.source, stateDirectory: options.stateDirectory,
+            since: since.withLock { $0 })
+    }
+
+    func status(below paths: [String]) async throws(ControlError) -> StatusReport {
+        try await onEngine { () async throws(EngineError) in
+            var report = StatusReport(
+                mountPoint: options.mountPoint, source: options.source,
+                stateDirectory: options.stateDirectory, since: since.withLock { $0 },
+                counts: StatusCounts(), remote: RemoteReachability(isReachable: true, since: Date()),
+                items: [], isTruncated: false)
+            for path in paths {
+                let inode = try await engine.resolve(path)
+                try add(inode, path, to: &report)
+            }
+            return report
+        }
+    }
+
+    private func add(
+        _ inode: InodeNumber, _ path: String, to report: inout StatusReport
+    ) throws(EngineError) {
+        let status = try engine.status(below: inode, limit: Self.itemsMax)
+        report.counts.items = status.itemCount
+        report.counts.localBytes = status.localBytes
+        report.counts.pending += status.pending.count
+        report.counts.pendingBytes += status.pending.bytes
+        report.counts.uploading += status.pending.transferring
+        report.counts.failed += status.pending.failed
+        report.isTruncated = report.isTruncated || status.pending.count > UInt64(Self.itemsMax)
+        report.remote = RemoteReachability(
+            isReachable: status.reachability.isReachable,
+            since: status.reachability.since?.date ?? report.since,
+            message: status.reachability.reason)
+        var items = status.items
+        let isNamed = inode != .root
+        if isNamed, !items.contains(where: { $0.inode == inode }) {
+            items.insert(try engine.item(inode), at: 0)
+        }
+        report.items += items.map { StatusItem($0) }
+    }
+
+    func statusChanges() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(
+            bufferingPolicy: .bufferingNewest(1))
+        let task = Task { [engine] in
+            while !Task.isCancelled {
+                let count = engine.changeCount
+                continuation.yield()
+                await engine.waitForChange(after: count)
+            }
+            continuation.finish()
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
+        try await onEngine { () async throws(EngineError) in
+            var inodes: [InodeNumber] = []
+            for path in paths { inodes.append(try await engine.resolve(path)) }
+            var report = EvictReport()
+            for inode in inodes {
+                let eviction = try engine.evict(inode)
+                report.files += UInt64(eviction.files)
+                report.bytesFreed += eviction.bytesFreed
+                report.refused += eviction.refused.map {
+                    EvictReport.Refusal(path: $0.path, reason: $0.reason)
+                }
+            }
+            return report
+        }
+    }
+
+    // MARK: Sync and unmount
+
+    func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
+        stream { report in
+            _ = try await self.syncUntilSettled(below: paths, report)
+        }
+    }
+
+    func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
+        stream { report in
+            var last = SyncProgress()
+            if !now {
+                last = try await self.syncUntilSettled(below: [""]) { progress in
+                    var progress = progress
+                    // The last word is said once the folder is unmounted.
+                    progress.isDone = progress.isDone && !progress.failed.isEmpty
+                    report(progress)
+                }
+                if !last.failed.isEmpty { return }
+            }
+            try await self.unmountIfUnused()
+            if now { last = try await self.progress(of: [.root], sentBefore: 0) }
+            last.isDone = true
+            report(last)
+        }
+    }
+
+    /// A stream of what `body` reports; ending the stream cancels it.
+    private func stream(
+        _ body: @escaping @Sendable (@escaping @Sendable (SyncProgress) -> Void) async throws -> Void
+    ) -> AsyncThrowingStream<SyncProgress, any Error> {
+        let (stream, continuation) = AsyncThrowingStream<SyncProgress, any Error>.makeStream()
+        let task = Task {
+            do {
+                try await body { continuation.yield($0) }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    /// Has everything below the paths sent, and reports until nothing more can be.
+    ///
+    /// - Returns: What was reported last.
+    private func syncUntilSettled(
+        below paths: [String], _ report: @escaping @Sendable (SyncProgress) -> Void
+    ) async throws -> SyncProgress {
+        let sentBefore = engine.bytesSent
+        let inodes = try await onEngine { () async throws(EngineError) in
+            var inodes: [InodeNumber] = []
+            for path in paths { inodes.append(try await engine.resolve(path)) }
+            for inode in inodes { try engine.hasten(below: inode) }
+            return inodes
+        }
+        while true {
+            let count = engine.changeCount
+            let progress = try await progress(of: inodes, sentBefore: sentBefore)
+            report(progress)
+            if progress.isDone { return progress }
+            await engine.waitForChange(after: count)
+            try await Task.sleep(for: Self.reportInterval)
+        }
+    }
+
+    private func progress(
+        of inodes: [InodeNumber], sentBefore: UInt64
+    ) async throws(ControlError) -> SyncProgress {
+        try await onEngine { () async throws(EngineError) in
+            var progress = SyncProgress(isDone: true)
+            for inode in inodes {
+                let status = try engine.status(below: inode, limit: Self.itemsMax)
+                progress.pending += status.pending.count
+                progress.bytesPending += status.pending.bytes
+                progress.isDone = progress.isDone && status.pending.isSettled
+                for item in status.items {
+                    let item = StatusItem(item)
+                    if item.state == .uploading {
+                        progress.uploading.append(.init(path: item.path, percent: item.percent))
+                    }
+                }
+                progress.failed += status.items.compactMap { item in
+                    guard let failure = item.failure, failure.isFinal else { return nil }
+                    return .init(path: item.path, error: Problem(failure))
+                }
+            }
+            progress.uploading = Array(progress.uploading.prefix(5))
+            progress.bytesSent = engine.bytesSent - sentBefore
+            return progress
+        }
+    }
+}
+
+extension StatusItem {
+    fileprivate init(_ item: PendingItem) {
+        self.init(
+            path: item.path, state: State(rawValue: item.state.rawValue) ?? .dirty,
+            operation: item.transfer.map { Operation($0.kind) }, bytes: item.size,
+            bytesSent: item.transfer?.bytesSent ?? 0, attempts: item.attempts,
+            error: item.failure.map { Problem($0) },
+            since: item.state == .dirty || item.state == .uploading ? item.since.date : nil)
+    }
+}
+
+extension StatusItem.Operation {
+    fileprivate init(_ kind: Transfer.Kind) {
+        self =
+            switch kind {
+            case .upload: .upload
+            case .create: .create
+            case .move: .move
+            case .change: .attributes
+            case .delete: .delete
+            }
+    }
+}
+
+extension Problem {
+    fileprivate init(_ failure: SyncFailure) {
+        self.init(what: failure.what, why: failure.why, remedy: failure.remedy)
+    }
+}
+
+extension Timestamp {
+    fileprivate var date: Date {
+        Date(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000)
+    }
+}
