@@ -44,12 +44,12 @@ package final class SimulatedDisk: Disk {
         guard let source = file as? SimulatedFile, source.disk === self else {
             preconditionFailure("a file of another disk cannot be cloned by this one")
         }
-        let attempt = "clone a file to \"\(path)\""
+        func attempt() -> String { "clone a file to \"\(path)\"" }
         let time = clock.wallTime
-        return try operate(attempt, life: source.life) { (state) throws(DiskError) in
+        return try operate(attempt(), life: source.life) { (state) throws(DiskError) in
             let bytes = state.image[source.number].current.bytes
             if bytes.allocatedBytes > self.capacityBytes - state.image.usedBytes {
-                throw .full(attempt)
+                throw .full(attempt())
             }
             let number = state.image.create(at: time)
             state.image.apply(.fill(bytes, at: time), to: number)
@@ -122,11 +122,13 @@ extension SimulatedDisk.State {
     /// Counts an operation and lets what is due go wrong.
     ///
     /// - Parameter life: That of the file which the operation uses.
-    mutating func begin(_ attempt: String, life: Int?) throws(DiskError) {
+    mutating func begin(
+        _ attempt: @autoclosure () -> String, life: Int?
+    ) throws(DiskError) {
         operationCount += 1
         switch faults.removeValue(forKey: operationCount) {
         case .operationFails:
-            throw DiskError(.failed, attempt: attempt, reason: "Input/output error")
+            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
         case .powerCut:
             cutPower()
             isDown = true
@@ -135,10 +137,10 @@ extension SimulatedDisk.State {
             isDown = true
         case nil: break
         }
-        if isDown { throw DiskError(.failed, attempt: attempt, reason: "The machine is down") }
+        if isDown { throw DiskError(.failed, attempt: attempt(), reason: "The machine is down") }
         if let life, life != self.life {
             throw DiskError(
-                .failed, attempt: attempt,
+                .failed, attempt: attempt(),
                 reason: "The file was opened before the machine went down")
         }
     }

@@ -37,38 +37,38 @@ package final class SimulatedFile: DiskFile {
 
     /// A disk that fills up takes what still fits, and then fails.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
-        let attempt = "write \(bytes.count) bytes at \(offset) of \"\(path)\""
+        func attempt() -> String { "write \(bytes.count) bytes at \(offset) of \"\(path)\"" }
         let time = disk.now
-        try disk.operate(attempt, life: life) { (state) throws(DiskError) in
+        try disk.operate(attempt(), life: life) { (state) throws(DiskError) in
             if bytes.isEmpty { return }
             let (end, overflow) = offset.addingReportingOverflow(UInt64(bytes.count))
-            if overflow || end > SimulatedBytes.sizeMax { throw .tooLarge(attempt) }
+            if overflow || end > SimulatedBytes.sizeMax { throw .tooLarge(attempt()) }
             let count = state.image[number].current.bytes.writableCount(
                 bytes.count, at: offset, roomBytes: disk.capacityBytes - state.image.usedBytes)
             if count > 0 {
                 state.image.apply(
                     .write(Array(bytes.prefix(count)), offset: offset, at: time), to: number)
             }
-            if count < bytes.count { throw .full(attempt) }
+            if count < bytes.count { throw .full(attempt()) }
         }
     }
 
     package func truncate(to size: UInt64) throws(DiskError) {
-        let attempt = "set the size of \"\(path)\" to \(size)"
+        func attempt() -> String { "set the size of \"\(path)\" to \(size)" }
         let time = disk.now
-        try disk.operate(attempt, life: life) { (state) throws(DiskError) in
-            if size > SimulatedBytes.sizeMax { throw .tooLarge(attempt) }
+        try disk.operate(attempt(), life: life) { (state) throws(DiskError) in
+            if size > SimulatedBytes.sizeMax { throw .tooLarge(attempt()) }
             state.image.apply(.truncate(size: size, at: time), to: number)
         }
     }
 
     package func synchronize() throws(DiskError) {
-        let attempt = "write \"\(path)\" through to the disk"
+        func attempt() -> String { "write \"\(path)\" through to the disk" }
         if hasFailedToSynchronize.withLock({ $0 }) {
-            throw DiskError(.failed, attempt: attempt, reason: "Input/output error")
+            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
         }
         do {
-            try disk.operate(attempt, life: life) { state in
+            try disk.operate(attempt(), life: life) { state in
                 state.image.synchronize(number, as: path.description)
             }
         } catch {
