@@ -84,9 +84,10 @@ let package = Package(
             path: "Tests/ProviderConformance", swiftSettings: settings),
         .testTarget(name: "EngineTests", dependencies: ["Engine"], swiftSettings: settings),
         .testTarget(
-            name: "HostTests", dependencies: ["Engine", "Host"], swiftSettings: settings),
+            name: "HostTests", dependencies: ["Engine", "Host", "Simulation"],
+            swiftSettings: settings),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Engine", "Host", "Simulation"],
+            name: "SimulationTests", dependencies: ["Engine", "Simulation"],
             swiftSettings: settings),
         .testTarget(
             name: "ProvidersTests",

@@ -35,7 +35,8 @@ struct DirectoryWalk {
                 openat(root.rawValue, directory.isEmpty ? "." : directory, flags)
             }
         } catch {
-            if error.code == ENOENT { return [] }
+            // A file in its place is no directory of that name either.
+            if error.code == ENOENT || error.code == ENOTDIR { return [] }
             throw error
         }
         guard let stream = fdopendir(descriptor) else {

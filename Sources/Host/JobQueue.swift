@@ -8,7 +8,7 @@ import Glibc
 final class JobQueue: @unchecked Sendable {
     private struct State {
         /// Jobs from `head` on are waiting; those before it are done with.
-        var jobs: [UnownedJob?] = []
+        var jobs: [UnownedJob] = []
         var head = 0
         var isClosed = false
         /// Threads that have not left yet.

@@ -3,11 +3,13 @@ import Glibc
 
 /// This machine's time.
 ///
-/// ``uptime`` starts when the clock is made and counts suspended time too (`CLOCK_BOOTTIME`), so
-/// that a laptop that wakes up does at once what fell due while it slept.
+/// ``uptime`` starts when the clock is made and counts the time that the machine was suspended too
+/// (`CLOCK_BOOTTIME`).
 package struct SystemClock: Clock {
-    /// The runtime's timers take no instant however far away: a long sleep is several short ones.
-    private static let napMax: Duration = .seconds(86_400)
+    /// A long sleep is several short ones. The timers beneath may stand still while the machine is
+    /// suspended, and cannot be set to an instant however far away; so a laptop that wakes up does
+    /// what fell due meanwhile within this time.
+    private static let napMax: Duration = .seconds(60)
 
     private let start = ContinuousClock.now
 

@@ -1,5 +1,6 @@
 import Engine
 import Foundation
+import Simulation
 import Testing
 
 @testable import Host
@@ -102,6 +103,53 @@ import Testing
             _ = try PosixDisk(directory: directory.path + "/none")
         }
         #expect(error?.kind == .missing)
+    }
+
+    @Test(.enabled(if: LoopMount.obstacle == nil, "needs root and mkfs.xfs"))
+    func `a clone on XFS shares the bytes and keeps the holes`() throws {
+        let mount = try LoopMount()
+        let disk = try PosixDisk(directory: mount.path)
+        let source = try disk.open(DiskPath("source"))
+        let bytes = Self.noise(1 << 20)
+        for place in 32..<48 as Range<UInt64> { try source.write(bytes, at: place << 20) }
+        try source.truncate(to: 256 << 20)
+        try source.synchronize()
+        let before = try disk.space().availableBytes
+
+        let clone = try disk.clone(source, to: DiskPath("snapshots/1"))
+        try clone.synchronize()
+
+        let after = try disk.space().availableBytes
+        #expect(before - after < 2 << 20)
+        #expect(try clone.status().size == 256 << 20)
+        #expect(try clone.status().allocatedBytes < 17 << 20)
+        try source.write([1, 2, 3], at: 32 << 20)
+        #expect(try clone.read(bytes.count, at: 32 << 20) == bytes)
+        #expect(try clone.read(bytes.count, at: 47 << 20) == bytes)
+    }
+
+    @Test(.enabled(if: LoopMount.obstacle == nil, "needs root and mkfs.xfs"))
+    func `a full disk says so, and a clone that it cuts short leaves nothing`() throws {
+        let mount = try LoopMount()
+        let disk = try PosixDisk(
+            directory: mount.path, sharesBytes: false, copies: SparseCopy(usesKernel: false))
+        let source = try disk.open(DiskPath("source"))
+        let bytes = [UInt8](repeating: 1, count: 8 << 20)
+        var offset: UInt64 = 0
+        while try disk.space().availableBytes > 100 << 20 {
+            try source.write(bytes, at: offset)
+            try source.synchronize()
+            offset += UInt64(bytes.count)
+        }
+
+        let error = #expect(throws: DiskError.self) {
+            _ = try disk.clone(source, to: DiskPath("snapshot"))
+        }
+
+        #expect(error?.kind == .full)
+        #expect(try disk.files(below: DiskPath("")) == [DiskPath("source")])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: mount.path + "/clones") == [])
     }
 
     static func noise(_ count: Int) -> [UInt8] {

@@ -1,0 +1,131 @@
+import Engine
+
+/// All files of a simulated disk, with the names that programs see and those on the medium.
+struct DiskImage: Sendable {
+    /// How many removals the medium may not have yet. Older ones it has, as a real disk's journal
+    /// would by then; else each removed file would be kept for ever.
+    private static let removalsPendingMax = 64
+
+    typealias Number = Int
+
+    private(set) var inodes: [Number: SimulatedInode] = [:]
+    private(set) var names: [String: Number] = [:]
+    private var durableNames: [String: Number] = [:]
+    private var removalsPending: [String] = []
+    private var numbersUsed = 0
+    /// Bytes of all files that have a name or are open.
+    private(set) var usedBytes: UInt64 = 0
+
+    subscript(number: Number) -> SimulatedInode {
+        guard let inode = inodes[number] else { preconditionFailure("an open file is there") }
+        return inode
+    }
+
+    /// Makes an empty file, not yet named.
+    mutating func create(at time: Timestamp) -> Number {
+        numbersUsed += 1
+        inodes[numbersUsed] = SimulatedInode(created: time)
+        return numbersUsed
+    }
+
+    mutating func apply(_ change: SimulatedInode.Change, to number: Number) {
+        usedBytes -= self[number].current.bytes.allocatedBytes
+        inodes[number]?.apply(change)
+        usedBytes += self[number].current.bytes.allocatedBytes
+    }
+
+    /// Gives a file its name; one that had it before loses it.
+    mutating func link(_ number: Number, as path: String) {
+        unlink(path)
+        names[path] = number
+        inodes[number]?.isNamed = true
+    }
+
+    mutating func unlink(_ path: String) {
+        guard let number = names.removeValue(forKey: path) else { return }
+        inodes[number]?.isNamed = false
+        if durableNames[path] != nil {
+            removalsPending.append(path)
+            if removalsPending.count > Self.removalsPendingMax {
+                let oldest = removalsPending.removeFirst()
+                if names[oldest] == nil { setDurable(nil, as: oldest) }
+            }
+        }
+        dropIfUnused(number)
+    }
+
+    mutating func opened(_ number: Number) {
+        inodes[number]?.openCount += 1
+    }
+
+    mutating func closed(_ number: Number) {
+        inodes[number]?.openCount -= 1
+        dropIfUnused(number)
+    }
+
+    /// Puts a file's bytes on the medium, and its name if it still is `path`.
+    mutating func synchronize(_ number: Number, as path: String) {
+        inodes[number]?.synchronize()
+        if names[path] == number { setDurable(number, as: path) }
+    }
+}
+
+// MARK: - Disasters
+
+extension DiskImage {
+    /// Closes all files, as the end of a process does.
+    mutating func closeAll() {
+        for number in inodes.keys.sorted() {
+            inodes[number]?.openCount = 0
+            dropIfUnused(number)
+        }
+    }
+
+    /// Falls back to what the medium has. A name that was made, replaced or removed and not
+    /// synchronized is there as before or as after.
+    mutating func loseMemory(by generator: inout SplitMix64) {
+        var survivors: [String: Number] = [:]
+        for path in Set(names.keys).union(durableNames.keys).sorted() {
+            let (seen, durable) = (names[path], durableNames[path])
+            survivors[path] = seen == durable || generator.nextBool() ? seen : durable
+        }
+        var inodesLeft: [Number: SimulatedInode] = [:]
+        for number in survivors.values.sorted() {
+            var inode = self[number]
+            inode.loseMemory(by: &generator)
+            inode.isNamed = true
+            inode.isNamedDurably = true
+            inodesLeft[number] = inode
+        }
+        inodes = inodesLeft
+        names = survivors
+        durableNames = survivors
+        removalsPending = []
+        usedBytes = inodes.values.reduce(0) { $0 + $1.current.bytes.allocatedBytes }
+    }
+
+    private mutating func setDurable(_ number: Number?, as path: String) {
+        if let former = durableNames[path], former != number {
+            inodes[former]?.isNamedDurably = false
+            removeIfForgotten(former)
+        }
+        durableNames[path] = number
+        if let number { inodes[number]?.isNamedDurably = true }
+    }
+
+    /// Called when the last name or the last handle may have gone.
+    private mutating func dropIfUnused(_ number: Number) {
+        guard let inode = inodes[number], !inode.isNamed, inode.openCount == 0, !inode.isDropped
+        else { return }
+        usedBytes -= inode.current.bytes.allocatedBytes
+        inodes[number]?.isDropped = true
+        removeIfForgotten(number)
+    }
+
+    /// A file that nobody sees any more may yet come back by a power cut.
+    private mutating func removeIfForgotten(_ number: Number) {
+        if let inode = inodes[number], inode.isDropped, !inode.isNamedDurably {
+            inodes[number] = nil
+        }
+    }
+}

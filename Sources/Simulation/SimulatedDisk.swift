@@ -1,0 +1,184 @@
+package import Engine
+import Synchronization
+
+/// A disk in memory that fails when it is told to.
+///
+/// It promises no more than ``Disk`` does. Bytes and names that nobody synchronized may or may not
+/// outlast a power cut, each for itself and in no order, as the seed decides. Clones are copies and
+/// take room. Modification times come from the clock.
+package final class SimulatedDisk: Disk {
+    struct State {
+        var image = DiskImage()
+        var generator: SplitMix64
+        var operationCount = 0
+        var faults: [Int: DiskFault] = [:]
+        /// Counts up with each disaster; files opened in an earlier life are dead.
+        var life = 0
+        var isDown = false
+    }
+
+    package let capacityBytes: UInt64
+    private let clock: any Clock
+    private let state: Mutex<State>
+
+    /// - Parameter capacityBytes: Files take their share of it in pages of 4096 bytes.
+    package init(seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40) {
+        self.capacityBytes = capacityBytes
+        self.clock = clock
+        state = Mutex(State(generator: SplitMix64(seed: seed)))
+    }
+
+    package func open(_ path: DiskPath) throws(DiskError) -> any DiskFile {
+        let time = clock.wallTime
+        return try operate("open \"\(path)\"") { state in
+            if let number = state.image.names[path.description] {
+                return self.file(number, path: path, in: &state)
+            }
+            let number = state.image.create(at: time)
+            state.image.link(number, as: path.description)
+            return self.file(number, path: path, in: &state)
+        }
+    }
+
+    package func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile {
+        guard let source = file as? SimulatedFile, source.disk === self else {
+            preconditionFailure("a file of another disk cannot be cloned by this one")
+        }
+        func attempt() -> String { "clone a file to \"\(path)\"" }
+        let time = clock.wallTime
+        return try operate(attempt(), life: source.life) { (state) throws(DiskError) in
+            let bytes = state.image[source.number].current.bytes
+            if bytes.allocatedBytes > self.capacityBytes - state.image.usedBytes {
+                throw .full(attempt())
+            }
+            let number = state.image.create(at: time)
+            state.image.apply(.fill(bytes, at: time), to: number)
+            state.image.link(number, as: path.description)
+            return self.file(number, path: path, in: &state)
+        }
+    }
+
+    package func remove(_ path: DiskPath) throws(DiskError) {
+        try operate("remove \"\(path)\"") { $0.image.unlink(path.description) }
+    }
+
+    package func files(below directory: DiskPath) throws(DiskError) -> [DiskPath] {
+        let prefix = directory.description.isEmpty ? "" : "\(directory)/"
+        return try operate("list the files below \"\(directory)\"") { state in
+            state.image.names.keys.filter { $0.hasPrefix(prefix) }.sorted().map { DiskPath($0) }
+        }
+    }
+
+    package func space() throws(DiskError) -> StorageSpace {
+        try operate("read the free space of the state directory") { state in
+            StorageSpace(
+                totalBytes: self.capacityBytes,
+                availableBytes: self.capacityBytes - state.image.usedBytes)
+        }
+    }
+}
+
+// MARK: - What can go wrong
+
+extension SimulatedDisk {
+    /// How many operations of the disk and its files have been asked for, failed ones included.
+    package var operationCount: Int { state.withLock { $0.operationCount } }
+
+    /// Lets something go wrong at one operation.
+    ///
+    /// - Parameter operation: Counted from 1 for the first that this disk was ever asked for.
+    package func schedule(_ fault: DiskFault, atOperation operation: Int) {
+        state.withLock { $0.faults[operation] = fault }
+    }
+
+    /// Cuts the power and brings it back: all that was not synchronized may be gone, in whole or in
+    /// part, and files that were open fail for ever.
+    package func powerCut() {
+        state.withLock { $0.cutPower() }
+    }
+
+    /// Ends the process: all that was written stays, and files that were open fail for ever.
+    package func kill() {
+        state.withLock { $0.kill() }
+    }
+
+    /// Brings the disk back after a scheduled disaster.
+    package func restart() {
+        state.withLock { $0.isDown = false }
+    }
+}
+
+extension SimulatedDisk.State {
+    mutating func cutPower() {
+        life += 1
+        image.loseMemory(by: &generator)
+    }
+
+    mutating func kill() {
+        life += 1
+        image.closeAll()
+    }
+
+    /// Counts an operation and lets what is due go wrong.
+    ///
+    /// - Parameter life: That of the file which the operation uses.
+    mutating func begin(
+        _ attempt: @autoclosure () -> String, life: Int?
+    ) throws(DiskError) {
+        operationCount += 1
+        switch faults.removeValue(forKey: operationCount) {
+        case .operationFails:
+            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
+        case .powerCut:
+            cutPower()
+            isDown = true
+        case .kill:
+            kill()
+            isDown = true
+        case nil: break
+        }
+        if isDown { throw DiskError(.failed, attempt: attempt(), reason: "The machine is down") }
+        if let life, life != self.life {
+            throw DiskError(
+                .failed, attempt: attempt(),
+                reason: "The file was opened before the machine went down")
+        }
+    }
+}
+
+// MARK: - For the files
+
+extension SimulatedDisk {
+    /// Carries out one operation, unless it is its turn to fail.
+    func operate<Result: Sendable>(
+        _ attempt: @autoclosure () -> String, life: Int? = nil,
+        _ body: (inout State) throws(DiskError) -> Result
+    ) throws(DiskError) -> Result {
+        try state.withLock { (state) throws(DiskError) in
+            try state.begin(attempt(), life: life)
+            return try body(&state)
+        }
+    }
+
+    var now: Timestamp { clock.wallTime }
+
+    /// Called as the last reference to a file goes; one of an earlier life is closed already.
+    func closed(_ number: Int, of life: Int) {
+        state.withLock { if $0.life == life { $0.image.closed(number) } }
+    }
+
+    private func file(_ number: Int, path: DiskPath, in state: inout State) -> SimulatedFile {
+        state.image.opened(number)
+        return SimulatedFile(number, path: path, life: state.life, disk: self)
+    }
+}
+
+extension DiskError {
+    static func full(_ attempt: String) -> DiskError {
+        DiskError(.full, attempt: attempt, reason: "No space left on device")
+    }
+
+    static func tooLarge(_ attempt: String) -> DiskError {
+        DiskError(.tooLarge, attempt: attempt, reason: "File too large")
+    }
+}

@@ -1,0 +1,94 @@
+package import Engine
+import Synchronization
+
+/// An open file of a ``SimulatedDisk``.
+package final class SimulatedFile: DiskFile {
+    let number: Int
+    let life: Int
+    let disk: SimulatedDisk
+    private let path: DiskPath
+    /// As on a real disk, what one failed attempt could not write may be lost, so no later one
+    /// succeeds.
+    private let hasFailedToSynchronize = Mutex(false)
+
+    init(_ number: Int, path: DiskPath, life: Int, disk: SimulatedDisk) {
+        self.number = number
+        self.path = path
+        self.life = life
+        self.disk = disk
+    }
+
+    deinit {
+        disk.closed(number, of: life)
+    }
+
+    /// Simulated files have none.
+    package var descriptor: Int32? { nil }
+
+    package func read(
+        into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+    ) throws(DiskError) -> Int {
+        try disk.operate(
+            "read \(buffer.count) bytes at \(offset) of \"\(path)\"", life: life
+        ) { state in
+            state.image[number].current.bytes.read(into: buffer, at: offset)
+        }
+    }
+
+    /// A disk that fills up takes what still fits, and then fails.
+    package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
+        func attempt() -> String { "write \(bytes.count) bytes at \(offset) of \"\(path)\"" }
+        let time = disk.now
+        try disk.operate(attempt(), life: life) { (state) throws(DiskError) in
+            if bytes.isEmpty { return }
+            let (end, overflow) = offset.addingReportingOverflow(UInt64(bytes.count))
+            if overflow || end > SimulatedBytes.sizeMax { throw .tooLarge(attempt()) }
+            let count = state.image[number].current.bytes.writableCount(
+                bytes.count, at: offset, roomBytes: disk.capacityBytes - state.image.usedBytes)
+            if count > 0 {
+                state.image.apply(
+                    .write(Array(bytes.prefix(count)), offset: offset, at: time), to: number)
+            }
+            if count < bytes.count { throw .full(attempt()) }
+        }
+    }
+
+    package func truncate(to size: UInt64) throws(DiskError) {
+        func attempt() -> String { "set the size of \"\(path)\" to \(size)" }
+        let time = disk.now
+        try disk.operate(attempt(), life: life) { (state) throws(DiskError) in
+            if size > SimulatedBytes.sizeMax { throw .tooLarge(attempt()) }
+            state.image.apply(.truncate(size: size, at: time), to: number)
+        }
+    }
+
+    package func synchronize() throws(DiskError) {
+        func attempt() -> String { "write \"\(path)\" through to the disk" }
+        if hasFailedToSynchronize.withLock({ $0 }) {
+            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
+        }
+        do {
+            try disk.operate(attempt(), life: life) { state in
+                state.image.synchronize(number, as: path.description)
+            }
+        } catch {
+            hasFailedToSynchronize.withLock { $0 = true }
+            throw error
+        }
+    }
+
+    package func status() throws(DiskError) -> DiskFileStatus {
+        try disk.operate("read the status of \"\(path)\"", life: life) { state in
+            let image = state.image[number].current
+            return DiskFileStatus(
+                size: image.bytes.size, allocatedBytes: image.bytes.allocatedBytes,
+                modified: image.modified)
+        }
+    }
+
+    package func setModified(_ time: Timestamp) throws(DiskError) {
+        try disk.operate("set the modification time of \"\(path)\"", life: life) { state in
+            state.image.apply(.setModified(time), to: number)
+        }
+    }
+}

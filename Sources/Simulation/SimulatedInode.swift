@@ -1,0 +1,102 @@
+import Engine
+
+/// A simulated file: what programs see, what the medium holds, and the changes in between.
+struct SimulatedInode: Sendable {
+    struct Image: Sendable {
+        var bytes = SimulatedBytes()
+        var modified: Timestamp
+    }
+
+    enum Change: Sendable {
+        case write([UInt8], offset: UInt64, at: Timestamp)
+        case truncate(size: UInt64, at: Timestamp)
+        case setModified(Timestamp)
+        /// All bytes at once, as a clone gets them.
+        case fill(SimulatedBytes, at: Timestamp)
+    }
+
+    /// What a disk writes in one piece, whatever happens.
+    private static let sectorBytes: UInt64 = 512
+
+    /// What programs see.
+    private(set) var current: Image
+    /// What the medium holds for certain.
+    private var durable: Image
+    /// What has changed since, oldest first; the medium may hold any of it.
+    private var pending: [Change] = []
+
+    var openCount = 0
+    var isNamed = false
+    var isNamedDurably = false
+    /// Whether its last name and handle have gone, and its room with them.
+    var isDropped = false
+
+    init(created: Timestamp) {
+        current = Image(modified: created)
+        durable = current
+    }
+
+    mutating func apply(_ change: Change) {
+        current.apply(change)
+        pending.append(change)
+    }
+
+    /// Puts all changes on the medium.
+    mutating func synchronize() {
+        durable = current
+        pending = []
+    }
+
+    /// Falls back to what the medium has, which is what was synchronized and, of the changes after
+    /// that, whatever the disk's cache had happened to write: none, all, the first ones or any, the
+    /// last of them perhaps in part.
+    mutating func loseMemory(by generator: inout SplitMix64) {
+        var survivors = Self.survivors(of: pending, by: &generator)
+        if generator.nextBool(), let last = survivors.popLast() {
+            survivors += Self.torn(last, by: &generator)
+        }
+        for change in survivors { durable.apply(change) }
+        current = durable
+        pending = []
+        openCount = 0
+        isDropped = false
+    }
+
+    private static func survivors(
+        of changes: [Change], by generator: inout SplitMix64
+    ) -> [Change] {
+        switch generator.next(below: 4) {
+        case 0: []
+        case 1: changes
+        case 2: Array(changes.prefix(generator.next(below: changes.count + 1)))
+        default: changes.filter { _ in generator.nextBool() }
+        }
+    }
+
+    /// A change that was cut short: the sectors up to one of them, or nothing.
+    private static func torn(_ change: Change, by generator: inout SplitMix64) -> [Change] {
+        guard case .write(let bytes, let offset, let time) = change else { return [change] }
+        let end = offset + UInt64(generator.next(below: bytes.count + 1))
+        let sectorEnd = end - end % sectorBytes
+        if sectorEnd <= offset { return [] }
+        return [.write(Array(bytes.prefix(Int(sectorEnd - offset))), offset: offset, at: time)]
+    }
+}
+
+extension SimulatedInode.Image {
+    fileprivate mutating func apply(_ change: SimulatedInode.Change) {
+        switch change {
+        case .write(let bytes, let offset, let time):
+            self.bytes.write(bytes, at: offset)
+            modified = time
+        case .truncate(let size, let time):
+            bytes.truncate(to: size)
+            modified = time
+        case .setModified(let time):
+            modified = time
+        case .fill(let bytes, let time):
+            self.bytes = bytes
+            modified = time
+        }
+    }
+}

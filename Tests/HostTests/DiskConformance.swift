@@ -1,0 +1,181 @@
+import Engine
+import Simulation
+import Testing
+
+/// What every ``Disk`` owes, whatever is beneath it.
+@Suite struct DiskConformance {
+    private let path = DiskPath("content/00/2a")
+
+    @Test(arguments: DiskKind.allCases)
+    func `a new file is empty, wherever it is`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let status = try it.disk.open(path).status()
+        #expect(status.size == 0)
+        #expect(status.allocatedBytes == 0)
+        #expect(try it.disk.open(DiskPath("a")).read(1, at: 0) == [])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `all handles on a path see the same bytes`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let first = try it.disk.open(path)
+        try first.write([1, 2, 3], at: 0)
+        let second = try it.disk.open(path)
+        #expect(try second.read(3, at: 0) == [1, 2, 3])
+        try second.write([9], at: 1)
+        #expect(try first.read(3, at: 0) == [1, 9, 3])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a read stops where the file ends`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([1, 2, 3], at: 0)
+        #expect(try file.read(10, at: 1) == [2, 3])
+        #expect(try file.read(10, at: 3) == [])
+        #expect(try file.read(10, at: 1 << 40) == [])
+        #expect(try file.read(10, at: .max) == [])
+        #expect(try file.read(0, at: 0) == [])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a write beyond the end leaves a hole of zeros`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([7], at: 10 << 20)
+        let status = try file.status()
+        #expect(status.size == 10 << 20 + 1)
+        #expect(status.allocatedBytes < 1 << 20)
+        #expect(
+            try file.read(4_097, at: 10 << 20 - 4_096) == [UInt8](repeating: 0, count: 4_096) + [7])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `writes across pages keep every byte`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        var expected = [UInt8](repeating: 0, count: 30_000)
+        for step in 0..<50 {
+            let offset = (step * 7_919) % 20_000
+            let bytes = [UInt8](repeating: UInt8(step + 1), count: (step * 997) % 9_000)
+            try file.write(bytes, at: UInt64(offset))
+            expected.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+        }
+        let size = try Int(file.status().size)
+        #expect(try file.read(30_000, at: 0) == Array(expected[..<size]))
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `what is cut off comes back as zeros`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([UInt8](repeating: 5, count: 10_000), at: 0)
+        try file.truncate(to: 5_000)
+        #expect(try file.status().size == 5_000)
+        try file.truncate(to: 9_000)
+        let kept = [UInt8](repeating: 5, count: 5_000)
+        #expect(try file.read(10_000, at: 0) == kept + [UInt8](repeating: 0, count: 4_000))
+        try file.truncate(to: 0)
+        #expect(try file.status().allocatedBytes == 0)
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `sizes that no file can have are too large`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        for size in [UInt64.max, 1 << 63, 1 << 62] {
+            let truncated = #expect(throws: DiskError.self) { try file.truncate(to: size) }
+            #expect(truncated?.kind == .tooLarge)
+            let written = #expect(throws: DiskError.self) { try file.write([1], at: size) }
+            #expect(written?.kind == .tooLarge)
+            #expect(written?.attempt == "write 1 bytes at \(size) of \"content/00/2a\"")
+        }
+        #expect(try file.status().size == 0)
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a clone goes its own way`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([1, 2, 3], at: 100_000)
+        let clone = try it.disk.clone(file, to: DiskPath("snapshots/1"))
+        try file.write([4], at: 100_000)
+        try clone.write([5], at: 100_001)
+        #expect(try file.read(3, at: 100_000) == [4, 2, 3])
+        #expect(try clone.read(3, at: 100_000) == [1, 5, 3])
+        #expect(try it.disk.open(DiskPath("snapshots/1")).read(3, at: 100_000) == [1, 5, 3])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a clone replaces what had its name, and open handles keep that`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([1], at: 0)
+        let former = try it.disk.open(DiskPath("snapshot"))
+        try former.write([2, 2], at: 0)
+        _ = try it.disk.clone(file, to: DiskPath("snapshot"))
+        #expect(try former.read(2, at: 0) == [2, 2])
+        #expect(try it.disk.open(DiskPath("snapshot")).read(2, at: 0) == [1])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a removed file is gone, and open handles keep its bytes`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([1], at: 0)
+        try it.disk.remove(path)
+        try it.disk.remove(path)
+        try it.disk.remove(DiskPath("no/such/directory"))
+        #expect(try it.disk.files(below: DiskPath("content")) == [])
+        #expect(try file.read(1, at: 0) == [1])
+        try file.synchronize()
+        #expect(try it.disk.open(path).status().size == 0)
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `the files below a directory are listed, those beside it are not`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let below = ["content/00/2a", "content/00/2b", "content/01/2a", "content/3"]
+        for path in below + ["contents", "other/1"] { _ = try it.disk.open(DiskPath(path)) }
+        let source = try it.disk.open(DiskPath("other/1"))
+        _ = try it.disk.clone(source, to: DiskPath("content/4"))
+        let listed = try it.disk.files(below: DiskPath("content")).map(\.description).sorted()
+        #expect(listed == below + ["content/4"])
+        #expect(try it.disk.files(below: DiskPath("")).count == 7)
+        #expect(try it.disk.files(below: DiskPath("none")) == [])
+        #expect(try it.disk.files(below: DiskPath("contents")) == [])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a modification time comes back to the nanosecond`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        for nanoseconds in [0, 1_234_567_890_123_456_789, -1_500_000_000] as [Int64] {
+            try file.setModified(Timestamp(nanoseconds: nanoseconds))
+            #expect(try file.status().modified == Timestamp(nanoseconds: nanoseconds))
+        }
+        try file.write([1], at: 0)
+        #expect(try file.status().modified > Timestamp(seconds: 1_600_000_000))
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `synchronizing may be done often`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        for byte in 0..<3 as Range<UInt8> {
+            try file.write([byte], at: 0)
+            try file.synchronize()
+        }
+        let clone = try it.disk.clone(file, to: DiskPath("clone"))
+        try clone.synchronize()
+        #expect(try clone.read(1, at: 0) == [2])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `there is no more room than in all`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let space = try it.disk.space()
+        #expect(space.totalBytes > 0)
+        #expect(space.availableBytes <= space.totalBytes)
+    }
+}
