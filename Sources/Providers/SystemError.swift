@@ -14,6 +14,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
-        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(
+            decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

@@ -78,7 +78,8 @@ extension FolderProvider {
     ) async throws(ProviderError) -> RemoteObject {
         try await perform("create the symbolic link \"\(key)\"", onCancel: .finish) {
             () throws(FolderFailure) in
-            guard (1...4095).contains(target.count), !target.contains(0), traits.keepsSymlinks else {
+            guard (1...4095).contains(target.count), !target.contains(0), traits.keepsSymlinks
+            else {
                 throw FolderFailure(.unsupported, "the folder cannot hold such a link")
             }
             let place = try root.place(of: key)

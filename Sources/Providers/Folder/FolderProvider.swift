@@ -113,7 +113,9 @@ package struct FolderProvider: Provider {
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
         try await perform("stat \"\(key)\"", onCancel: .abandon) { () throws(FolderFailure) in
-            guard let parent = key.parent, let name = key.names.last else { return try rootObject() }
+            guard let parent = key.parent, let name = key.names.last else {
+                return try rootObject()
+            }
             if FolderName.isReserved(name) { throw FolderFailure(.missing, "no such name") }
             return try root.directory(parent).object(name)
         }

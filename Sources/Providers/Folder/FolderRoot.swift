@@ -27,7 +27,8 @@ struct FolderRoot: Sendable {
             found = try FolderDirectory.status(of: descriptor)
         } catch {
             throw FolderFailure(
-                .unreachable, "the folder itself cannot be opened (\(error.reason)); mount it again")
+                .unreachable, "the folder itself cannot be opened (\(error.reason)); mount it again"
+            )
         }
         guard found.isSameObject(as: identity) else {
             throw FolderFailure(

@@ -25,9 +25,10 @@ struct FolderSource: Hashable, Sendable {
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
         let values = try Self.values(of: text.dropFirst(written.count + 1))
         do {
-            latency = try values["latency"].map { text throws(QuantityError) in
-                try Quantity.duration(text)
-            } ?? .zero
+            latency =
+                try values["latency"].map { text throws(QuantityError) in
+                    try Quantity.duration(text)
+                } ?? .zero
             bytesPerSecond = try values["rate"].map { text throws(QuantityError) in
                 try Self.rate(text)
             }
@@ -63,8 +64,10 @@ struct FolderSource: Hashable, Sendable {
         let last = path.split(separator: UInt8(ascii: "/")).last ?? []
         let kept = last.prefix(32).map { byte -> Character in
             let scalar = Unicode.Scalar(byte)
-            let isSafe = scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
-            return isSafe || scalar == "-" || scalar == "_" || scalar == "." ? Character(scalar) : "_"
+            let isSafe =
+                scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
+            return isSafe || scalar == "-" || scalar == "_" || scalar == "."
+                ? Character(scalar) : "_"
         }
         let label = kept.isEmpty ? "root" : String(kept)
         return "folder-\(label)-\(Self.hash(path))"

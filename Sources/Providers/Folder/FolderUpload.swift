@@ -92,7 +92,8 @@ final class FolderUpload: Sendable {
         into buffer: Slice<UnsafeMutableRawBufferPointer>, at offset: UInt64
     ) throws(FolderFailure) -> Int {
         do {
-            return try source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer), at: offset)
+            return try source.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer), at: offset)
         } catch {
             throw FolderFailure(.source, "no bytes were given: \(error)", cause: error)
         }
