@@ -41,6 +41,8 @@ let package = Package(
 
         .systemLibrary(name: "CHost"),
 
+        .systemLibrary(name: "CFolder"),
+
         // The system part.
         .target(
             name: "Engine",
@@ -50,7 +52,8 @@ let package = Package(
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
         .target(name: "Host", dependencies: ["CHost", "Engine"], swiftSettings: settings),
         .target(name: "Transport", dependencies: ["CCurl"], swiftSettings: settings),
-        .target(name: "Providers", dependencies: ["Engine", log], swiftSettings: settings),
+        .target(
+            name: "Providers", dependencies: ["CFolder", "Engine", log], swiftSettings: settings),
         .target(name: "Simulation", dependencies: ["Engine"], swiftSettings: settings),
 
         // What the user meets.

@@ -1,0 +1,178 @@
+import Engine
+import Glibc
+import Synchronization
+
+/// Changes that must find what they expect, on a file system that knows no such condition.
+///
+/// They change first, in one step that can be taken back, look at what they got, and take it back
+/// if it is something else. So a version that nobody has seen is never lost, whoever writes it at
+/// that moment. Where the file system cannot do such steps, they look and then change; one lock
+/// keeps at least our own tasks out of the time between.
+extension FolderDirectory {
+    private static let lookingThenChanging = Mutex<Void>(())
+
+    /// Puts the file `new`, a swap name of this directory, in the place of one version of `name`.
+    ///
+    /// - Parameter own: The status of `new`.
+    /// - Throws: `.changed` with both back where they were, `.missing`.
+    func replace(
+        _ name: FileName, of etag: ETag, by new: FileName, _ own: FolderStatus
+    ) throws(FolderFailure) {
+        try expect(etag, at: name)
+        do {
+            try rename(new, to: self, name, replacing: .exchange)
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+            return try replaceAfterLooking(name, of: etag, by: new)
+        }
+        if try status(of: new).version == etag.description {
+            // A failure leaves a swap name that anybody may remove.
+            try? removeFile(new)
+        } else {
+            try takeBack(new, own, from: name)
+            throw FolderFailure(.changed, "it was changed at this moment")
+        }
+    }
+
+    /// Exchanges until the own file is back. More than one turn is needed only if others replace
+    /// the file in the same microseconds.
+    private func takeBack(
+        _ new: FileName, _ own: FolderStatus, from name: FileName
+    ) throws(FolderFailure) {
+        for _ in 0..<1_000 {
+            do {
+                try rename(new, to: self, name, replacing: .exchange)
+            } catch {
+                guard error.kind == .missing else { throw error }
+                // Somebody has deleted ours; what it had replaced still belongs there.
+                return try rename(new, to: self, name, replacing: .never)
+            }
+            if try status(of: new).isSameObject(as: own) { return }
+        }
+        throw FolderFailure(.busy, "too many others replace it")
+    }
+
+    private func replaceAfterLooking(
+        _ name: FileName, of etag: ETag, by new: FileName
+    ) throws(FolderFailure) {
+        try Self.lookingThenChanging.withLock { _ throws(FolderFailure) in
+            try expect(etag, at: name)
+            try rename(new, to: self, name, replacing: .always)
+        }
+    }
+
+    /// Deletes one version of a file, or a symbolic link that was seen as `expected`.
+    ///
+    /// - Throws: `.changed` with everything as it was, `.missing`.
+    func removeFile(_ name: FileName, seenAs expected: FolderStatus) throws(FolderFailure) {
+        let swap = FolderName.swap(expected.version, expected.version)
+        do {
+            try rename(name, to: self, swap, replacing: .never)
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+            // Nothing has a random name, so there is nothing to replace.
+            try rename(name, to: self, swap, replacing: .always)
+        }
+        guard let found = try statusIfPresent(of: swap) else { return }
+        guard found.version == expected.version else {
+            try moveWithoutReplacing(swap, to: self, name)
+            throw FolderFailure(.changed, "it was changed at this moment")
+        }
+        try removeFile(swap)
+    }
+
+    /// Gives `name` another name that nothing has.
+    ///
+    /// - Throws: `.exists`.
+    func moveWithoutReplacing(
+        _ name: FileName, to directory: FolderDirectory, _ newName: FileName
+    ) throws(FolderFailure) {
+        do {
+            return try rename(name, to: directory, newName, replacing: .never)
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+        }
+        if try linkAndUnlink(name, to: directory, newName) { return }
+        try Self.lookingThenChanging.withLock { _ throws(FolderFailure) in
+            guard try directory.statusIfPresent(of: newName) == nil else {
+                throw FolderFailure(.exists, "something has this name")
+            }
+            try rename(name, to: directory, newName, replacing: .always)
+        }
+    }
+
+    /// - Returns: false where the file system has no hard links, or not for this object.
+    private func linkAndUnlink(
+        _ name: FileName, to directory: FolderDirectory, _ newName: FileName
+    ) throws(FolderFailure) -> Bool {
+        do {
+            try link(name, to: directory, newName)
+        } catch {
+            if error.kind == .unsupported || error.kind == .denied { return false }
+            throw error
+        }
+        try removeFile(name)
+        return true
+    }
+
+    /// Moves one version of a file into the place of one version of another.
+    ///
+    /// - Throws: `.changed` with both where they were, `.missing`.
+    func move(
+        _ name: FileName, seenAs own: FolderStatus, to directory: FolderDirectory,
+        _ newName: FileName, of etag: ETag
+    ) throws(FolderFailure) {
+        try directory.expect(etag, at: newName)
+        do {
+            try rename(name, to: directory, newName, replacing: .exchange)
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+            return try Self.lookingThenChanging.withLock { _ throws(FolderFailure) in
+                try directory.expect(etag, at: newName)
+                try rename(name, to: directory, newName, replacing: .always)
+            }
+        }
+        let replaced = try status(of: name)
+        let moved = try directory.status(of: newName)
+        guard replaced.version == etag.description, moved.version == own.version else {
+            try rename(name, to: directory, newName, replacing: .exchange)
+            throw FolderFailure(.changed, "it was changed at this moment")
+        }
+        try removeFile(name, seenAs: replaced)
+    }
+
+    /// - Throws: `.changed` if `name` is another version than `etag`, or no file; `.missing`.
+    func expect(_ etag: ETag, at name: FileName) throws(FolderFailure) {
+        let found = try status(of: name)
+        guard found.kind == .file, found.etag == etag else {
+            throw FolderFailure(.changed, "it is version \(found.etag), not \(etag)")
+        }
+    }
+
+    // MARK: Leftovers
+
+    /// Removes a hidden file that no live process works on; leaves it where that is not certain.
+    func removeLeftover(_ name: FileName) {
+        guard let file = try? open(name, O_RDWR | O_NONBLOCK),
+            flock(file.number, LOCK_EX | LOCK_NB) == 0
+        else { return }
+        if let versions = FolderName.swapVersions(of: name) {
+            guard let found = try? FolderDirectory.status(of: file),
+                versions.contains(found.version)
+            else { return }
+        }
+        try? removeFile(name)
+    }
+
+    /// Removes all leftovers in this directory.
+    func removeLeftovers() throws(FolderFailure) {
+        var stream = try FolderDirectoryStream(self)
+        while true {
+            switch try stream.next() {
+            case .name(let name): if FolderName.isReserved(name) { removeLeftover(name) }
+            case .unusable: continue
+            case .end: return
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import CFolder
+import Engine
+import Glibc
+
+/// One open directory, and what can be done with the names in it. Every call blocks.
+///
+/// No call follows a symbolic link, so a name never leads out of the directory.
+final class FolderDirectory: Sendable {
+    private let descriptor: FolderDescriptor
+
+    init(_ descriptor: FolderDescriptor) {
+        self.descriptor = descriptor
+    }
+
+    /// How a rename treats what is at the new name.
+    enum Replacement {
+        case never
+        case always
+        /// The two objects swap their names.
+        case exchange
+    }
+
+    /// Opens what is at `name`; POSIX: `openat` with `O_NOFOLLOW`.
+    ///
+    /// - Parameter mode: For a new file.
+    func open(
+        _ name: FileName, _ flags: Int32, mode: mode_t = 0
+    ) throws(FolderFailure) -> FolderDescriptor {
+        try Self.open(in: descriptor.number, name.path, flags, mode: mode)
+    }
+
+    /// Opens a directory in this one, to reach what is in it. It need not be readable.
+    func directory(_ name: FileName) throws(FolderFailure) -> FolderDirectory {
+        FolderDirectory(try open(name, FOLDER_O_PATH | O_DIRECTORY))
+    }
+
+    /// The same directory, to be listed or made durable.
+    func readable() throws(FolderFailure) -> FolderDescriptor {
+        try Self.open(in: descriptor.number, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
+    }
+
+    func status() throws(FolderFailure) -> FolderStatus {
+        try Self.status(in: descriptor.number, [0])
+    }
+
+    /// nil where the file system does not tell.
+    var fileSystemMagic: UInt64? {
+        var magic: UInt64 = 0
+        return folder_file_system(descriptor.number, &magic) == 0 ? magic : nil
+    }
+
+    /// - Throws: `.missing`.
+    func status(of name: FileName) throws(FolderFailure) -> FolderStatus {
+        try Self.status(in: descriptor.number, name.path)
+    }
+
+    /// nil where nothing has this name.
+    func statusIfPresent(of name: FileName) throws(FolderFailure) -> FolderStatus? {
+        do {
+            return try status(of: name)
+        } catch {
+            if error.kind == .missing { return nil }
+            throw error
+        }
+    }
+
+    static func status(of file: FolderDescriptor) throws(FolderFailure) -> FolderStatus {
+        try status(in: file.number, [0])
+    }
+
+    func target(of name: FileName) throws(FolderFailure) -> [UInt8] {
+        var buffer = [CChar](repeating: 0, count: 4096)
+        let count = readlinkat(descriptor.number, name.path, &buffer, buffer.count)
+        guard count >= 0 else { throw FolderFailure(.last, in: "readlink") }
+        return buffer.prefix(count).map(UInt8.init(bitPattern:))
+    }
+
+    func makeDirectory(_ name: FileName, mode: mode_t) throws(FolderFailure) {
+        try check("mkdir", mkdirat(descriptor.number, name.path, mode))
+    }
+
+    func makeSymlink(_ name: FileName, target: [UInt8]) throws(FolderFailure) {
+        let path = target.map(CChar.init(bitPattern:)) + [0]
+        try check("symlink", symlinkat(path, descriptor.number, name.path))
+    }
+
+    func removeFile(_ name: FileName) throws(FolderFailure) {
+        try check("unlink", unlinkat(descriptor.number, name.path, 0))
+    }
+
+    func removeDirectory(_ name: FileName) throws(FolderFailure) {
+        guard unlinkat(descriptor.number, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
+        let error = SystemError.last
+        // POSIX lets rmdir say EEXIST instead of ENOTEMPTY.
+        if error.code == EEXIST { throw FolderFailure(SystemError(ENOTEMPTY), in: "rmdir") }
+        throw FolderFailure(error, in: "rmdir")
+    }
+
+    /// Gives `name` another name, here or in another directory.
+    ///
+    /// - Throws: `.unsupported` where the file system has no such replacement.
+    func rename(
+        _ name: FileName, to directory: FolderDirectory, _ newName: FileName,
+        replacing replacement: Replacement
+    ) throws(FolderFailure) {
+        let flags =
+            switch replacement {
+            case .never: FOLDER_RENAME_NOREPLACE
+            case .always: FOLDER_RENAME_PLAIN
+            case .exchange: FOLDER_RENAME_EXCHANGE
+            }
+        let code = folder_rename(
+            descriptor.number, name.path, directory.descriptor.number, newName.path,
+            UInt32(flags))
+        guard code == 0 else { throw FolderFailure(SystemError(-code), in: "rename") }
+    }
+
+    func link(
+        _ name: FileName, to directory: FolderDirectory, _ newName: FileName
+    ) throws(FolderFailure) {
+        try check(
+            "link",
+            linkat(descriptor.number, name.path, directory.descriptor.number, newName.path, 0))
+    }
+
+    /// Sets the modification time of `name`, a symbolic link itself included.
+    func setModified(_ name: FileName, to time: Timestamp) throws(FolderFailure) {
+        let times = time.asAccessAndModified
+        try check(
+            "utimensat",
+            utimensat(descriptor.number, name.path, times, FOLDER_AT_SYMLINK_NOFOLLOW))
+    }
+
+    /// Returns once the names in this directory survive power loss.
+    func synchronize() throws(FolderFailure) {
+        let directory = try readable()
+        guard fsync(directory.number) != 0 else { return }
+        let error = SystemError.last
+        // Some file systems cannot do this for directories, and then need not.
+        if error.code != EINVAL && error.code != EROFS {
+            throw FolderFailure(error, in: "fsync of a directory")
+        }
+    }
+
+    private func check(_ call: String, _ result: Int32) throws(FolderFailure) {
+        if result != 0 { throw FolderFailure(.last, in: call) }
+    }
+
+    private static func open(
+        in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
+    ) throws(FolderFailure) -> FolderDescriptor {
+        while true {
+            let number = openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
+            if number >= 0 { return FolderDescriptor(owning: number) }
+            let error = SystemError.last
+            if error.code != EINTR { throw FolderFailure(error, in: "open") }
+        }
+    }
+
+    private static func status(
+        in directory: Int32, _ path: [CChar]
+    ) throws(FolderFailure) -> FolderStatus {
+        var status = folder_status()
+        let code = folder_get_status(directory, path, &status)
+        guard code == 0 else { throw FolderFailure(SystemError(-code), in: "stat") }
+        return FolderStatus(status)
+    }
+}
+
+extension FileName {
+    /// For C: the bytes and a NUL.
+    var path: [CChar] { bytes.map(CChar.init(bitPattern:)) + [0] }
+}
+
+extension Timestamp {
+    /// For `utimensat`: the access time is left as it is.
+    var asAccessAndModified: [timespec] {
+        let omitted = (1 << 30) - 2  // UTIME_OMIT, a macro that Swift does not import
+        return [
+            timespec(tv_sec: 0, tv_nsec: omitted),
+            timespec(tv_sec: Int(seconds), tv_nsec: Int(nanosecondsOfSecond)),
+        ]
+    }
+}

@@ -1,0 +1,55 @@
+import Engine
+import Glibc
+
+/// The names in one directory, in the file system's order. Used by one thread.
+struct FolderDirectoryStream: ~Copyable {
+    private let stream: OpaquePointer
+    /// Where the entry after the last one begins.
+    private(set) var position: Int = 0
+
+    /// - Parameter position: Where to begin: 0, or the ``position`` of an earlier stream.
+    init(_ directory: FolderDirectory, from position: Int = 0) throws(FolderFailure) {
+        let descriptor = try directory.readable()
+        // The stream closes its descriptor, so it gets one of its own.
+        let copy = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw FolderFailure(.last, in: "fcntl") }
+        guard let stream = fdopendir(copy) else {
+            let error = SystemError.last
+            close(copy)
+            throw FolderFailure(error, in: "fdopendir")
+        }
+        self.stream = stream
+        if position != 0 { seekdir(stream, position) }
+    }
+
+    deinit {
+        closedir(stream)
+    }
+
+    /// The next name that an engine can use, `nil` in place of one that it cannot; throws or
+    /// returns `.end` when there is none.
+    mutating func next() throws(FolderFailure) -> Entry {
+        errno = 0
+        guard let entry = readdir(stream) else {
+            if errno != 0 { throw FolderFailure(.last, in: "readdir") }
+            return .end
+        }
+        position = Int(entry.pointee.d_off)
+        let offset = MemoryLayout<dirent>.offset(of: \dirent.d_name) ?? 0
+        let start = UnsafeRawPointer(entry).advanced(by: offset)
+            .assumingMemoryBound(to: UInt8.self)
+        var count = 0
+        while start[count] != 0 { count += 1 }
+        guard let name = FileName(Array(UnsafeBufferPointer(start: start, count: count))) else {
+            return .unusable
+        }
+        return .name(name)
+    }
+
+    enum Entry {
+        case name(FileName)
+        /// `.`, `..`, or a name that is too long.
+        case unusable
+        case end
+    }
+}

@@ -1,0 +1,46 @@
+import Engine
+import Glibc
+
+/// Why a step in the folder failed, before it is known what the caller attempted with it.
+struct FolderFailure: Error {
+    let kind: ProviderError.Kind
+    let reason: String
+    var cause: (any Error)?
+
+    init(_ kind: ProviderError.Kind, _ reason: String, cause: (any Error)? = nil) {
+        self.kind = kind
+        self.reason = reason
+        self.cause = cause
+    }
+
+    /// - Parameter call: What the system was asked: `open`, `rename`.
+    init(_ error: SystemError, in call: String) {
+        self.init(Self.kind(of: error.code), "\(call): \(error)")
+    }
+
+    func attempting(_ attempt: String) -> ProviderError {
+        ProviderError(kind, attempt: attempt, reason: reason, cause: cause)
+    }
+
+    /// The one place where the system's error numbers become the kinds that the engine plans with.
+    static func kind(of code: Int32) -> ProviderError.Kind {
+        switch code {
+        case ENOENT, ENOTDIR, ELOOP: .missing
+        case EEXIST: .exists
+        case ENOTEMPTY: .notEmpty
+        case EISDIR: .wrongKind
+        case EACCES, EPERM, EROFS: .denied
+        case ENOSPC, EDQUOT: .full
+        case EAGAIN, EBUSY, EINTR, EDEADLK, ENOLCK, ETXTBSY, EMFILE, ENFILE, ENOMEM: .busy
+        case EBADMSG: .corrupt
+        case EFBIG, ENAMETOOLONG, EINVAL, EILSEQ, EOPNOTSUPP, ENOSYS, EXDEV, EMLINK, EOVERFLOW:
+            .unsupported
+        case EIO, ESTALE, ETIMEDOUT, ENOTCONN, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH,
+            ECONNREFUSED, ECONNRESET, ECONNABORTED, EPIPE, ENODEV, ENXIO, ENOMEDIUM, ESHUTDOWN,
+            EREMOTEIO, EUCLEAN:
+            .unreachable
+        // What nobody foresaw may pass, and nothing is known of what it left behind.
+        default: .unreachable
+        }
+    }
+}

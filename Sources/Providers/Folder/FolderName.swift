@@ -1,0 +1,57 @@
+import Engine
+
+/// The names that this provider keeps for itself, and never lists.
+///
+/// `.apus-new-RANDOM` is a file that is being written; its writer holds a lock (`flock`) on it.
+/// `.apus-swap-VERSION+VERSION-RANDOM` is a file on its way in or out: of the two versions either
+/// may be deleted when found left over; any other is somebody else's and must be kept.
+enum FolderName {
+    private static let newPrefix = ".apus-new-"
+    private static let swapPrefix = ".apus-swap-"
+    private static let randomDigits = 16
+
+    static func new() -> FileName {
+        name(newPrefix + random())
+    }
+
+    static func swap(_ first: String, _ second: String) -> FileName {
+        name("\(swapPrefix)\(first)+\(second)-\(random())")
+    }
+
+    static func isReserved(_ name: FileName) -> Bool {
+        isNew(name) || swapVersions(of: name) != nil
+    }
+
+    static func isNew(_ name: FileName) -> Bool {
+        guard name.bytes.starts(with: newPrefix.utf8) else { return false }
+        return isRandom(name.bytes.dropFirst(newPrefix.utf8.count))
+    }
+
+    /// The versions that a swap name gives free; nil for every other name.
+    static func swapVersions(of name: FileName) -> [String]? {
+        guard name.bytes.starts(with: swapPrefix.utf8) else { return nil }
+        let text = String(decoding: name.bytes.dropFirst(swapPrefix.utf8.count), as: UTF8.self)
+        guard text.utf8.count > randomDigits,
+            isRandom(Array(text.utf8.suffix(randomDigits))[...])
+        else { return nil }
+        let versions = text.dropLast(randomDigits + 1).split(separator: "+").map(String.init)
+        return versions.count == 2 ? versions : nil
+    }
+
+    private static func isRandom(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let digits = Set("0123456789abcdef".utf8)
+        return bytes.count == randomDigits && bytes.allSatisfy(digits.contains)
+    }
+
+    private static func random() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: randomDigits - digits.count) + digits
+    }
+
+    private static func name(_ text: String) -> FileName {
+        guard let name = FileName(text) else {
+            preconditionFailure("a reserved name is short and without slash: \(text)")
+        }
+        return name
+    }
+}

@@ -1,0 +1,94 @@
+package import Engine
+
+extension FolderProvider {
+    package func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) async throws(ProviderError) -> RemoteObject {
+        try await perform("set the attributes of \"\(key)\"", onCancel: .finish) {
+            () throws(FolderFailure) in
+            if key == .root { throw FolderFailure(.unsupported, "the root stays as it is") }
+            let place = try root.place(of: key)
+            let kind = try kind(of: place.status(), etag: etag)
+            try place.directory.set(
+                attributes, on: place.name, kind: kind, etag: etag, keepsMode: traits.keepsMode)
+            return try place.directory.object(place.name)
+        }
+    }
+
+    package func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) async throws(ProviderError) -> RemoteObject {
+        try await perform("move \"\(key)\" to \"\(destination)\"", onCancel: .finish) {
+            () throws(FolderFailure) in
+            let from = try root.place(of: key)
+            let to = try root.place(of: destination)
+            let status = try from.status()
+            let kind = try kind(of: status, etag: etag)
+            if let etag { try from.directory.expect(etag, at: from.name) }
+            switch base {
+            case .absent:
+                try move(from, status, to: to)
+            case .version(let replaced):
+                guard kind != .directory else {
+                    throw FolderFailure(.wrongKind, "a directory cannot replace a file")
+                }
+                guard key != destination else { break }
+                try from.directory.move(
+                    from.name, seenAs: status, to: to.directory, to.name, of: replaced)
+            }
+            try to.directory.synchronize()
+            if key.parent != destination.parent { try from.directory.synchronize() }
+            return try to.directory.object(to.name)
+        }
+    }
+
+    /// Moves to a name that nothing has; takes a file back if it was changed at this moment.
+    private func move(
+        _ from: FolderPlace, _ status: FolderStatus, to: FolderPlace
+    ) throws(FolderFailure) {
+        try from.directory.moveWithoutReplacing(from.name, to: to.directory, to.name)
+        guard status.kind == .file, try to.status().version != status.version else { return }
+        try to.directory.moveWithoutReplacing(to.name, to: from.directory, from.name)
+        throw FolderFailure(.changed, "it was changed at this moment")
+    }
+
+    package func delete(
+        _ key: ObjectKey, kind: FileKind, etag: ETag?
+    ) async throws(ProviderError) {
+        try await perform("delete \"\(key)\"", onCancel: .finish) { () throws(FolderFailure) in
+            let place = try root.place(of: key)
+            let status = try place.status()
+            guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is no \(kind)") }
+            switch kind {
+            case .directory:
+                try deleteDirectory(place)
+            case .file, .symlink:
+                if let etag { try place.directory.expect(etag, at: place.name) }
+                try place.directory.removeFile(place.name, seenAs: status)
+            }
+            try place.directory.synchronize()
+        }
+    }
+
+    /// Deletes a directory that shows nothing, whatever a killed process has left in it.
+    private func deleteDirectory(_ place: FolderPlace) throws(FolderFailure) {
+        do {
+            return try place.directory.removeDirectory(place.name)
+        } catch {
+            guard error.kind == .notEmpty else { throw error }
+        }
+        try place.directory.directory(place.name).removeLeftovers()
+        try place.directory.removeDirectory(place.name)
+    }
+
+    /// The kind of an object for which the caller gave `etag`.
+    ///
+    /// - Throws: `.wrongKind` for a file without etag, another kind with one, and what no cloud
+    ///   holds.
+    private func kind(of status: FolderStatus, etag: ETag?) throws(FolderFailure) -> FileKind {
+        guard let kind = status.kind, (kind == .file) == (etag != nil) else {
+            throw FolderFailure(.wrongKind, "it is not of the kind that was named")
+        }
+        return kind
+    }
+}

@@ -1,0 +1,107 @@
+package import Engine
+import Glibc
+
+extension FolderProvider {
+    package func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
+        let file = try await perform(attempt, onCancel: .abandon) { () throws(FolderFailure) in
+            try openFile(key, etag: etag, range: range)
+        }
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let start = offset
+            let count = Int(min(UInt64(options.pieceBytes), range.upperBound - start))
+            // In two steps, since only the first may be left alone when the task is cancelled: a
+            // sink must see nothing after the call has ended.
+            let piece = try await perform(attempt, onCancel: .abandon) {
+                () throws(FolderFailure) in
+                try file.piece(at: start, count: count)
+            }
+            try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+                do {
+                    try piece.withUnsafeBytes { bytes in try sink.write(bytes, at: start) }
+                } catch {
+                    throw FolderFailure(.sink, "the bytes were not taken: \(error)", cause: error)
+                }
+            }
+            offset += UInt64(count)
+        }
+    }
+
+    private func openFile(
+        _ key: ObjectKey, etag: ETag, range: Range<UInt64>
+    ) throws(FolderFailure) -> FolderReader {
+        let place = try root.place(of: key)
+        // Looked at first, since opening a pipe or a device may do something.
+        guard try place.status().kind == .file else {
+            throw FolderFailure(.wrongKind, "it is no file")
+        }
+        let reader = FolderReader(
+            try place.directory.open(place.name, O_RDONLY | O_NONBLOCK), etag: etag)
+        let size = try reader.checkedSize()
+        guard range.upperBound <= size else {
+            throw FolderFailure(.unsupported, "it has \(size) bytes only")
+        }
+        return reader
+    }
+}
+
+/// One version of a file, open for reading.
+struct FolderReader: Sendable {
+    private let descriptor: FolderDescriptor
+    private let etag: ETag
+
+    init(_ descriptor: FolderDescriptor, etag: ETag) {
+        self.descriptor = descriptor
+        self.etag = etag
+    }
+
+    /// - Throws: `.changed` if the file no longer is the version that was asked for.
+    func checkedSize() throws(FolderFailure) -> UInt64 {
+        let status = try FolderDirectory.status(of: descriptor)
+        guard status.kind == .file else { throw FolderFailure(.wrongKind, "it is no file") }
+        guard status.etag == etag else {
+            throw FolderFailure(.changed, "it is version \(status.etag), not \(etag)")
+        }
+        return status.size
+    }
+
+    /// Reads `count` bytes, and makes sure that they are of this version.
+    func piece(at start: UInt64, count: Int) throws(FolderFailure) -> [UInt8] {
+        var failure: FolderFailure?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(FolderFailure) {
+                filled = try fill(UnsafeMutableRawBufferPointer(buffer), from: start)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        _ = try checkedSize()
+        guard bytes.count == count else {
+            throw FolderFailure(.corrupt, "\(bytes.count) of \(count) bytes were read")
+        }
+        return bytes
+    }
+
+    /// - Returns: The bytes read; fewer than the buffer takes at the end of the file.
+    private func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, from start: UInt64
+    ) throws(FolderFailure) -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+            let count = pread(
+                descriptor.number, rest.baseAddress, rest.count, off_t(start) + off_t(filled))
+            if count == 0 { break }
+            if count > 0 {
+                filled += count
+            } else if errno != EINTR {
+                throw FolderFailure(.last, in: "read")
+            }
+        }
+        return filled
+    }
+}

@@ -1,0 +1,100 @@
+package import Engine
+import Glibc
+
+extension FolderProvider {
+    package func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "write \(source.size) bytes to \"\(key)\""
+        let upload = try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try beginUpload(key, from: source, base: base)
+        }
+        do {
+            try await copy(source, into: upload, attempt, progress: progress)
+            return try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+                try upload.publish(
+                    attributes: attributes, keepsMode: traits.keepsMode, base: base)
+            }
+        } catch {
+            // The first failure tells more than one in cleaning up would.
+            _ = try? await perform(attempt, onCancel: .ignore) { upload.drop() }
+            throw error
+        }
+    }
+
+    /// Looks whether the write can succeed at all, before a byte is moved.
+    private func beginUpload(
+        _ key: ObjectKey, from source: any ByteSource, base: BaseVersion
+    ) throws(FolderFailure) -> FolderUpload {
+        let place = try root.place(of: key)
+        switch base {
+        case .absent:
+            guard try place.statusIfPresent() == nil else {
+                throw FolderFailure(.exists, "something has this name")
+            }
+        case .version(let etag):
+            try place.directory.expect(etag, at: place.name)
+        }
+        return try FolderUpload(at: place, from: source, pieceBytes: options.pieceBytes)
+    }
+
+    private func copy(
+        _ source: any ByteSource, into upload: FolderUpload, _ attempt: String,
+        progress: @Sendable (UInt64) -> Void
+    ) async throws(ProviderError) {
+        let paced = source as? any PacedByteSource
+        let pieceBytes = min(paced?.pieceBytes ?? .max, UInt64(options.pieceBytes))
+        var offset: UInt64 = 0
+        while offset < source.size {
+            let piece = offset..<min(offset + pieceBytes, source.size)
+            do {
+                try await paced?.waitUntilDue(piece.upperBound)
+            } catch {
+                throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+            }
+            try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+                try upload.copy(piece)
+            }
+            offset = piece.upperBound
+            progress(offset)
+        }
+    }
+
+    package func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        try await perform("create the directory \"\(key)\"", onCancel: .finish) {
+            () throws(FolderFailure) in
+            if key == .root { throw FolderFailure(.exists, "the root is always there") }
+            let place = try root.place(of: key)
+            try place.directory.makeDirectory(place.name, mode: mode_t(attributes.mode & 0o777))
+            return try finishCreating(place, .directory, attributes)
+        }
+    }
+
+    package func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        try await perform("create the symbolic link \"\(key)\"", onCancel: .finish) {
+            () throws(FolderFailure) in
+            guard (1...4095).contains(target.count), !target.contains(0), traits.keepsSymlinks
+            else {
+                throw FolderFailure(.unsupported, "the folder cannot hold such a link")
+            }
+            let place = try root.place(of: key)
+            try place.directory.makeSymlink(place.name, target: target)
+            return try finishCreating(place, .symlink, attributes)
+        }
+    }
+
+    /// Gives a new object its attributes, past the umask, and makes it durable.
+    private func finishCreating(
+        _ place: FolderPlace, _ kind: FileKind, _ attributes: ObjectAttributes
+    ) throws(FolderFailure) -> RemoteObject {
+        try place.directory.set(
+            attributes, on: place.name, kind: kind, etag: nil, keepsMode: traits.keepsMode)
+        try place.directory.synchronize()
+        return try place.directory.object(place.name)
+    }
+}

@@ -1,0 +1,132 @@
+import CFolder
+package import Engine
+import Glibc
+
+/// A directory of this machine that plays the cloud: a disk, a USB stick, an NFS mount.
+///
+/// Modes and times are kept, owners are not. Every file appears in one step, by a rename, and is
+/// durable when the call returns. Nothing in the tree is ever followed out of it: each part of a
+/// path is opened by itself, without symbolic links. Calls that only look can be cancelled at any
+/// moment, even on a file system that hangs; those that change something finish the step in hand.
+///
+/// Two things cannot be had from a file system. A program that writes into a file in place, not by
+/// a rename, and keeps its size within one tick of the clock, makes a version that looks like the
+/// one before. And where the file system cannot exchange two names (`RENAME_EXCHANGE`; NFS, exFAT),
+/// a change that another program makes between the check of the version and the rename, which are
+/// microseconds apart, is lost.
+package struct FolderProvider: Provider {
+    package let traits: ProviderTraits
+    let root: FolderRoot
+    let options: FolderOptions
+    private let pool: BlockingPool
+
+    /// Opens a directory as a cloud.
+    ///
+    /// - Parameter path: Absolute, in the bytes of the file system.
+    /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`, with what to do as reason.
+    package static func connect(
+        path: [UInt8], options: FolderOptions = FolderOptions()
+    ) async throws(ProviderError) -> FolderProvider {
+        let attempt = "open the folder \"\(String(decoding: path, as: UTF8.self))\""
+        let pool: BlockingPool
+        do {
+            pool = try BlockingPool(name: "folder", threads: options.threads)
+        } catch {
+            throw ProviderError(.busy, attempt: attempt, reason: "no thread: \(error)")
+        }
+        let opened = await pool.run(onCancel: .abandon) { () throws(FolderFailure) in
+            let root = try FolderRoot(path: path)
+            return (root, FolderFileSystem(holding: try root.open()))
+        }
+        switch opened {
+        case nil:
+            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        case .success(let (root, fileSystem)):
+            return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
+        case .failure(let failure):
+            throw Self.explained(failure).attempting(attempt)
+        }
+    }
+
+    private init(
+        root: FolderRoot, fileSystem: FolderFileSystem, options: FolderOptions, pool: BlockingPool
+    ) {
+        self.root = root
+        self.pool = pool
+        self.options = options.resolved(for: fileSystem)
+        traits = ProviderTraits(
+            name: "folder", keepsMode: fileSystem.keepsMode,
+            keepsSymlinks: fileSystem.keepsSymlinks,
+            modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads)
+    }
+
+    /// Says what to do about a folder that cannot be opened.
+    private static func explained(_ failure: FolderFailure) -> FolderFailure {
+        let remedy: String
+        switch failure.kind {
+        case .missing: remedy = "it does not exist: create it, or mount the disk that holds it"
+        case .wrongKind: remedy = "it is not a directory: name the directory to be mounted"
+        case .denied: remedy = "it may not be read: allow this user to, or mount as another one"
+        default: remedy = failure.reason
+        }
+        return FolderFailure(failure.kind, remedy, cause: failure)
+    }
+
+    /// Runs a step on the pool's threads.
+    ///
+    /// What is missing since the folder itself went away is no news about the object: then the step
+    /// fails as unreachable.
+    func perform<Value: Sendable>(
+        _ attempt: String, onCancel: BlockingPool.OnCancel,
+        _ step: @escaping @Sendable () throws(FolderFailure) -> Value
+    ) async throws(ProviderError) -> Value {
+        let root = root
+        let result = await pool.run(onCancel: onCancel) { () throws(FolderFailure) in
+            do throws(FolderFailure) {
+                return try step()
+            } catch {
+                if error.kind == .missing { _ = try root.open() }
+                throw error
+            }
+        }
+        switch result {
+        case nil: throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        case .success(let value): return value
+        case .failure(let failure): throw failure.attempting(attempt)
+        }
+    }
+
+    package func space() async throws(ProviderError) -> StorageSpace? {
+        try await perform("ask for the free space", onCancel: .abandon) {
+            () throws(FolderFailure) in
+            let directory = try root.open().readable()
+            var status = statvfs()
+            guard fstatvfs(directory.number, &status) == 0 else {
+                throw FolderFailure(.last, in: "statvfs")
+            }
+            let unit = UInt64(status.f_frsize)
+            return StorageSpace(
+                totalBytes: UInt64(status.f_blocks) * unit,
+                availableBytes: UInt64(status.f_bavail) * unit)
+        }
+    }
+
+    package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        try await perform("stat \"\(key)\"", onCancel: .abandon) { () throws(FolderFailure) in
+            guard let parent = key.parent, let name = key.names.last else {
+                return try rootObject()
+            }
+            if FolderName.isReserved(name) { throw FolderFailure(.missing, "no such name") }
+            return try root.directory(parent).object(name)
+        }
+    }
+
+    /// The root as an object. It has no name in its own tree, so it is shown as `root`.
+    func rootObject() throws(FolderFailure) -> RemoteObject {
+        guard let name = FileName("root") else { preconditionFailure("`root` is a file name") }
+        let status = try root.open().status()
+        return RemoteObject(
+            name: name, kind: .directory, etag: nil, size: 0, modified: status.modified,
+            mode: status.permissions)
+    }
+}

@@ -1,0 +1,171 @@
+import Engine
+import Glibc
+
+/// The `folder:` form of a ``Source``.
+struct FolderSource: Hashable, Sendable {
+    /// Absolute, without `.`, doubled slashes and a slash at the end; `..` stays, since only the
+    /// file system knows where it leads after a symbolic link.
+    let path: [UInt8]
+    let latency: Duration
+    let bytesPerSecond: UInt64?
+
+    private static let parameters = ["latency", "rate"]
+
+    init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
+        let written = text.prefix { $0 != "?" }
+        guard !written.isEmpty else {
+            throw SourceError(
+                .misspelled, "the source names no folder", remedy: "write \(Source.forms)")
+        }
+        if written.hasPrefix("~") {
+            throw SourceError(
+                .misspelled, "\"~\" is not replaced within a source",
+                remedy: "write \"folder:$HOME\(written.dropFirst())\"")
+        }
+        path = Self.absolute(try Self.decoded(written), from: workingDirectory)
+        let values = try Self.values(of: text.dropFirst(written.count + 1))
+        do {
+            latency =
+                try values["latency"].map { text throws(QuantityError) in
+                    try Quantity.duration(text)
+                } ?? .zero
+            bytesPerSecond = try values["rate"].map { text throws(QuantityError) in
+                try Self.rate(text)
+            }
+        } catch {
+            throw SourceError(.misspelled, "\(error)", remedy: "write \(Source.forms)")
+        }
+    }
+
+    func connect(clock: any Clock) async throws(SourceError) -> any Provider {
+        let folder: FolderProvider
+        do {
+            folder = try await FolderProvider.connect(path: path)
+        } catch {
+            throw SourceError(
+                .unavailable, "cannot \(error.attempt)", remedy: error.reason, cause: error)
+        }
+        guard latency > .zero || bytesPerSecond != nil else { return folder }
+        return FarAwayProvider(
+            folder, clock: clock, latency: latency, bytesPerSecond: bytesPerSecond)
+    }
+
+    // MARK: Names
+
+    var description: String {
+        var parameters: [String] = []
+        if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
+        if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
+        let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
+        return "folder:\(encodedPath)\(query)"
+    }
+
+    var stateName: String {
+        let last = path.split(separator: UInt8(ascii: "/")).last ?? []
+        let kept = last.prefix(32).map { byte -> Character in
+            let scalar = Unicode.Scalar(byte)
+            let isSafe =
+                scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
+            return isSafe || scalar == "-" || scalar == "_" || scalar == "."
+                ? Character(scalar) : "_"
+        }
+        let label = kept.isEmpty ? "root" : String(kept)
+        return "folder-\(label)-\(Self.hash(path))"
+    }
+
+    /// Where not every byte is a letter that a terminal shows as it is, they are all encoded.
+    private var encodedPath: String {
+        let isText = String(validating: path, as: UTF8.self) != nil
+        return path.reduce(into: [UInt8]()) { text, byte in
+            let isPlain = byte > 0x1F && byte != 0x7F && (byte < 0x80 || isText)
+            if isPlain && byte != UInt8(ascii: "%") && byte != UInt8(ascii: "?") {
+                text.append(byte)
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                text += Array("%\(byte < 16 ? "0" : "")\(digits)".utf8)
+            }
+        }.text
+    }
+
+    /// FNV-1a with 64 bits: the same on every machine and in every version.
+    private static func hash(_ bytes: [UInt8]) -> String {
+        let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { hash, byte in
+            (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+        }
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    private static func microseconds(_ duration: Duration) -> Int64 {
+        duration.components.seconds * 1_000_000
+            + duration.components.attoseconds / 1_000_000_000_000
+    }
+
+    // MARK: Parsing
+
+    private static func decoded(_ text: Substring) throws(SourceError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit),
+                let value = UInt8(digits, radix: 16), value != 0
+            else {
+                throw SourceError(
+                    .misspelled, "\"%\(digits)\" in the path stands for no byte of a name",
+                    remedy: "write a percent sign as %25 and a question mark as %3F")
+            }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+
+    private static func absolute(_ path: [UInt8], from workingDirectory: String?) -> [UInt8] {
+        let slash = UInt8(ascii: "/")
+        let start = path.first == slash ? [] : Array((workingDirectory ?? currentDirectory).utf8)
+        let parts = (start + [slash] + path).split(separator: slash)
+            .filter { $0 != [UInt8(ascii: ".")][...] }
+        return parts.isEmpty ? [slash] : parts.reduce([]) { $0 + [slash] + $1 }
+    }
+
+    private static var currentDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "/" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    private static func values(of query: Substring) throws(SourceError) -> [String: String] {
+        var values: [String: String] = [:]
+        for item in query.split(separator: "&") {
+            let name = String(item.prefix { $0 != "=" })
+            guard parameters.contains(name) else {
+                let near = Spelling.nearest(to: name, among: parameters)
+                throw SourceError(
+                    .misspelled, "a folder has no parameter \"\(name)\"",
+                    remedy: near.map { "did you mean \"\($0)\"?" }
+                        ?? "it has latency and rate; a question mark in a path is written %3F")
+            }
+            guard values[name] == nil else {
+                throw SourceError(
+                    .misspelled, "\"\(name)\" is given twice", remedy: "give it once")
+            }
+            values[name] = String(item.dropFirst(name.count + 1))
+        }
+        return values
+    }
+
+    private static func rate(_ text: String) throws(QuantityError) -> UInt64 {
+        let bytes = try Quantity.bytes(text.hasSuffix("/s") ? String(text.dropLast(2)) : text)
+        guard bytes > 0 else { throw QuantityError(text: text, expected: "a rate above 0") }
+        return bytes
+    }
+}
+
+extension [UInt8] {
+    fileprivate var text: String { String(decoding: self, as: UTF8.self) }
+}

@@ -1,0 +1,145 @@
+import Engine
+import Glibc
+import Synchronization
+
+/// A new file under a hidden name, until it is published or dropped.
+///
+/// Its lock tells other processes that it is no leftover. Steps follow one another, each on a
+/// thread that may block.
+final class FolderUpload: Sendable {
+    private let place: FolderPlace
+    private let descriptor: FolderDescriptor
+    private let source: any ByteSource
+    private let buffer: FolderBuffer
+    /// Where the file is; nil once it is published.
+    private let name: Mutex<FileName?>
+
+    /// Makes an empty file beside `place`.
+    init(
+        at place: FolderPlace, from source: any ByteSource, pieceBytes: Int
+    ) throws(FolderFailure) {
+        let (name, descriptor) = try Self.create(in: place.directory)
+        self.place = place
+        self.descriptor = descriptor
+        self.source = source
+        self.name = Mutex(name)
+        buffer = FolderBuffer(count: Int(min(UInt64(pieceBytes), max(source.size, 1))))
+    }
+
+    /// Copies bytes from the source, no more than a piece.
+    func copy(_ range: Range<UInt64>) throws(FolderFailure) {
+        let count = Int(range.upperBound - range.lowerBound)
+        var filled = 0
+        while filled < count {
+            let offset = range.lowerBound + UInt64(filled)
+            let read = try take(into: buffer.bytes[filled..<count], at: offset)
+            guard read > 0 else {
+                throw FolderFailure(.source, "it ended at \(offset) of \(source.size) bytes")
+            }
+            filled += read
+        }
+        try store(
+            UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]), at: range.lowerBound)
+    }
+
+    /// Gives the file its name in one step, with all its bytes and attributes durable.
+    func publish(
+        attributes: ObjectAttributes, keepsMode: Bool, base: BaseVersion
+    ) throws(FolderFailure) -> RemoteObject {
+        let status = try complete(attributes, keepsMode: keepsMode)
+        guard let current = name.withLock({ $0 }) else {
+            preconditionFailure("a file is published once")
+        }
+        switch base {
+        case .absent:
+            try place.directory.moveWithoutReplacing(current, to: place.directory, place.name)
+        case .version(let etag):
+            let swap = FolderName.swap(status.version, etag.description)
+            try place.directory.rename(current, to: place.directory, swap, replacing: .always)
+            name.withLock { $0 = swap }
+            try place.directory.replace(place.name, of: etag, by: swap, status)
+        }
+        name.withLock { $0 = nil }
+        try place.directory.synchronize()
+        return RemoteObject(
+            name: place.name, kind: .file, etag: status.etag, size: status.size,
+            modified: status.modified, mode: status.permissions)
+    }
+
+    /// Removes the file if it was not published.
+    func drop() {
+        guard let name = name.withLock({ $0.take() }),
+            let own = try? FolderDirectory.status(of: descriptor),
+            let found = try? place.directory.status(of: name), found.isSameObject(as: own)
+        else { return }
+        try? place.directory.removeFile(name)
+    }
+
+    private func complete(
+        _ attributes: ObjectAttributes, keepsMode: Bool
+    ) throws(FolderFailure) -> FolderStatus {
+        if keepsMode, fchmod(descriptor.number, mode_t(attributes.mode & 0o7777)) != 0 {
+            throw FolderFailure(.last, in: "chmod")
+        }
+        if futimens(descriptor.number, attributes.modified.asAccessAndModified) != 0 {
+            throw FolderFailure(.last, in: "futimens")
+        }
+        if fsync(descriptor.number) != 0 { throw FolderFailure(.last, in: "fsync") }
+        return try FolderDirectory.status(of: descriptor)
+    }
+
+    private func take(
+        into buffer: Slice<UnsafeMutableRawBufferPointer>, at offset: UInt64
+    ) throws(FolderFailure) -> Int {
+        do {
+            return try source.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: buffer), at: offset)
+        } catch {
+            throw FolderFailure(.source, "no bytes were given: \(error)", cause: error)
+        }
+    }
+
+    private func store(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+    ) throws(FolderFailure) {
+        var stored = 0
+        while stored < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[stored...])
+            let count = pwrite(
+                descriptor.number, rest.baseAddress, rest.count, off_t(offset) + off_t(stored))
+            if count >= 0 {
+                stored += count
+            } else if errno != EINTR {
+                throw FolderFailure(.last, in: "write")
+            }
+        }
+    }
+
+    /// Makes a file and locks it. Somebody who takes it for a leftover in between wins, and it is
+    /// made again.
+    private static func create(
+        in directory: FolderDirectory
+    ) throws(FolderFailure) -> (FileName, FolderDescriptor) {
+        for _ in 0..<10 {
+            let name = FolderName.new()
+            let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+            if flock(file.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
+            if try FolderDirectory.status(of: file).links > 0 { return (name, file) }
+        }
+        throw FolderFailure(.busy, "temporary files are removed as soon as they are made")
+    }
+}
+
+/// Memory for one piece.
+private final class FolderBuffer: @unchecked Sendable {
+    // Sound: the steps of an upload follow one another, so one thread at a time uses it.
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(count: Int) {
+        bytes = .allocate(byteCount: count, alignment: 4096)
+    }
+
+    deinit {
+        bytes.deallocate()
+    }
+}

@@ -1,0 +1,29 @@
+/// Why a SOURCE cannot be mounted: for the user, who wrote it.
+package struct SourceError: Error, CustomStringConvertible {
+    package enum Kind: Hashable, Sendable {
+        /// The text is no SOURCE, or not in this version.
+        case misspelled
+        /// It is one, and cannot be opened.
+        case unavailable
+    }
+
+    package let kind: Kind
+    /// What is wrong: `there is no kind of source "foldr"`.
+    package let problem: String
+    /// What the user can do: `did you mean "folder:"?`.
+    package let remedy: String
+    /// The failure underneath, for the log; never shown alone.
+    package let cause: (any Error)?
+
+    package init(
+        _ kind: Kind, _ problem: String, remedy: String, cause: (any Error)? = nil
+    ) {
+        self.kind = kind
+        self.problem = problem
+        self.remedy = remedy
+        self.cause = cause
+    }
+
+    /// One line that says both.
+    package var description: String { "\(problem); \(remedy)" }
+}

@@ -1,0 +1,400 @@
+package import Engine
+import Synchronization
+
+/// A whole store in memory, with latency, transfers that take time, and faults, all from one seed.
+///
+/// It has no threads and waits only with its clock, so on a seeded executor a run replays exactly.
+/// Every call waits its latency first, then decides its fault, then does its work in one step;
+/// transfers move their pieces at different moments and publish or check at the end.
+package final class SimulatedProvider: Provider {
+    package let traits = ProviderTraits(
+        name: "simulation", keepsMode: true, keepsSymlinks: true,
+        modifiedResolution: .nanoseconds(1), transfersMax: 4)
+
+    private struct State {
+        var tree = SimulatedProviderTree()
+        var random: SeededGenerator
+        var faults = SimulatedProviderFaults()
+        var isReachable = true
+    }
+
+    private typealias Tree = SimulatedProviderTree
+
+    private let clock: any Clock
+    private let settings: SimulatedProviderSettings
+    private let state: Mutex<State>
+
+    package init(
+        clock: any Clock, random: SeededGenerator,
+        settings: SimulatedProviderSettings = SimulatedProviderSettings(),
+        faults: SimulatedProviderFaults = SimulatedProviderFaults()
+    ) {
+        self.clock = clock
+        self.settings = settings
+        state = Mutex(State(random: random, faults: faults))
+    }
+
+    // MARK: Steering
+
+    /// Replaces the fault plan for all calls that have not decided yet.
+    package func setFaults(_ faults: SimulatedProviderFaults) {
+        state.withLock { $0.faults = faults }
+    }
+
+    /// Takes the store off the network, or puts it back.
+    package func setReachable(_ isReachable: Bool) {
+        state.withLock { $0.isReachable = isReachable }
+    }
+
+    /// All objects but the root.
+    package func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
+        state.withLock { $0.tree.snapshot() }
+    }
+
+    /// Every version that `key` ever held, in their order, by whomever and however.
+    package func versions(of key: ObjectKey) -> [SimulatedVersion] {
+        state.withLock { $0.tree.history[key] ?? [] }
+    }
+
+    /// Every key that ever held a file.
+    package func everyKey() -> Set<ObjectKey> {
+        state.withLock { Set($0.tree.history.keys) }
+    }
+
+    // MARK: Looking
+
+    package func list(
+        _ directory: ObjectKey, page: PageToken?
+    ) async throws(ProviderError) -> ListingPage {
+        let attempt = "list \"\(directory)\""
+        try await arrive(attempt)
+        return try state.withLock { state throws(ProviderError) in
+            if page == nil, state.random.happens(state.faults.staleListing),
+                let listed = try? state.tree.node(directory).listed
+            {
+                return ListingPage(objects: listed, next: nil)
+            }
+            let objects = try Self.attempting(attempt) { () throws(Tree.Failure) in
+                try state.tree.children(of: directory)
+            }
+            if page == nil { state.tree.rememberListing(objects, of: directory) }
+            return Self.page(of: objects, after: page, entries: settings.pageEntries, &state.random)
+        }
+    }
+
+    package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        let attempt = "stat \"\(key)\""
+        try await arrive(attempt)
+        return try state.withLock { state throws(ProviderError) in
+            try Self.attempting(attempt) { () throws(Tree.Failure) in try state.tree.object(key) }
+        }
+    }
+
+    package func space() async throws(ProviderError) -> StorageSpace? {
+        try await arrive("ask for the free space")
+        let stored = state.withLock { $0.tree.bytesStored }
+        return StorageSpace(
+            totalBytes: settings.capacityBytes,
+            availableBytes: settings.capacityBytes - min(stored, settings.capacityBytes))
+    }
+
+    // MARK: Transfers
+
+    package func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
+        try await arrive(attempt)
+        let (isDamaged, isShort) = state.withLock { state in
+            (
+                state.random.happens(state.faults.damagedRead),
+                state.random.happens(state.faults.shortRead)
+            )
+        }
+        let end =
+            isShort
+            ? range.lowerBound + (range.upperBound - range.lowerBound) / 2 : range.upperBound
+        var offset = range.lowerBound
+        while offset < end {
+            let piece = try piece(of: key, from: offset, to: end, etag: etag, attempt)
+            do {
+                try (isDamaged ? piece.map { ~$0 } : piece).withUnsafeBytes { bytes in
+                    try sink.write(bytes, at: offset)
+                }
+            } catch {
+                throw ProviderError(
+                    .sink, attempt: attempt, reason: "the bytes were not taken", cause: error)
+            }
+            offset += UInt64(piece.count)
+            if offset < end { try await pause(attempt) }
+        }
+        if isDamaged || isShort {
+            throw ProviderError(.corrupt, attempt: attempt, reason: "the reply was damaged")
+        }
+    }
+
+    private func piece(
+        of key: ObjectKey, from start: UInt64, to end: UInt64, etag: ETag, _ attempt: String
+    ) throws(ProviderError) -> [UInt8] {
+        try state.withLock { state throws(ProviderError) in
+            try Self.checkReachable(state, attempt)
+            let file = try Self.attempting(attempt) { () throws(Tree.Failure) in
+                try state.tree.file(key, etag: etag)
+            }
+            guard end <= UInt64(file.bytes.count) else {
+                throw ProviderError(.unsupported, attempt: attempt, reason: "it is shorter")
+            }
+            let count = min(
+                Int(end - start), Int.random(in: settings.pieceBytes, using: &state.random))
+            return Array(file.bytes[Int(start)..<Int(start) + count])
+        }
+    }
+
+    package func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "write \(source.size) bytes to \"\(key)\""
+        try await arrive(attempt)
+        let bytes = try await take(source, attempt, progress: progress)
+        return try change(attempt) { tree throws(Tree.Failure) in
+            guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
+                throw Tree.Failure(.full, "there is no room")
+            }
+            return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
+        }
+    }
+
+    /// Takes the bytes over, a piece at a time.
+    private func take(
+        _ source: any ByteSource, _ attempt: String, progress: @Sendable (UInt64) -> Void
+    ) async throws(ProviderError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while UInt64(bytes.count) < source.size {
+            try state.withLock { state throws(ProviderError) in
+                try Self.checkReachable(state, attempt)
+            }
+            let wanted = state.withLock { Int.random(in: settings.pieceBytes, using: &$0.random) }
+            let count = min(wanted, Int(source.size) - bytes.count)
+            let start = UInt64(bytes.count)
+            do {
+                let piece = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                    filled = try source.read(
+                        into: UnsafeMutableRawBufferPointer(buffer), at: start)
+                }
+                bytes += piece
+            } catch {
+                throw ProviderError(
+                    .source, attempt: attempt, reason: "no bytes were given", cause: error)
+            }
+            guard UInt64(bytes.count) > start else {
+                throw ProviderError(
+                    .source, attempt: attempt,
+                    reason: "it ended at \(start) of \(source.size) bytes")
+            }
+            progress(UInt64(bytes.count))
+            try await pause(attempt)
+        }
+        return bytes
+    }
+
+    // MARK: Changes
+
+    package func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "create the directory \"\(key)\""
+        try await arrive(attempt)
+        return try change(attempt) { tree throws(Tree.Failure) in
+            let node = Tree.Node(
+                kind: .directory, modified: attributes.modified, mode: attributes.mode)
+            return try tree.create(node, at: key)
+        }
+    }
+
+    package func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "create the symbolic link \"\(key)\""
+        try await arrive(attempt)
+        return try change(attempt) { tree throws(Tree.Failure) in
+            guard (1...4095).contains(target.count), !target.contains(0) else {
+                throw Tree.Failure(.unsupported, "no link points there")
+            }
+            let node = Tree.Node(
+                kind: .symlink, target: target, modified: attributes.modified, mode: 0o777)
+            return try tree.create(node, at: key)
+        }
+    }
+
+    package func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "set the attributes of \"\(key)\""
+        try await arrive(attempt)
+        return try change(attempt) { tree throws(Tree.Failure) in
+            try tree.setAttributes(key, to: attributes, etag: etag)
+        }
+    }
+
+    package func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "move \"\(key)\" to \"\(destination)\""
+        try await arrive(attempt)
+        return try change(attempt) { tree throws(Tree.Failure) in
+            try tree.move(key, etag: etag, to: destination, base: base)
+        }
+    }
+
+    package func delete(
+        _ key: ObjectKey, kind: FileKind, etag: ETag?
+    ) async throws(ProviderError) {
+        let attempt = "delete \"\(key)\""
+        try await arrive(attempt)
+        try change(attempt) { tree throws(Tree.Failure) in
+            try tree.delete(key, kind: kind, etag: etag)
+        }
+    }
+
+    // MARK: Waiting and failing
+
+    /// Lets the request travel, and fail before anything has happened.
+    private func arrive(_ attempt: String) async throws(ProviderError) {
+        try await wait(state.withLock { $0.random.duration(in: settings.latency) }, attempt)
+        try state.withLock { state throws(ProviderError) in
+            try Self.checkReachable(state, attempt)
+            if state.random.happens(state.faults.unreachableBefore) {
+                throw ProviderError(.unreachable, attempt: attempt, reason: "the request was lost")
+            }
+            if state.random.happens(state.faults.busy) {
+                throw ProviderError(
+                    .busy, attempt: attempt, reason: "too many requests",
+                    retryAfter: settings.retryAfter)
+            }
+        }
+    }
+
+    private func pause(_ attempt: String) async throws(ProviderError) {
+        try await wait(state.withLock { $0.random.duration(in: settings.pieceDelay) }, attempt)
+    }
+
+    private func wait(_ duration: Duration, _ attempt: String) async throws(ProviderError) {
+        do {
+            try await clock.sleep(until: clock.uptime + duration)
+            try Task.checkCancellation()
+        } catch {
+            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        }
+    }
+
+    /// Makes a change in one step; then its answer may get lost.
+    private func change<Value: Sendable>(
+        _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
+    ) throws(ProviderError) -> Value {
+        try state.withLock { state throws(ProviderError) in
+            try Self.checkReachable(state, attempt)
+            let value = try Self.attempting(attempt) { () throws(Tree.Failure) in
+                try step(&state.tree)
+            }
+            if state.random.happens(state.faults.unreachableAfter) {
+                throw ProviderError(.unreachable, attempt: attempt, reason: "the answer was lost")
+            }
+            return value
+        }
+    }
+
+    private static func checkReachable(
+        _ state: borrowing State, _ attempt: String
+    ) throws(ProviderError) {
+        guard state.isReachable else {
+            throw ProviderError(.unreachable, attempt: attempt, reason: "there is no network")
+        }
+    }
+
+    private static func attempting<Value: Sendable>(
+        _ attempt: String, _ step: () throws(Tree.Failure) -> Value
+    ) throws(ProviderError) -> Value {
+        do {
+            return try step()
+        } catch {
+            throw ProviderError(error.kind, attempt: attempt, reason: error.reason)
+        }
+    }
+
+    /// A page in the order of names, shown in a random one; the token is the last name.
+    private static func page(
+        of objects: [RemoteObject], after token: PageToken?, entries: Int,
+        _ random: inout SeededGenerator
+    ) -> ListingPage {
+        let last = token.map { $0.rawValue.split(separator: ".").compactMap { UInt8($0) } }
+        let rest = objects.drop { object in
+            guard let last else { return false }
+            return !last.lexicographicallyPrecedes(object.name.bytes)
+        }
+        let page = rest.prefix(entries)
+        var next: PageToken?
+        if page.count < rest.count, let name = page.last?.name {
+            next = PageToken(name.bytes.map(String.init).joined(separator: "."))
+        }
+        return ListingPage(objects: page.shuffled(using: &random), next: next)
+    }
+
+    // MARK: Another client
+
+    /// Runs a change as another client of the same store would make it: at once, without faults.
+    fileprivate func edit<Value: Sendable>(
+        _ attempt: String,
+        _ step: (inout SimulatedProviderTree) throws(SimulatedProviderTree.Failure) -> Value
+    ) throws(ProviderError) -> Value {
+        try state.withLock { state throws(ProviderError) in
+            try Self.attempting(attempt) { () throws(Tree.Failure) in try step(&state.tree) }
+        }
+    }
+}
+
+/// What another client does to the same store. It happens at once and never fails by a fault.
+extension SimulatedProvider {
+    /// Creates or replaces a file, whatever is there.
+    @discardableResult
+    package func otherClientWrites(
+        _ key: ObjectKey, _ bytes: [UInt8], mode: UInt16 = 0o644
+    ) throws(ProviderError) -> RemoteObject {
+        let attributes = ObjectAttributes(modified: clock.wallTime, mode: mode)
+        return try edit("write \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            let base = (try? tree.node(key).etag).map(BaseVersion.version) ?? .absent
+            return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
+        }
+    }
+
+    @discardableResult
+    package func otherClientMakesDirectory(
+        _ key: ObjectKey
+    ) throws(ProviderError) -> RemoteObject {
+        let modified = clock.wallTime
+        return try edit("create \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            let node = SimulatedProviderTree.Node(
+                kind: .directory, modified: modified, mode: 0o755)
+            return try tree.create(node, at: key)
+        }
+    }
+
+    /// Deletes a file, a symbolic link, or an empty directory.
+    package func otherClientDeletes(_ key: ObjectKey) throws(ProviderError) {
+        try edit("delete \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            let node = try tree.node(key)
+            try tree.delete(key, kind: node.kind, etag: node.etag)
+        }
+    }
+
+    /// Renames any object; a file may replace a file.
+    package func otherClientRenames(
+        _ key: ObjectKey, to destination: ObjectKey
+    ) throws(ProviderError) {
+        try edit("rename \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            let etag = try tree.node(key).etag
+            let base = (try? tree.node(destination).etag).map(BaseVersion.version) ?? .absent
+            _ = try tree.move(key, etag: etag, to: destination, base: base)
+        }
+    }
+}

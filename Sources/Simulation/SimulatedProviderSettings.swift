@@ -1,0 +1,17 @@
+/// What kind of store a ``SimulatedProvider`` plays.
+package struct SimulatedProviderSettings: Sendable {
+    /// How long a call waits before it does anything.
+    package var latency: ClosedRange<Duration> = .milliseconds(1)...(.milliseconds(50))
+    /// How long a transfer waits between two pieces.
+    package var pieceDelay: ClosedRange<Duration> = .zero...(.milliseconds(10))
+    /// How many bytes a piece of a transfer has, at least 1.
+    package var pieceBytes: ClosedRange<Int> = 1...65_536
+    /// Objects on one page of a listing.
+    package var pageEntries = 100
+    /// What the store can hold.
+    package var capacityBytes: UInt64 = 1 << 40
+    /// What a busy store asks for.
+    package var retryAfter: Duration = .seconds(2)
+
+    package init() {}
+}

@@ -1,0 +1,252 @@
+import Engine
+
+/// The objects of a simulated store, as a value: every change is one step.
+struct SimulatedProviderTree {
+    struct Node {
+        var kind: FileKind
+        var bytes: [UInt8] = []
+        var target: [UInt8]?
+        var modified: Timestamp
+        var mode: UInt16
+        var etag: ETag?
+        var children: [FileName: Int] = [:]
+        /// What the listing before showed, for stale ones.
+        var listed: [RemoteObject]?
+    }
+
+    /// What a step failed with, and why.
+    struct Failure: Error {
+        let kind: ProviderError.Kind
+        let reason: String
+
+        init(_ kind: ProviderError.Kind, _ reason: String) {
+            self.kind = kind
+            self.reason = reason
+        }
+    }
+
+    private(set) var nodes: [Int: Node]
+    private var lastNumber = 0
+    private var lastVersion = 0
+    private(set) var bytesStored: UInt64 = 0
+    /// Every version that any key ever held, in their order.
+    private(set) var history: [ObjectKey: [SimulatedVersion]] = [:]
+
+    init() {
+        nodes = [
+            0: Node(kind: .directory, modified: Timestamp(nanoseconds: 0), mode: 0o755)
+        ]
+    }
+
+    // MARK: Looking
+
+    func number(of key: ObjectKey) throws(Failure) -> Int {
+        var number = 0
+        for name in key.names {
+            guard let child = nodes[number]?.children[name] else {
+                throw Failure(.missing, "there is no \"\(name)\"")
+            }
+            number = child
+        }
+        return number
+    }
+
+    func node(_ key: ObjectKey) throws(Failure) -> Node {
+        node(try number(of: key))
+    }
+
+    func object(_ key: ObjectKey) throws(Failure) -> RemoteObject {
+        guard let name = key.names.last ?? FileName("root") else {
+            preconditionFailure("`root` is a file name")
+        }
+        return object(name, node(try number(of: key)))
+    }
+
+    /// The file at `key`, if it is the version that is expected.
+    func file(_ key: ObjectKey, etag: ETag) throws(Failure) -> Node {
+        let node = try node(key)
+        guard node.kind == .file else { throw Failure(.wrongKind, "it is no file") }
+        guard node.etag == etag else { throw Failure(.changed, "it is another version") }
+        return node
+    }
+
+    func children(of key: ObjectKey) throws(Failure) -> [RemoteObject] {
+        let directory = try node(key)
+        guard directory.kind == .directory else { throw Failure(.wrongKind, "it is no directory") }
+        return directory.children.sorted { $0.key < $1.key }
+            .map { object($0.key, node($0.value)) }
+    }
+
+    func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
+        var entries: [ObjectKey: SimulatedSnapshotEntry] = [:]
+        collect(0, .root, into: &entries)
+        return entries
+    }
+
+    private func collect(
+        _ number: Int, _ key: ObjectKey, into entries: inout [ObjectKey: SimulatedSnapshotEntry]
+    ) {
+        for (name, child) in node(number).children {
+            let key = key.appending(name)
+            let node = node(child)
+            switch node.kind {
+            case .file: entries[key] = .file(node.bytes)
+            case .symlink: entries[key] = .symlink(target: node.target ?? [])
+            case .directory:
+                entries[key] = .directory
+                collect(child, key, into: &entries)
+            }
+        }
+    }
+
+    // MARK: Changing
+
+    mutating func rememberListing(_ objects: [RemoteObject], of key: ObjectKey) {
+        guard let number = try? number(of: key) else { return }
+        nodes[number]?.listed = objects
+    }
+
+    mutating func write(
+        _ key: ObjectKey, bytes: [UInt8], attributes: ObjectAttributes, base: BaseVersion
+    ) throws(Failure) -> RemoteObject {
+        let parent = try parent(of: key)
+        try expect(base, at: key)
+        let node = Node(
+            kind: .file, bytes: bytes, modified: attributes.modified, mode: attributes.mode,
+            etag: nextVersion())
+        if let old = nodes[parent.number]?.children[parent.name] { drop(old) }
+        bytesStored += UInt64(bytes.count)
+        insert(node, at: parent)
+        record(key)
+        return object(parent.name, node)
+    }
+
+    mutating func create(_ node: Node, at key: ObjectKey) throws(Failure) -> RemoteObject {
+        if key == .root { throw Failure(.exists, "the root is always there") }
+        let parent = try parent(of: key)
+        try expect(.absent, at: key)
+        insert(node, at: parent)
+        return object(parent.name, node)
+    }
+
+    mutating func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) throws(Failure) -> RemoteObject {
+        let parent = try parent(of: key)
+        let number = try number(of: key)
+        var node = node(number)
+        try expectVersion(etag, of: node)
+        if node.kind == .file, node.modified != attributes.modified { node.etag = nextVersion() }
+        node.modified = attributes.modified
+        node.mode = attributes.mode
+        nodes[number] = node
+        record(key)
+        return object(parent.name, node)
+    }
+
+    mutating func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) throws(Failure) -> RemoteObject {
+        let from = try parent(of: key)
+        let number = try number(of: key)
+        let moved = node(number)
+        try expectVersion(etag, of: moved)
+        let to = try parent(of: destination)
+        try expect(base, at: destination)
+        if base != .absent, moved.kind == .directory {
+            throw Failure(.wrongKind, "a directory cannot replace a file")
+        }
+        if moved.kind == .directory, destination.names.starts(with: key.names) {
+            throw Failure(.unsupported, "a directory cannot move below itself")
+        }
+        if key != destination, let old = nodes[to.number]?.children[to.name] { drop(old) }
+        nodes[from.number]?.children[from.name] = nil
+        nodes[to.number]?.children[to.name] = number
+        recordAll(number, destination)
+        return object(to.name, moved)
+    }
+
+    mutating func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) throws(Failure) {
+        let parent = try parent(of: key)
+        let number = try number(of: key)
+        let node = node(number)
+        guard node.kind == kind else { throw Failure(.wrongKind, "it is no \(kind)") }
+        if let etag, node.etag != etag { throw Failure(.changed, "it is another version") }
+        guard node.children.isEmpty else { throw Failure(.notEmpty, "it is not empty") }
+        nodes[parent.number]?.children[parent.name] = nil
+        drop(number)
+    }
+
+    // MARK: Helpers
+
+    private func node(_ number: Int) -> Node {
+        guard let node = nodes[number] else {
+            preconditionFailure("a name in a simulated store leads to node \(number)")
+        }
+        return node
+    }
+
+    private func object(_ name: FileName, _ node: Node) -> RemoteObject {
+        RemoteObject(
+            name: name, kind: node.kind, etag: node.etag, size: UInt64(node.bytes.count),
+            modified: node.modified, mode: node.mode, target: node.target)
+    }
+
+    private func parent(of key: ObjectKey) throws(Failure) -> (number: Int, name: FileName) {
+        guard let parent = key.parent, let name = key.names.last else {
+            throw Failure(.unsupported, "the root itself stays as it is")
+        }
+        let number = try number(of: parent)
+        guard node(number).kind == .directory else {
+            throw Failure(.missing, "its parent is no directory")
+        }
+        return (number, name)
+    }
+
+    private func expect(_ base: BaseVersion, at key: ObjectKey) throws(Failure) {
+        switch base {
+        case .absent:
+            if (try? number(of: key)) != nil { throw Failure(.exists, "something has this name") }
+        case .version(let etag):
+            let node = try node(key)
+            guard node.kind == .file, node.etag == etag else {
+                throw Failure(.changed, "it is another version")
+            }
+        }
+    }
+
+    private func expectVersion(_ etag: ETag?, of node: Node) throws(Failure) {
+        guard (etag != nil) == (node.kind == .file) else {
+            throw Failure(.wrongKind, "it is not of the kind that was named")
+        }
+        guard node.etag == etag else { throw Failure(.changed, "it is another version") }
+    }
+
+    private mutating func insert(_ node: Node, at parent: (number: Int, name: FileName)) {
+        lastNumber += 1
+        nodes[lastNumber] = node
+        nodes[parent.number]?.children[parent.name] = lastNumber
+    }
+
+    private mutating func drop(_ number: Int) {
+        bytesStored -= UInt64(node(number).bytes.count)
+        nodes[number] = nil
+    }
+
+    private mutating func nextVersion() -> ETag {
+        lastVersion += 1
+        return ETag("v\(lastVersion)")
+    }
+
+    private mutating func record(_ key: ObjectKey) {
+        guard let node = try? node(key), node.kind == .file, let etag = node.etag else { return }
+        history[key, default: []].append(SimulatedVersion(etag: etag, bytes: node.bytes))
+    }
+
+    private mutating func recordAll(_ number: Int, _ key: ObjectKey) {
+        record(key)
+        for (name, child) in node(number).children {
+            recordAll(child, key.appending(name))
+        }
+    }
+}
