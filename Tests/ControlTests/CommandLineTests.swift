@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct CommandLineTests {
+    @Test(arguments: [
+        ["mount"], ["mount", "folder:/x"], ["evict"], ["unmount"], ["nonsense"],
+        ["mount", "folder:/x", "/tmp", "--cache-size", "much"],
+        ["mount", "folder:/x", "/tmp", "--refresh", "soon"], ["status", "--nonsense"],
+        ["status", "--watch", "/a", "/b"],
+    ])
+    func `bad usage is told with exit status 2`(arguments: [String]) async throws {
+        let outcome = try await Program.run([Program.apus] + arguments)
+        #expect(outcome.status == 2)
+        #expect(outcome.complaint.contains("Usage:"))
+        #expect(outcome.output == "")
+    }
+
+    @Test(arguments: [["--version"], ["--help"], ["mount", "--help"], ["help", "sync"]])
+    func `help and version are no errors`(arguments: [String]) async throws {
+        let outcome = try await Program.run([Program.apus] + arguments)
+        #expect(outcome.status == 0)
+        #expect(!outcome.output.isEmpty)
+        #expect(outcome.complaint == "")
+    }
+
+    @Test(arguments: ["mount", "unmount", "status", "sync", "evict"])
+    func `every command's help has examples`(command: String) async throws {
+        let outcome = try await Program.run([Program.apus, command, "--help"])
+        #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))
+    }
+
+    @Test(arguments: [["sync", "/proc"], ["status", "/no/such"], ["unmount", "/proc"]])
+    func `a failure is one line and exit status 1`(arguments: [String]) async throws {
+        let outcome = try await Program.run([Program.apus] + arguments)
+        #expect(outcome.status == 1)
+        #expect(outcome.complaint.hasPrefix("apus: "))
+        #expect(outcome.complaint.split(separator: "\n").count == 1)
+    }
+
+    @Test func `mounting on a folder that is missing says how to make it`() async throws {
+        let complaint = try await refusedMount("/no/such")
+        #expect(
+            complaint
+                == "apus: mount on /no/such: there is no such folder; make it: mkdir -p /no/such\n")
+    }
+
+    @Test func `mounting on a folder that is not empty is refused`() async throws {
+        let directory = try TemporaryDirectory()
+        try Data().write(to: URL(filePath: directory.path + "/file"))
+        #expect(try await refusedMount(directory.path).contains("it is not empty"))
+        #expect(try await refusedMount(directory.path + "/file").contains("it is no folder"))
+    }
+
+    @Test func `mounting on a mount is refused`() async throws {
+        #expect(try await refusedMount("/proc").contains("proc is mounted there"))
+    }
+
+    @Test func `a state directory that cannot be made is told`() async throws {
+        let directory = try TemporaryDirectory()
+        let complaint = try await refusedMount(directory.path, ["--state-dir", "/proc/apus"])
+        #expect(complaint.hasPrefix("apus: make the state directory /proc/apus: "))
+        #expect(complaint.contains("--state-dir"))
+    }
+
+    private func refusedMount(_ path: String, _ more: [String] = []) async throws -> String {
+        let outcome = try await Program.run([Program.apus, "mount", "folder:/x", path] + more)
+        #expect(outcome.status == 1)
+        return outcome.complaint
+    }
+}

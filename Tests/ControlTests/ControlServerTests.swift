@@ -1,0 +1,213 @@
+import Control
+import Foundation
+import Testing
+import Transport
+
+@Suite(.timeLimit(.minutes(2)))
+struct ControlServerTests {
+    @Test func `about tells which daemon answers`() async throws {
+        try await ServerFixture.run { server in
+            let about = try await server.client.about()
+            #expect(about == Sample.about)
+        }
+    }
+
+    @Test func `status reports on the paths that were asked for`() async throws {
+        try await ServerFixture.run { server in
+            let report = try await server.client.status(below: ["a b/ü&?.jpg", "c"])
+            #expect(report == Sample.report)
+            #expect(server.service.calls == [.status(["a b/ü&?.jpg", "c"])])
+        }
+    }
+
+    @Test func `status without a path is about the whole mount`() async throws {
+        try await ServerFixture.run { server in
+            _ = try await server.client.status(below: [])
+            #expect(server.service.calls == [.status([""])])
+        }
+    }
+
+    @Test func `slashes around a path do not matter`() async throws {
+        try await ServerFixture.run { server in
+            let answer = try await server.send(.get, "/v1/status?path=/a//b/")
+            #expect(answer.status == 200)
+            #expect(server.service.calls == [.status(["a/b"])])
+        }
+    }
+
+    @Test func `a path that leads upwards is refused`() async throws {
+        try await ServerFixture.run { server in
+            let answer = try await server.send(.get, "/v1/status?path=a/../../etc")
+            #expect(answer.status == 400)
+            #expect(answer.body.contains("\"what\":\"read the path"))
+            #expect(server.service.calls == [])
+        }
+    }
+
+    @Test func `an error of the service comes through with its kind`() async throws {
+        let service = FakeMount()
+        let refusal = ControlError(
+            .missing, what: "find \"x\"", why: "there is none", remedy: "look again")
+        service.refuse(refusal)
+        try await ServerFixture.run(service) { server in
+            await #expect(throws: refusal) { try await server.client.status(below: ["x"]) }
+            await #expect(throws: refusal) { try await server.client.evict(["x"]) }
+            await #expect(throws: refusal) {
+                try await server.client.sync(below: ["x"]) { _ in }
+            }
+            let answer = try await server.send(.get, "/v1/status")
+            #expect(answer.status == 404)
+            #expect(
+                answer.body
+                    == #"{"error":{"remedy":"look again","what":"find \"x\"","why":"there is none"}}"#
+                    + "\n")
+        }
+    }
+
+    @Test(arguments: ControlError.Kind.allCases)
+    func `each kind of error survives its way through HTTP`(kind: ControlError.Kind) async throws {
+        let service = FakeMount()
+        let refusal = ControlError(kind, what: "try", why: "no")
+        service.refuse(refusal)
+        try await ServerFixture.run(service) { server in
+            await #expect(throws: refusal) { try await server.client.evict([""]) }
+        }
+    }
+
+    @Test func `sync tells its progress and ends with the last word`() async throws {
+        let service = FakeMount()
+        let steps = [
+            SyncProgress(
+                pending: 2, bytesPending: 10, uploading: [.init(path: "a", percent: 12)]),
+            SyncProgress(
+                bytesSent: 10,
+                failed: [.init(path: "b", error: Problem(what: "upload b", why: "full"))],
+                isDone: true),
+        ]
+        service.tell(steps)
+        try await ServerFixture.run(service) { server in
+            var seen: [SyncProgress] = []
+            let last = try await server.client.sync(below: ["d"]) { seen.append($0) }
+            #expect(seen == steps)
+            #expect(last == steps[1])
+            #expect(service.calls == [.sync(["d"])])
+        }
+    }
+
+    @Test func `a stream that fails half-way tells why`() async throws {
+        let service = FakeMount()
+        let failure = ControlError(.failed, what: "sync", why: "the disk is gone")
+        service.tell([SyncProgress(pending: 1)], thenFail: failure)
+        try await ServerFixture.run(service) { server in
+            await #expect(throws: failure) { try await server.client.sync(below: []) { _ in } }
+        }
+    }
+
+    @Test func `a stream that ends without a last word is an error`() async throws {
+        let service = FakeMount()
+        service.tell([SyncProgress(pending: 1)])
+        try await ServerFixture.run(service) { server in
+            let error = await #expect(throws: ControlError.self) {
+                try await server.client.sync(below: []) { _ in }
+            }
+            #expect(error?.kind == .unreachable)
+        }
+    }
+
+    @Test func `evict tells what it freed and what it kept`() async throws {
+        let service = FakeMount()
+        let report = EvictReport(
+            files: 1, bytesFreed: 7, refused: [.init(path: "b", reason: "it is open")])
+        service.evicting(report)
+        try await ServerFixture.run(service) { server in
+            let answer = try await server.client.evict(["a", "b"])
+            #expect(answer == report)
+            #expect(service.calls == [.evict(["a", "b"])])
+        }
+    }
+
+    @Test func `evict without a path is refused`() async throws {
+        try await ServerFixture.run { server in
+            let empty = try await server.send(.post, "/v1/evict")
+            let none = try await server.send(.post, "/v1/evict", body: "{\"paths\":[]}")
+            #expect(empty.status == 400)
+            #expect(none.status == 400)
+            #expect(server.service.calls == [])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `unmount says whether to wait`(now: Bool) async throws {
+        try await ServerFixture.run { server in
+            let last = try await server.client.unmount(now: now) { _ in }
+            #expect(last.isDone)
+            #expect(server.service.calls == [.unmount(now: now)])
+        }
+    }
+
+    @Test func `a body that is no JSON is refused`() async throws {
+        try await ServerFixture.run { server in
+            let answer = try await server.send(.post, "/v1/unmount", body: "now")
+            #expect(answer.status == 400)
+            #expect(answer.body.hasPrefix("{\"error\":{"))
+            #expect(server.service.calls == [])
+        }
+    }
+
+    @Test func `an unknown route is a JSON error`() async throws {
+        try await ServerFixture.run { server in
+            let answer = try await server.send(.get, "/v2/about")
+            #expect(answer.status == 404)
+            #expect(answer.body.hasPrefix("{\"error\":{"))
+        }
+    }
+
+    @Test func `a watch reports now and whenever something changed`() async throws {
+        try await ServerFixture.run { server in
+            var seen: [StatusReport] = []
+            let watching = Task { [client = server.client, service = server.service] in
+                var seen: [StatusReport] = []
+                try? await client.watchStatus(below: []) { report in
+                    seen.append(report)
+                    if seen.count == 1 {
+                        service.changeNothing()
+                        service.change(Sample.clean)
+                    } else {
+                        withUnsafeCurrentTask { $0?.cancel() }
+                    }
+                }
+                return seen
+            }
+            seen = await watching.value
+            #expect(seen == [Sample.report, Sample.clean])
+        }
+    }
+
+    @Test func `hanging up ends the stream`() async throws {
+        let service = FakeMount()
+        service.tell([SyncProgress(pending: 1)])
+        service.stayOpen()
+        try await ServerFixture.run(service) { server in
+            let syncing = Task { [client = server.client] in
+                try await client.sync(below: []) { _ in withUnsafeCurrentTask { $0?.cancel() } }
+            }
+            await service.streamEnded()
+            await #expect(throws: (any Error).self) { try await syncing.value }
+        }
+    }
+
+    @Test func `stopping the server does not wait for streams for ever`() async throws {
+        let service = FakeMount()
+        service.tell([SyncProgress(pending: 1)])
+        service.stayOpen()
+        let (begun, hasBegun) = AsyncStream<Void>.makeStream()
+        var syncing: Task<SyncProgress, any Error>?
+        try await ServerFixture.run(service) { server in
+            syncing = Task { [client = server.client] in
+                try await client.sync(below: []) { _ in hasBegun.finish() }
+            }
+            for await _ in begun {}
+        }
+        await #expect(throws: (any Error).self) { try await syncing?.value }
+    }
+}

@@ -1,0 +1,141 @@
+import Control
+import Foundation
+import Synchronization
+
+/// A mount that answers what a test tells it to, and remembers what it was asked.
+final class FakeMount: MountService {
+    enum Call: Hashable {
+        case status([String])
+        case sync([String])
+        case evict([String])
+        case unmount(now: Bool)
+    }
+
+    private struct State {
+        var calls: [Call] = []
+        var report = Sample.report
+        var evictReport = EvictReport(files: 3, bytesFreed: 4096)
+        var refusal: ControlError?
+        var progress: [SyncProgress] = [SyncProgress(pending: 1), SyncProgress(isDone: true)]
+        var failureAfterProgress: ControlError?
+        var staysOpen = false
+    }
+
+    private let state = Mutex(State())
+    private let changes = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let ends = AsyncStream<Void>.makeStream()
+
+    let about = Sample.about
+
+    // MARK: What the test says
+
+    var calls: [Call] { state.withLock { $0.calls } }
+
+    func refuse(_ error: ControlError) { state.withLock { $0.refusal = error } }
+
+    func tell(_ progress: [SyncProgress], thenFail error: ControlError? = nil) {
+        state.withLock {
+            $0.progress = progress
+            $0.failureAfterProgress = error
+        }
+    }
+
+    /// Makes streams go on without another word until somebody ends them.
+    func stayOpen() { state.withLock { $0.staysOpen = true } }
+
+    func evicting(_ report: EvictReport) { state.withLock { $0.evictReport = report } }
+
+    func change(_ report: StatusReport) {
+        state.withLock { $0.report = report }
+        changes.continuation.yield()
+    }
+
+    /// Something changes that the report does not show.
+    func changeNothing() { changes.continuation.yield() }
+
+    /// Returns once a stream was ended by its reader.
+    func streamEnded() async {
+        for await _ in ends.stream { return }
+    }
+
+    // MARK: MountService
+
+    func status(below paths: [String]) async throws(ControlError) -> StatusReport {
+        let (report, refusal) = state.withLock { state in
+            state.calls.append(.status(paths))
+            return (state.report, state.refusal)
+        }
+        if let refusal { throw refusal }
+        return report
+    }
+
+    func statusChanges() -> AsyncStream<Void> { changes.stream }
+
+    func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
+        stream(.sync(paths))
+    }
+
+    func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
+        let (report, refusal) = state.withLock { state in
+            state.calls.append(.evict(paths))
+            return (state.evictReport, state.refusal)
+        }
+        if let refusal { throw refusal }
+        return report
+    }
+
+    func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
+        stream(.unmount(now: now))
+    }
+
+    private func stream(_ call: Call) -> AsyncThrowingStream<SyncProgress, any Error> {
+        let script = state.withLock { state in
+            state.calls.append(call)
+            return state
+        }
+        return AsyncThrowingStream { continuation in
+            continuation.onTermination = { [ends] reason in
+                if case .cancelled = reason { ends.continuation.yield() }
+            }
+            if let refusal = script.refusal { return continuation.finish(throwing: refusal) }
+            script.progress.forEach { continuation.yield($0) }
+            if script.staysOpen { return }
+            continuation.finish(throwing: script.failureAfterProgress)
+        }
+    }
+}
+
+/// Values that tests share.
+enum Sample {
+    static let start = Date(timeIntervalSince1970: 1_800_000_000)
+
+    static let about = About(
+        version: "0.1.0", pid: 4711, mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",
+        stateDirectory: "/var/lib/apus/mnt+cloud", since: start)
+
+    static let report = StatusReport(
+        mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",
+        stateDirectory: "/var/lib/apus/mnt+cloud", since: start,
+        counts: StatusCounts(
+            items: 120, localBytes: 5 << 20, pending: 3, pendingBytes: 3 << 20, uploading: 1,
+            failed: 1),
+        remote: RemoteReachability(isReachable: true, since: start),
+        items: [
+            StatusItem(
+                path: "b/full.mov", state: .dirty, operation: .upload, bytes: 2 << 20,
+                attempts: 3,
+                error: Problem(
+                    what: "upload \"b/full.mov\"", why: "no room on the remote",
+                    remedy: "free some space there"), since: start),
+            StatusItem(
+                path: "a.jpg", state: .uploading, operation: .upload, bytes: 1000,
+                bytesSent: 129, since: start),
+            StatusItem(path: "new", state: .dirty, operation: .create, since: start),
+        ], isTruncated: false)
+
+    static let clean = StatusReport(
+        mountPoint: "/mnt/cloud", source: "folder:/srv/cloud",
+        stateDirectory: "/var/lib/apus/mnt+cloud", since: start,
+        counts: StatusCounts(items: 1), remote: RemoteReachability(isReachable: true, since: start),
+        items: [], isTruncated: false)
+}

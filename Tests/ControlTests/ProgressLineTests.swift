@@ -1,0 +1,30 @@
+import Control
+import Testing
+
+struct ProgressLineTests {
+    /// What a progress line writes.
+    private final class Paper {
+        var text = ""
+    }
+
+    @Test func `a terminal's line is redrawn and never wraps`() {
+        let paper = Paper()
+        var line = ProgressLine(style: .terminal(columns: 6)) { paper.text += $0 }
+        line.show("123456789", uptime: 0)
+        line.show("123456789", uptime: 1)
+        line.show("ab", uptime: 1)
+        line.finish("end")
+        #expect(
+            paper.text == "\r\u{1B}[2K12345" + "\r\u{1B}[2Kab" + "\r\u{1B}[2Kend\n")
+    }
+
+    @Test func `elsewhere a line comes now and then`() {
+        let paper = Paper()
+        var line = ProgressLine(style: .plain(interval: 5)) { paper.text += $0 }
+        line.show("a", uptime: 0)
+        line.show("b", uptime: 4.9)
+        line.show("c", uptime: 5)
+        line.finish("c")
+        #expect(paper.text == "a\nc\n")
+    }
+}

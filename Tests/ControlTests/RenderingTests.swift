@@ -1,0 +1,118 @@
+import Control
+import Foundation
+import Testing
+
+struct RenderingTests {
+    private let later = Sample.start + 125
+
+    @Test func `a status with pending changes shows each with its reason`() {
+        #expect(
+            Sample.report.text(now: later) == """
+                /mnt/cloud  folder:/srv/cloud
+                  120 items, 5.0 MiB on this disk
+                  failed          2.0 MiB  b/full.mov  (upload "b/full.mov": no room on the remote; \
+                free some space there, 3 attempts for 2 min)
+                  uploading 12 %   1000 B  a.jpg  (for 2 min)
+                  dirty               0 B  new  (for 2 min)
+                3 changes (3.0 MiB) not yet on the remote, 1 failed.
+                """)
+    }
+
+    @Test func `a clean status says that everything is on the remote`() {
+        #expect(
+            Sample.clean.text(now: later) == """
+                /mnt/cloud  folder:/srv/cloud
+                  1 item, 0 B on this disk
+                Everything is on the remote.
+                """)
+    }
+
+    @Test func `a remote out of reach is told with its age`() {
+        var report = Sample.clean
+        report.remote = RemoteReachability(
+            isReachable: false, since: Sample.start, message: "no route\nto host")
+        report.isTruncated = true
+        #expect(
+            report.text(now: later) == """
+                /mnt/cloud  folder:/srv/cloud
+                  1 item, 0 B on this disk
+                  The remote cannot be reached for 2 min: no route?to host
+                  … and more
+                Everything is on the remote.
+                """)
+    }
+
+    @Test func `one mount of several takes one line`() {
+        #expect(
+            Sample.clean.line == "/mnt/cloud  folder:/srv/cloud  Everything is on the remote.")
+    }
+
+    @Test func `a file name cannot draw on the terminal`() {
+        var report = Sample.clean
+        report.items = [StatusItem(path: "a\u{1B}[2Jb", state: .local)]
+        #expect(report.text(now: later).contains("local  0 B  a?[2Jb"))
+    }
+
+    @Test func `the JSON of a status has the API's names`() throws {
+        var report = Sample.clean
+        report.items = [Sample.report.items[1]]
+        let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(
+            json
+                == #"{"counts":{"failed":0,"items":1,"localBytes":0,"pending":0,"pendingBytes":0,"#
+                + #""uploading":0},"items":[{"attempts":0,"bytes":1000,"bytesSent":129,"#
+                + #""operation":"upload","path":"a.jpg","percent":12,"#
+                + #""since":"2027-01-15T08:00:00Z","state":"uploading"}],"#
+                + #""mountPoint":"/mnt/cloud","#
+                + #""remote":{"reachable":true,"since":"2027-01-15T08:00:00Z"},"#
+                + #""since":"2027-01-15T08:00:00Z","source":"folder:/srv/cloud","#
+                + #""stateDirectory":"/var/lib/apus/mnt+cloud","truncated":false}"#)
+        #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
+    }
+
+    @Test func `a sync's progress names what is being sent`() {
+        let progress = SyncProgress(
+            pending: 3, bytesPending: 1536, uploading: [.init(path: "a", percent: 7)])
+        #expect(progress.line == "3 changes (1.5 KiB) to go, 7 % a")
+        #expect(
+            SyncProgress(bytesSent: 2048, isDone: true).line
+                == "Everything is on the remote, 2.0 KiB sent")
+        #expect(
+            SyncProgress(pending: 1, bytesPending: 5, isDone: true).line
+                == "1 change (5 B) not yet on the remote")
+    }
+
+    @Test func `a problem is one line`() {
+        let problem = Problem(what: "upload", why: "it said:\nno", remedy: "ask")
+        #expect(problem.description == "upload: it said: no; ask")
+    }
+
+    @Test(
+        arguments: [
+            (0, "0 B"), (999, "999 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"),
+            (102_399, "100 KiB"), (1_048_575, "1.0 MiB"), (20 << 30, "20.0 GiB"),
+            (UInt64.max, "16.0 EiB"),
+        ] as [(UInt64, String)])
+    func `sizes have at most three digits`(bytes: UInt64, text: String) {
+        #expect(HumanSize.format(bytes) == text)
+    }
+
+    @Test(
+        arguments: [
+            ("0", 0), ("20GiB", 20 << 30), ("20g", 20 << 30), ("1.5 MB", 3 << 19), ("7b", 7),
+            ("", nil), ("GiB", nil), ("1Q", nil), ("-1", nil), ("99EiB", nil), ("1.2.3K", nil),
+        ] as [(String, UInt64?)])
+    func `sizes are read as people write them`(text: String, bytes: UInt64?) {
+        #expect(HumanSize.parse(text) == bytes)
+    }
+
+    @Test(
+        arguments: [
+            ("30s", .seconds(30)), ("5m", .seconds(300)), ("250ms", .milliseconds(250)),
+            ("45", .seconds(45)), ("1h", .seconds(3600)), ("s", nil), ("3 weeks", nil),
+            ("-1s", nil),
+        ] as [(String, Duration?)])
+    func `durations are read as people write them`(text: String, duration: Duration?) {
+        #expect(HumanDuration.parse(text) == duration)
+    }
+}
