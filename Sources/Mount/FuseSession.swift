@@ -16,7 +16,6 @@ package final class FuseSession: Sendable {
     /// libfuse's session, owned by this object, destroyed once at the end of ``run()``.
     private struct Handle: @unchecked Sendable {  // sound: libfuse's sessions are thread-safe
         let session: OpaquePointer
-        let mountPoint: String
     }
 
     private enum State {
@@ -33,17 +32,18 @@ package final class FuseSession: Sendable {
     private let state = Mutex(State.idle)
 
     /// - Parameters:
-    ///   - notifier: The kernel cache that the engine was given.
+    ///   - engine: Its kernel cache is this session's from here on.
     ///   - executor: The engine's, for requests that wait for the network.
     package init(
-        engine: Engine, notifier: KernelNotifier, options: MountOptions,
+        engine: Engine, options: MountOptions,
         executor: any TaskExecutor, logger: Logger
     ) {
         self.options = options
-        self.notifier = notifier
+        notifier = KernelNotifier(logger: logger)
         self.logger = logger
         tasks = RequestTasks(slots: options.waitingRequestsMax, executor: executor)
         server = RequestServer(engine: engine, tasks: tasks, options: options, logger: logger)
+        engine.attach(notifier)
     }
 
     deinit {
@@ -56,22 +56,22 @@ package final class FuseSession: Sendable {
 
     /// Mounts. Requests wait for ``run()`` from here on.
     ///
-    /// A mount that a killed process of ours left there is taken away first. Called once.
+    /// Called once.
     package func mount() throws(MountError) {
         LibfuseLog.shared.use(logger)
-        let point = try MountPoint(checking: options.mountPoint)
-        try Prerequisites.check(options, attempt: "cannot mount on \(point.path)")
-        let session = try newSession(point)
+        try Prerequisites.check(options, attempt: "cannot mount on \(options.mountPoint)")
+        let session = try newSession()
         let (result, complaints) = LibfuseComplaints.capturing {
-            fuse_session_mount(session, point.path)
+            fuse_session_mount(session, options.mountPoint)
         }
         guard result == 0 else {
             fuse_session_destroy(session)
-            throw complaints.error("cannot mount on \(point.path)")
+            throw complaints.error("cannot mount on \(options.mountPoint)")
         }
-        state.withLock { $0 = .mounted(Handle(session: session, mountPoint: point.path)) }
+        state.withLock { $0 = .mounted(Handle(session: session)) }
         logger.info(
-            "mounted", metadata: ["mountpoint": "\(point.path)", "source": "\(options.source)"])
+            "mounted",
+            metadata: ["mountPoint": "\(options.mountPoint)", "source": "\(options.source)"])
     }
 
     /// Answers requests until the mount is gone, on this thread and others.
@@ -88,10 +88,10 @@ package final class FuseSession: Sendable {
         notifier.detach()
         tasks.drain()
         end(handle)
-        logger.info("unmounted", metadata: ["mountpoint": "\(handle.mountPoint)"])
+        logger.info("unmounted", metadata: ["mountPoint": "\(options.mountPoint)"])
         guard result == 0 else {
             throw MountError(
-                .refused, "cannot serve \(handle.mountPoint)",
+                .refused, "cannot serve \(options.mountPoint)",
                 reason: String(cString: strerror(abs(result))))
         }
     }
@@ -123,8 +123,8 @@ package final class FuseSession: Sendable {
     ///
     /// - Throws: `.busy` if it is in use.
     package func unmount() throws(MountError) {
-        guard case .mounted(let handle) = state.withLock({ $0 }) else { return }
-        try Unmounting.unmount(handle.mountPoint, isLazy: false)
+        guard case .mounted = state.withLock({ $0 }) else { return }
+        try Mount.unmount(options.mountPoint)
     }
 
     private func end(_ handle: Handle) {
@@ -136,11 +136,12 @@ package final class FuseSession: Sendable {
         }
     }
 
-    private func newSession(_ point: MountPoint) throws(MountError) -> OpaquePointer {
+    private func newSession() throws(MountError) -> OpaquePointer {
         // The server outlives the session: both end with this object at the latest.
         let userdata = Unmanaged.passUnretained(server).toOpaque()
         let (session, lines) = LibfuseLog.shared.capturing {
-            var words = ["apus", "-o", options.libfuseOptions].map { (word: String) in strdup(word) }
+            var words = ["apus", "-o", options.libfuseOptions].map { (word: String) in strdup(word)
+            }
             defer { for word in words { free(word) } }
             var operations = fuse_lowlevel_ops.serving
             return words.withUnsafeMutableBufferPointer { words in
@@ -153,7 +154,7 @@ package final class FuseSession: Sendable {
         }
         guard let session else {
             throw MountError(
-                .refused, "cannot mount on \(point.path)",
+                .refused, "cannot mount on \(options.mountPoint)",
                 reason: lines.last ?? "libfuse gives no reason")
         }
         return session

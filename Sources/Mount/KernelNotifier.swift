@@ -1,7 +1,7 @@
 import CFuse
 import Dispatch
-package import Engine
-package import Logging
+import Engine
+import Logging
 import Synchronization
 
 /// Tells the kernel what to forget, from a thread of its own.
@@ -11,7 +11,7 @@ import Synchronization
 /// it leaves it in a bounded queue. Where that is full even so, the notification is dropped with a
 /// warning, and the kernel finds out for itself when its ``CacheTimeouts`` end. Waiting instead
 /// could not end: the thread that waits might be the one that the answered request needs.
-package final class KernelNotifier: KernelCache {
+final class KernelNotifier: KernelCache {
     /// The session to notify. Set and taken away with the queue held still.
     private struct Target: @unchecked Sendable {  // sound: libfuse notifies from any thread
         let session: OpaquePointer
@@ -24,7 +24,7 @@ package final class KernelNotifier: KernelCache {
     private let thread = DispatchQueue(label: "apus.kernel-notifier")
     private let isDropping = Atomic(false)
 
-    package convenience init(logger: Logger) {
+    convenience init(logger: Logger) {
         self.init(itemsMax: 1 << 16, logger: logger)
     }
 
@@ -33,11 +33,11 @@ package final class KernelNotifier: KernelCache {
         queue = Mutex(InvalidationQueue(itemsMax: itemsMax))
     }
 
-    package func invalidate(_ name: FileName, in parent: InodeNumber) {
+    func invalidate(_ name: FileName, in parent: InodeNumber) {
         add(.name(name, parent: parent))
     }
 
-    package func invalidate(_ inode: InodeNumber) {
+    func invalidate(_ inode: InodeNumber) {
         add(.inode(inode))
     }
 

@@ -7,12 +7,7 @@ package struct MountError: Error, CustomStringConvertible {
         case deviceDenied
         /// `fusermount3` is not installed; ordinary users need it.
         case helperMissing
-        case mountPointMissing
-        case mountPointNotDirectory
-        case mountPointNotEmpty
-        /// The mount point may not be used by this user.
-        case mountPointDenied
-        /// Something is mounted there already, or the mount is in use.
+        /// The mount is in use.
         case busy
         /// `/etc/fuse.conf` does not let ordinary users share a mount.
         case sharingDenied

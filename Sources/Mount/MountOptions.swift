@@ -2,7 +2,8 @@ import CFuse
 
 /// How a mount is shown and cached.
 package struct MountOptions: Sendable {
-    /// An existing, empty directory.
+    /// An existing, empty directory, as an absolute path without symbolic links. The caller has
+    /// made sure: libfuse would mount over a full one too.
     package var mountPoint: String
     /// What `mount` and `df` show as the source.
     package var source: String

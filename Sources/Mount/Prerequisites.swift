@@ -18,7 +18,8 @@ enum Prerequisites {
         }
         switch errno {
         case ENOENT, ENODEV, ENXIO: throw MountError.missingDevice(attempt)
-        case EACCES where geteuid() == 0, EPERM where geteuid() == 0: throw MountError.deniedDevice(attempt)
+        case EACCES where geteuid() == 0, EPERM where geteuid() == 0:
+            throw MountError.deniedDevice(attempt)
         default: return
         }
     }

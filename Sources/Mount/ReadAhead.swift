@@ -24,10 +24,30 @@ final class ReadAhead: Sendable {
     }
 
     private func apply() {
-        guard let mount = MountTable.current().entry(at: mountPoint),
-            let file = fopen("/sys/class/bdi/\(mount.device)/read_ahead_kb", "w")
+        guard let mounts = readText("/proc/self/mountinfo"),
+            let device = Self.device(of: mountPoint, in: mounts)
         else { return }
-        fputs("\(bytes / 1024)", file)
-        fclose(file)
+        let file = open("/sys/class/bdi/\(device)/read_ahead_kb", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        let text = "\(bytes / 1024)"
+        write(file, text, text.utf8.count)
+    }
+
+    /// The device number, as `major:minor`, of the topmost mount at a path.
+    ///
+    /// - Parameter mounts: The lines of `/proc/self/mountinfo`, see proc_pid_mountinfo(5).
+    static func device(of mountPoint: String, in mounts: String) -> String? {
+        let shown = escaped(mountPoint)
+        let line = mounts.split(separator: "\n").last { line in
+            line.split(separator: " ").dropFirst(4).first.map(String.init) == shown
+        }
+        return line?.split(separator: " ").dropFirst(2).first.map(String.init)
+    }
+
+    /// As the kernel writes paths there.
+    private static func escaped(_ path: String) -> String {
+        path.replacing("\\", with: #"\134"#).replacing(" ", with: #"\040"#)
+            .replacing("\t", with: #"\011"#).replacing("\n", with: #"\012"#)
     }
 }
