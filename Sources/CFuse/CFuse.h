@@ -5,14 +5,86 @@
 // the callback returns. Callbacks arrive on libfuse's loop threads, several at once.
 #pragma once
 
-// The oldest API that has everything we use, so that distributions with libfuse 3.10 build too.
+// Libraries that tell their version in a header of its own know the newer loop configuration; the
+// older API is for distributions with libfuse 3.10.
+#if defined(__has_include)
+#if __has_include(<libfuse_config.h>)
+#define FUSE_USE_VERSION 312
+#endif
+#endif
+#ifndef FUSE_USE_VERSION
 #define FUSE_USE_VERSION 35
+#endif
+
 #include <errno.h>
+#include <fuse_log.h>
 #include <fuse_lowlevel.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-// Macros with versioned names that Swift cannot import.
-static inline int apus_session_loop_mt(struct fuse_session *session, struct fuse_loop_config *config) {
-    return fuse_session_loop_mt(session, config);
+// Serves requests on several threads until the session ends.
+//
+// Threads are made while requests wait, up to `threads_max` where the library has such a bound, and
+// then stay: making and ending threads all the time costs more than their idle stacks.
+//
+// Returns 0, or what went wrong as an errno of either sign.
+static inline int apus_session_loop(struct fuse_session *session, unsigned int threads_max) {
+#if FUSE_USE_VERSION >= 312
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (config == NULL) return ENOMEM;
+    fuse_loop_cfg_set_max_threads(config, threads_max);
+    int result = fuse_session_loop_mt(session, config);
+    fuse_loop_cfg_destroy(config);
+    return result;
+#else
+    struct fuse_loop_config config = {.clone_fd = 0, .max_idle_threads = threads_max};
+    return fuse_session_loop_mt(session, &config);
+#endif
+}
+
+// A macro in some versions of the library.
+static inline struct fuse_session *apus_session_new(
+    struct fuse_args *arguments, const struct fuse_lowlevel_ops *operations, void *userdata) {
+    return fuse_session_new(arguments, operations, sizeof(*operations), userdata);
+}
+
+// Says that closing this handle needs no FLUSH, where the library can say so.
+static inline void apus_file_info_set_noflush(struct fuse_file_info *info) {
+#if FUSE_USE_VERSION >= 312
+    info->noflush = 1;
+#else
+    (void)info;
+#endif
+}
+
+// Receives a line of the library's log, formatted; `text` lives until it returns. Any thread.
+typedef void (*apus_log_sink_t)(int level, const char *text);
+
+// Set once, before the library is first used.
+static apus_log_sink_t apus_log_sink;
+
+static inline void apus_log_format(enum fuse_log_level level, const char *format, va_list values) {
+    char text[1024];
+    vsnprintf(text, sizeof(text), format, values);
+    apus_log_sink((int)level, text);
+}
+
+// Sends the library's log to `sink` instead of stderr.
+static inline void apus_set_log_sink(apus_log_sink_t sink) {
+    apus_log_sink = sink;
+    fuse_set_log_func(apus_log_format);
+}
+
+// Linux: RENAME_NOREPLACE, hidden behind _GNU_SOURCE.
+static const unsigned int apus_rename_noreplace = 1;
+
+// Linux: pipe2 with O_CLOEXEC, hidden likewise.
+static inline int apus_pipe_cloexec(int ends[2]) {
+    if (pipe(ends) != 0) return -1;
+    for (int end = 0; end < 2; end++) fcntl(ends[end], F_SETFD, FD_CLOEXEC);
+    return 0;
 }

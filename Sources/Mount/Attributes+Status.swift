@@ -1,0 +1,82 @@
+import CFuse
+import Engine
+import Glibc
+
+extension FileKind {
+    /// The file type bits of a mode. POSIX: `S_IFMT`.
+    var typeBits: mode_t {
+        switch self {
+        case .file: S_IFREG
+        case .directory: S_IFDIR
+        case .symlink: S_IFLNK
+        }
+    }
+}
+
+extension Timestamp {
+    init(_ time: timespec) {
+        self.init(seconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
+    }
+
+    var timespec: timespec {
+        Glibc.timespec(tv_sec: Int(seconds), tv_nsec: Int(nanosecondsOfSecond))
+    }
+}
+
+extension Attributes {
+    /// What `stat` shows.
+    ///
+    /// Blocks follow from the size, also for a file whose bytes are not here: programs take a file
+    /// with fewer blocks for a sparse one, and some then read holes as zeros without asking.
+    var status: stat {
+        var status = stat()
+        status.st_ino = ino_t(inode.rawValue)
+        status.st_mode = kind.typeBits | mode_t(mode)
+        status.st_nlink = nlink_t(links)
+        status.st_uid = userID
+        status.st_gid = groupID
+        status.st_size = off_t(clamping: size)
+        status.st_blocks = blkcnt_t(clamping: size / 512 + (size % 512 == 0 ? 0 : 1))
+        status.st_blksize = 4096
+        status.st_mtim = modified.timespec
+        status.st_ctim = changed.timespec
+        // Access times are not kept.
+        status.st_atim = modified.timespec
+        return status
+    }
+
+    /// What the kernel learns of a name that points here.
+    func entry(_ timeouts: CacheTimeouts) -> fuse_entry_param {
+        var entry = fuse_entry_param()
+        entry.ino = fuse_ino_t(inode.rawValue)
+        // Inode numbers are never used twice, so they need no generations.
+        entry.generation = 0
+        entry.attr = status
+        entry.attr_timeout = timeouts.attributes.seconds
+        entry.entry_timeout = timeouts.entries.seconds
+        return entry
+    }
+}
+
+extension AttributeChange {
+    /// What SETATTR asks for. Access times are not kept, and the kernel sets no others.
+    init(_ status: stat, settable: CInt) {
+        self.init()
+        if settable & FUSE_SET_ATTR_MODE != 0 { mode = UInt16(status.st_mode & 0o7777) }
+        if settable & FUSE_SET_ATTR_UID != 0 { userID = status.st_uid }
+        if settable & FUSE_SET_ATTR_GID != 0 { groupID = status.st_gid }
+        if settable & FUSE_SET_ATTR_SIZE != 0 { size = UInt64(clamping: status.st_size) }
+        if settable & FUSE_SET_ATTR_MTIME_NOW != 0 {
+            modified = .now
+        } else if settable & FUSE_SET_ATTR_MTIME != 0 {
+            modified = .at(Timestamp(status.st_mtim))
+        }
+    }
+
+    /// Whether it sets nothing that is kept.
+    var isEmpty: Bool { self == AttributeChange() }
+}
+
+extension Duration {
+    var seconds: Double { self / .seconds(1) }
+}

@@ -1,0 +1,95 @@
+import CFuse
+import Dispatch
+import Engine
+import Logging
+import Synchronization
+
+/// Tells the kernel what to forget, from a thread of its own.
+///
+/// The kernel takes a notification only once it has the directory for itself, and so may wait for
+/// requests in that directory to be answered. The engine therefore never waits for a notification:
+/// it leaves it in a bounded queue. Where that is full even so, the notification is dropped with a
+/// warning, and the kernel finds out for itself when its ``CacheTimeouts`` end. Waiting instead
+/// could not end: the thread that waits might be the one that the answered request needs.
+final class KernelNotifier: KernelCache {
+    /// The session to notify. Set and taken away with the queue held still.
+    private struct Target: @unchecked Sendable {  // sound: libfuse notifies from any thread
+        let session: OpaquePointer
+    }
+
+    private let logger: Logger
+    private let queue: Mutex<InvalidationQueue>
+    private let target = Mutex<Target?>(nil)
+    /// Serial: the one thread that notifies.
+    private let thread = DispatchQueue(label: "apus.kernel-notifier")
+    private let isDropping = Atomic(false)
+
+    convenience init(logger: Logger) {
+        self.init(itemsMax: 1 << 16, logger: logger)
+    }
+
+    init(itemsMax: Int, logger: Logger) {
+        self.logger = logger
+        queue = Mutex(InvalidationQueue(itemsMax: itemsMax))
+    }
+
+    func invalidate(_ name: FileName, in parent: InodeNumber) {
+        add(.name(name, parent: parent))
+    }
+
+    func invalidate(_ inode: InodeNumber) {
+        add(.inode(inode))
+    }
+
+    /// From here on notifications go to `session`.
+    func attach(_ session: OpaquePointer) {
+        target.withLock { $0 = Target(session: session) }
+        queue.withLock { $0.open() }
+    }
+
+    /// Returns once no notification is under way; none goes to the session any more.
+    ///
+    /// Blocks while the kernel has one in hand, for which requests may have to be answered.
+    func detach() {
+        queue.withLock { $0.close() }
+        thread.sync {}
+        target.withLock { $0 = nil }
+    }
+
+    private func add(_ item: InvalidationQueue.Item) {
+        switch queue.withLock({ $0.add(item) }) {
+        case .start:
+            isDropping.store(false, ordering: .relaxed)
+            thread.async { self.sendAll() }
+        case .full:
+            guard !isDropping.exchange(true, ordering: .relaxed) else { return }
+            logger.warning("kernel invalidations dropped, changes show late")
+        case .queued, .closed:
+            break
+        }
+    }
+
+    private func sendAll() {
+        while true {
+            let batch = queue.withLock { $0.takeBatch() }
+            guard !batch.isEmpty else { return }
+            for item in batch { send(item) }
+        }
+    }
+
+    private func send(_ item: InvalidationQueue.Item) {
+        // Taken under the lock and used outside it: ``detach()`` waits for this thread.
+        guard let session = target.withLock({ $0 })?.session else { return }
+        switch item {
+        case .name(let name, let parent):
+            name.bytes.withUnsafeBytes { bytes in
+                let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+                // Names that the kernel does not know are refused, which is as good.
+                _ = fuse_lowlevel_notify_inval_entry(
+                    session, fuse_ino_t(parent.rawValue), text, bytes.count)
+            }
+        case .inode(let inode):
+            _ = fuse_lowlevel_notify_inval_inode(session, fuse_ino_t(inode.rawValue), 0, 0)
+        }
+    }
+}

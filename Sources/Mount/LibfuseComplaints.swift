@@ -1,0 +1,55 @@
+import CFuse
+import Glibc
+
+/// What libfuse and fusermount3 say while they mount, so that our error can be the one line that
+/// the user sees.
+struct LibfuseComplaints {
+    let lines: [String]
+
+    /// Runs `body` with its complaints kept off stderr.
+    ///
+    /// fusermount3 writes to the stderr that it inherits, so this process's is a pipe for as long.
+    static func capturing<Value>(_ body: () -> Value) -> (Value, LibfuseComplaints) {
+        var ends: [CInt] = [-1, -1]
+        let original = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
+        guard original >= 0, apus_pipe_cloexec(&ends) == 0 else {
+            if original >= 0 { close(original) }
+            let (value, lines) = LibfuseLog.shared.capturing(body)
+            return (value, LibfuseComplaints(lines: lines))
+        }
+        dup2(ends[1], STDERR_FILENO)
+        close(ends[1])
+        let (value, lines) = LibfuseLog.shared.capturing(body)
+        dup2(original, STDERR_FILENO)
+        close(original)
+        let text = String(decoding: readAll(ends[0]), as: UTF8.self)
+        close(ends[0])
+        let (ours, others) = sorted(text)
+        for line in others { write(STDERR_FILENO, "\(line)\n", line.utf8.count + 1) }
+        return (value, LibfuseComplaints(lines: lines + ours))
+    }
+
+    /// Tells fusermount3's lines from what other threads wrote meanwhile.
+    private static func sorted(_ text: String) -> (ours: [String], others: [String]) {
+        var ours: [String] = []
+        var others: [String] = []
+        for line in text.split(whereSeparator: \.isNewline).map(String.init) {
+            if line.hasPrefix("fuse") { ours.append(line) } else { others.append(line) }
+        }
+        return (ours, others)
+    }
+
+    func error(_ attempt: String) -> MountError {
+        let reason = lines.last ?? "libfuse gives no reason"
+        if reason.contains("/dev/fuse") {
+            return reason.contains("Permission denied") || reason.contains("not permitted")
+                ? .deniedDevice(attempt) : .missingDevice(attempt)
+        }
+        guard reason.contains("Operation not permitted") else {
+            return MountError(.refused, attempt, reason: reason)
+        }
+        return MountError(
+            .refused, attempt, reason: reason,
+            remedy: "mounting needs the capability SYS_ADMIN (in a container: --cap-add SYS_ADMIN)")
+    }
+}

@@ -1,0 +1,52 @@
+import CFuse
+import Logging
+import Synchronization
+
+/// What libfuse says, sent to our log; while a mount is attempted it is kept for the error.
+///
+/// libfuse has one log for the whole process, and so has this.
+final class LibfuseLog: Sendable {
+    static let shared = LibfuseLog()
+
+    private struct State {
+        var logger: Logger?
+        var captured: [String]?
+    }
+
+    private let state = Mutex(State())
+
+    private init() {
+        apus_set_log_sink { level, text in
+            guard let text else { return }
+            LibfuseLog.shared.receive(level, String(cString: text))
+        }
+    }
+
+    /// Where lines go from here on.
+    func use(_ logger: Logger) {
+        state.withLock { $0.logger = logger }
+    }
+
+    /// Runs `body` and returns what libfuse said meanwhile, instead of logging it.
+    func capturing<Value>(_ body: () -> Value) -> (value: Value, lines: [String]) {
+        state.withLock { $0.captured = [] }
+        let value = body()
+        let lines = state.withLock { state in
+            defer { state.captured = nil }
+            return state.captured ?? []
+        }
+        return (value, lines)
+    }
+
+    private func receive(_ level: CInt, _ text: String) {
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        let logger = state.withLock { state -> Logger? in
+            guard state.captured != nil else { return state.logger }
+            state.captured?.append(line)
+            return nil
+        }
+        let isError = level <= CInt(FUSE_LOG_ERR.rawValue)
+        logger?.log(
+            level: isError ? .warning : .debug, "libfuse says", metadata: ["line": "\(line)"])
+    }
+}

@@ -1,0 +1,63 @@
+import Glibc
+
+/// What a mount needs from the machine, looked at before libfuse tries.
+enum Prerequisites {
+    static func check(_ options: MountOptions, attempt: String) throws(MountError) {
+        try checkDevice(attempt)
+        guard geteuid() != 0 else { return }
+        try checkHelper(attempt)
+        if options.allowsOthers { try checkSharing(attempt) }
+    }
+
+    /// Ordinary users get the device opened by fusermount3.
+    private static func checkDevice(_ attempt: String) throws(MountError) {
+        let device = open("/dev/fuse", O_RDWR | O_CLOEXEC)
+        if device >= 0 {
+            close(device)
+            return
+        }
+        switch errno {
+        case ENOENT, ENODEV, ENXIO: throw MountError.missingDevice(attempt)
+        case EACCES where geteuid() == 0, EPERM where geteuid() == 0:
+            throw MountError.deniedDevice(attempt)
+        default: return
+        }
+    }
+
+    private static func checkHelper(_ attempt: String) throws(MountError) {
+        let path = getenv("PATH").map { String(cString: $0) } ?? ""
+        let directories = path.split(separator: ":") + ["/usr/bin", "/bin"]
+        guard !directories.contains(where: { access("\($0)/fusermount3", X_OK) == 0 }) else {
+            return
+        }
+        throw MountError(
+            .helperMissing, attempt, reason: "fusermount3 is not installed",
+            remedy: "install the package fuse3")
+    }
+
+    private static func checkSharing(_ attempt: String) throws(MountError) {
+        let lines = (readText("/etc/fuse.conf") ?? "").split(whereSeparator: \.isNewline)
+        guard !lines.contains(where: { $0.split(separator: " ") == ["user_allow_other"] }) else {
+            return
+        }
+        throw MountError(
+            .sharingDenied, attempt, reason: "this system does not let users share a mount",
+            remedy: "have root put the line user_allow_other into /etc/fuse.conf, or mount without"
+                + " --allow-other")
+    }
+}
+
+extension MountError {
+    static func missingDevice(_ attempt: String) -> MountError {
+        MountError(
+            .deviceMissing, attempt, reason: "there is no /dev/fuse",
+            remedy: "load it with: modprobe fuse (in a container: --device /dev/fuse)")
+    }
+
+    static func deniedDevice(_ attempt: String) -> MountError {
+        MountError(
+            .deviceDenied, attempt, reason: "/dev/fuse may not be opened",
+            remedy: "have root allow it with: chmod 666 /dev/fuse (in a container:"
+                + " --device /dev/fuse --cap-add SYS_ADMIN)")
+    }
+}

@@ -1,0 +1,53 @@
+import Glibc
+import Synchronization
+
+/// How far the kernel reads ahead in this mount.
+///
+/// The kernel proposes 128 KiB when it greets the session and takes no more from the answer. Root
+/// may raise it afterwards through sysfs; where that is not possible the proposal stays.
+final class ReadAhead: Sendable {
+    private let bytes: Int
+    private let mountPoint: String
+    private let isApplied = Atomic(false)
+
+    init(bytes: Int, mountPoint: String) {
+        self.bytes = bytes
+        self.mountPoint = mountPoint
+    }
+
+    /// Called with every open, which is after the greeting and before the first read.
+    func applyOnce() {
+        guard !isApplied.load(ordering: .relaxed),
+            !isApplied.exchange(true, ordering: .relaxed)
+        else { return }
+        apply()
+    }
+
+    private func apply() {
+        guard let mounts = readText("/proc/self/mountinfo"),
+            let device = Self.device(of: mountPoint, in: mounts)
+        else { return }
+        let file = open("/sys/class/bdi/\(device)/read_ahead_kb", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        let text = "\(bytes / 1024)"
+        write(file, text, text.utf8.count)
+    }
+
+    /// The device number, as `major:minor`, of the topmost mount at a path.
+    ///
+    /// - Parameter mounts: The lines of `/proc/self/mountinfo`, see proc_pid_mountinfo(5).
+    static func device(of mountPoint: String, in mounts: String) -> String? {
+        let shown = escaped(mountPoint)
+        let line = mounts.split(separator: "\n").last { line in
+            line.split(separator: " ").dropFirst(4).first.map(String.init) == shown
+        }
+        return line?.split(separator: " ").dropFirst(2).first.map(String.init)
+    }
+
+    /// As the kernel writes paths there.
+    private static func escaped(_ path: String) -> String {
+        path.replacing("\\", with: #"\134"#).replacing(" ", with: #"\040"#)
+            .replacing("\t", with: #"\011"#).replacing("\n", with: #"\012"#)
+    }
+}

@@ -1,0 +1,81 @@
+import CFuse
+import Engine
+import Glibc
+
+// The operations on attributes and on the file system as a whole.
+extension RequestServer {
+    func getAttributes(_ reply: consuming Reply, _ inode: InodeNumber) {
+        serve("getattr", inode, reply) { [engine] () throws(Halt) in
+            try engine.attributes(of: inode)
+        } answer: { [self] in
+            $0.attributes($1, timeout: timeouts.attributes.seconds)
+        }
+    }
+
+    func setAttributes(
+        _ reply: consuming Reply, _ inode: InodeNumber, to change: AttributeChange
+    ) {
+        // What sets access times only changes nothing that is kept.
+        guard !change.isEmpty else {
+            getAttributes(reply, inode)
+            return
+        }
+        serve("setattr", inode, reply) { [engine] () throws(Halt) in
+            try engine.setAttributes(of: inode, to: change)
+        } answer: { [self] in
+            $0.attributes($1, timeout: timeouts.attributes.seconds)
+        }
+    }
+
+    /// - Parameters:
+    ///   - name: Lives until the callback returns.
+    ///   - room: Bytes that the asker has room for; 0 asks for the length only.
+    func getExtendedAttribute(
+        _ reply: consuming Reply, _ inode: InodeNumber, _ name: UnsafePointer<CChar>, room: Int
+    ) {
+        // The kernel asks for `security.capability` before every write and `ls` for access lists
+        // of every file: answered without a look at the inode.
+        guard strncmp(name, "user.", 5) == 0 else {
+            reply.fail(strncmp(name, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
+            return
+        }
+        let name = String(cString: name)
+        serve("getxattr", inode, reply) { [engine] () throws(Halt) in
+            try engine.extendedAttribute(name, of: inode)
+        } answer: {
+            $0.extendedAttribute($1, room: room)
+        }
+    }
+
+    func listExtendedAttributes(_ reply: consuming Reply, _ inode: InodeNumber, room: Int) {
+        serve("listxattr", inode, reply) { [engine] () throws(Halt) in
+            try engine.extendedAttributeNames(of: inode)
+        } answer: { reply, names in
+            // Each name ends with NUL. Linux: `listxattr`.
+            reply.extendedAttribute(names.flatMap { Array($0.utf8) + [0] }, room: room)
+        }
+    }
+
+    func statistics(_ reply: consuming Reply, _ inode: InodeNumber) {
+        serve("statfs", inode, reply) { [engine] () throws(Halt) in
+            try engine.space()
+        } answer: {
+            $0.statistics($1.statistics)
+        }
+    }
+}
+
+extension StorageSpace {
+    /// What `df` shows. Inodes are not limited, and shown as 0 as by other such file systems.
+    var statistics: statvfs {
+        let blockBytes: UInt64 = 4096
+        var statistics = statvfs()
+        statistics.f_bsize = UInt(blockBytes)
+        statistics.f_frsize = UInt(blockBytes)
+        statistics.f_blocks = fsblkcnt_t(totalBytes / blockBytes)
+        statistics.f_bfree = fsblkcnt_t(availableBytes / blockBytes)
+        statistics.f_bavail = fsblkcnt_t(availableBytes / blockBytes)
+        statistics.f_namemax = UInt(FileName.bytesMax)
+        return statistics
+    }
+}

@@ -1,0 +1,23 @@
+import Glibc
+
+/// A small text file, as those of `/proc` and `/etc`; nil where it cannot be read.
+func readText(_ path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    return String(decoding: readAll(descriptor), as: UTF8.self)
+}
+
+/// All bytes from a descriptor's position to its end, or to the first failure.
+func readAll(_ descriptor: CInt) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+        let count = read(descriptor, &buffer, buffer.count)
+        if count > 0 {
+            bytes += buffer[..<count]
+        } else if count == 0 || errno != EINTR {
+            return bytes
+        }
+    }
+}
