@@ -83,7 +83,7 @@ extension DiskImage {
 
     /// Falls back to what the medium has. A name that was made, replaced or removed and not
     /// synchronized is there as before or as after.
-    mutating func loseMemory(by generator: inout SplitMix64) {
+    mutating func loseMemory(by generator: inout SeededGenerator) {
         var survivors: [String: Number] = [:]
         for path in Set(names.keys).union(durableNames.keys).sorted() {
             let (seen, durable) = (names[path], durableNames[path])

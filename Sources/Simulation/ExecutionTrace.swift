@@ -21,7 +21,7 @@ package struct ExecutionTrace: Hashable, Sendable {
         stepCount += 1
         let (seconds, attoseconds) = step.uptime.components
         for part in [Int64(step.job), Int64(step.readyCount), seconds, attoseconds] {
-            var mixer = SplitMix64(seed: fingerprint ^ UInt64(bitPattern: part))
+            var mixer = SeededGenerator(seed: fingerprint ^ UInt64(bitPattern: part))
             fingerprint = mixer.next()
         }
         if lastSteps.count == Self.stepsKept { lastSteps.removeFirst() }

@@ -14,7 +14,7 @@ import Synchronization
 /// thread could come sooner or later the next time, so it ends the run with an error.
 package final class SeededExecutor: TaskExecutor {
     fileprivate struct State {
-        var generator: SplitMix64
+        var generator: SeededGenerator
         var ready: [UnownedJob] = []
         /// The thread that drives; nil between runs.
         var driver: pthread_t?
@@ -36,7 +36,7 @@ package final class SeededExecutor: TaskExecutor {
         self.seed = seed
         self.clock = clock
         self.stepsMax = stepsMax
-        state = Mutex(State(generator: SplitMix64(seed: seed)))
+        state = Mutex(State(generator: SeededGenerator(seed: seed)))
     }
 
     /// What has run so far. Two runs of one seed have equal traces.

@@ -9,7 +9,7 @@ import Synchronization
 package final class SimulatedDisk: Disk {
     struct State {
         var image = DiskImage()
-        var generator: SplitMix64
+        var generator: SeededGenerator
         var operationCount = 0
         var faults: [Int: DiskFault] = [:]
         /// Counts up with each disaster; files opened in an earlier life are dead.
@@ -25,7 +25,7 @@ package final class SimulatedDisk: Disk {
     package init(seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40) {
         self.capacityBytes = capacityBytes
         self.clock = clock
-        state = Mutex(State(generator: SplitMix64(seed: seed)))
+        state = Mutex(State(generator: SeededGenerator(seed: seed)))
     }
 
     package func open(_ path: DiskPath) throws(DiskError) -> any DiskFile {

@@ -50,7 +50,7 @@ struct SimulatedInode: Sendable {
     /// Falls back to what the medium has, which is what was synchronized and, of the changes after
     /// that, whatever the disk's cache had happened to write: none, all, the first ones or any, the
     /// last of them perhaps in part.
-    mutating func loseMemory(by generator: inout SplitMix64) {
+    mutating func loseMemory(by generator: inout SeededGenerator) {
         var survivors = Self.survivors(of: pending, by: &generator)
         if generator.nextBool(), let last = survivors.popLast() {
             survivors += Self.torn(last, by: &generator)
@@ -63,7 +63,7 @@ struct SimulatedInode: Sendable {
     }
 
     private static func survivors(
-        of changes: [Change], by generator: inout SplitMix64
+        of changes: [Change], by generator: inout SeededGenerator
     ) -> [Change] {
         switch generator.next(below: 4) {
         case 0: []
@@ -74,7 +74,7 @@ struct SimulatedInode: Sendable {
     }
 
     /// A change that was cut short: the sectors up to one of them, or nothing.
-    private static func torn(_ change: Change, by generator: inout SplitMix64) -> [Change] {
+    private static func torn(_ change: Change, by generator: inout SeededGenerator) -> [Change] {
         guard case .write(let bytes, let offset, let time) = change else { return [change] }
         let end = offset + UInt64(generator.next(below: bytes.count + 1))
         let sectorEnd = end - end % sectorBytes
