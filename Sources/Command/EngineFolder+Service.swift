@@ -171,9 +171,9 @@ extension EngineFolder {
                         progress.uploading.append(.init(path: item.path, percent: item.percent))
                     }
                 }
-                progress.failed += status.items.compactMap { item in
-                    guard let failure = item.failure, failure.isFinal else { return nil }
-                    return .init(path: item.path, error: Problem(failure))
+                for item in status.items {
+                    guard let failure = item.failure, failure.isFinal else { continue }
+                    progress.failed.append(.init(path: item.path, error: Problem(failure)))
                 }
             }
             progress.uploading = Array(progress.uploading.prefix(5))

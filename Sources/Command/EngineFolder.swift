@@ -51,11 +51,8 @@ final class EngineFolder: MountedFolder {
             mountPoint: options.mountPoint, source: options.source)
         mountOptions.isReadOnly = options.isReadOnly
         mountOptions.allowsOthers = options.allowsOthers
-        let notifier = KernelNotifier(logger: logger)
-        engine.attach(notifier)
         session = FuseSession(
-            engine: engine, notifier: notifier, options: mountOptions, executor: executor,
-            logger: logger)
+            engine: engine, options: mountOptions, executor: executor, logger: logger)
     }
 
     private static func configuration(

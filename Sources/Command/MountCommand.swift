@@ -1,6 +1,8 @@
 import ArgumentParser
 import Control
 import Foundation
+import Host
+import Providers
 
 struct MountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -71,13 +73,33 @@ struct MountCommand: AsyncParsableCommand {
 
     /// What was asked for, checked as far as that goes without starting.
     private func mountOptions() throws -> MountOptions {
+        let parsed = try parsedSource()
         let resolved = try MountChecks.mountPoint(mountpoint, in: try MountTable.current())
         return MountOptions(
-            source: source, mountPoint: resolved,
-            stateDirectory: try stateDir.map(StatePath.absolute)
-                ?? StatePath.standard(forMountPoint: resolved),
+            source: parsed.description, mountPoint: resolved,
+            stateDirectory: try stateDirectory(of: parsed),
             cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
             allowsOthers: allowOther, isForeground: readyDescriptor == nil)
+    }
+
+    private func parsedSource() throws -> Source {
+        do {
+            return try Source(parsing: source)
+        } catch {
+            throw CommandFailure(
+                what: "mount \(source)", why: error.problem, remedy: error.remedy)
+        }
+    }
+
+    /// The state belongs to the source: mounted elsewhere, it goes on where it stopped.
+    private func stateDirectory(of source: Source) throws -> String {
+        if let stateDir { return Path.absolute(stateDir) }
+        do {
+            return try StateDirectory.defaultPath(
+                name: source.stateName, environment: ProcessInfo.processInfo.environment)
+        } catch {
+            throw CommandFailure(what: error.attempt, why: error.reason, remedy: error.remedy)
+        }
     }
 
     private static func parseSize(_ text: String) throws -> UInt64 {

@@ -25,7 +25,7 @@ struct SyncCommand: AsyncParsableCommand {
         for target in try Daemons().targets(ofPathsOrAll: path) {
             failures += try await sync(target).failureLines
         }
-        guard failures.isEmpty else { throw SyncFailure.failure(failures) }
+        guard failures.isEmpty else { throw UnsentChanges.failure(failures) }
     }
 
     private func sync(_ target: Daemons.Target) async throws -> SyncProgress {
@@ -44,7 +44,7 @@ struct SyncCommand: AsyncParsableCommand {
 }
 
 /// The line that ends a sync with something left.
-enum SyncFailure {
+enum UnsentChanges {
     static func failure(_ lines: [String]) -> CommandFailure {
         CommandFailure(
             what: "send everything to the remote",

@@ -38,6 +38,10 @@ package struct Source: Hashable, Sendable {
     /// The source as it can be written, in one way only, and without secrets.
     package var description: String { folder.description }
 
+    /// Where the bytes are, for telling sources apart: the description without how far away a
+    /// source pretends to be.
+    package var identity: String { folder.identity }
+
     /// A name for what belongs to this source on this machine, such as its state directory.
     ///
     /// At most 60 bytes of letters, digits and `-_.`; the end of the path to be recognised by

@@ -57,8 +57,10 @@ struct FolderSource: Hashable, Sendable {
         if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
         if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
         let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
-        return "folder:\(encodedPath)\(query)"
+        return identity + query
     }
+
+    var identity: String { "folder:\(encodedPath)" }
 
     var stateName: String {
         let last = path.split(separator: UInt8(ascii: "/")).last ?? []

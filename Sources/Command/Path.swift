@@ -1,0 +1,10 @@
+import Foundation
+
+/// Paths as they are typed.
+enum Path {
+    static func absolute(_ path: String) -> String {
+        let absolute = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+        return absolute.count > 1 && absolute.hasSuffix("/")
+            ? String(absolute.dropLast()) : absolute
+    }
+}
