@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+extension MountedTests {
+    @Suite
+    struct `Status` {
+        @Test(.timeLimit(.minutes(2)))
+        func `as JSON tells what is pending and how far it is`() throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=2MiB"
+            try MountedFolder.with(options) { folder in
+                try Files.write(SeededRandom.bytes(6 << 20, seed: 8), to: folder.local("new"))
+                try eventually("uploading") { try folder.state(of: "new") == "uploading" }
+                let status = try report(folder)
+                #expect(status["mountPoint"] as? String == folder.point)
+                #expect(status["stateDirectory"] as? String == folder.state)
+                let counts = try #require(status["counts"] as? [String: Any])
+                #expect(counts["pending"] as? Int == 1)
+                let items = try #require(status["items"] as? [[String: Any]])
+                let item = try #require(items.first)
+                #expect(item["path"] as? String == "new")
+                #expect(item["state"] as? String == "uploading")
+                #expect(item["bytes"] as? Int == 6 << 20)
+                #expect((0...100).contains(try #require(item["percent"] as? Int)))
+
+                try folder.sync()
+                let after = try report(folder)
+                #expect((after["counts"] as? [String: Any])?["pending"] as? Int == 0)
+                #expect((after["items"] as? [Any])?.isEmpty == true)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `of one file names its state`() throws {
+            try MountedFolder.with { remote in
+                try Files.write([1, 2, 3], to: remote + "/file")
+            } _: { folder in
+                let output = try Program.require(Apus.path, "status", folder.local("file"))
+                #expect(output.contains("file"))
+                #expect(output.contains("remote"))
+                let missing = try Apus.run("status", folder.local("none"))
+                #expect(missing.status == 1, "\(missing)")
+            }
+        }
+
+        private func report(_ folder: MountedFolder) throws -> [String: Any] {
+            let output = try Program.require(Apus.path, "status", folder.point, "--json")
+            let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
+            return try #require(value as? [String: Any], "\(output)")
+        }
+    }
+}
