@@ -76,5 +76,21 @@ extension MountedTests {
                 #expect(try Files.read(folder.remote("file")) == Array("THE old content".utf8))
             }
         }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `leaves a dead mount that apus unmount takes away`() throws {
+            try MountedFolder.with { folder in
+                try Files.write([1, 2, 3], to: folder.local("file"))
+                try folder.killDaemon()
+                try Apus.expectRefusal(
+                    "mount", folder.source, folder.point, "--state-dir", folder.state,
+                    naming: "apus unmount")
+                try folder.unmount()
+                try folder.mount()
+                #expect(try Files.read(folder.local("file")) == [1, 2, 3])
+                try folder.sync()
+                #expect(try Files.read(folder.remote("file")) == [1, 2, 3])
+            }
+        }
     }
 }

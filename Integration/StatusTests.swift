@@ -46,7 +46,8 @@ extension MountedTests {
         private func report(_ folder: MountedFolder) throws -> [String: Any] {
             let output = try Program.require(Apus.path, "status", folder.point, "--json")
             let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
-            return try #require(value as? [String: Any], "\(output)")
+            let reports = try #require(value as? [[String: Any]], "\(output)")
+            return try #require(reports.first, "one report for each mount")
         }
     }
 }
