@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension MountedTests {
@@ -40,6 +41,25 @@ extension MountedTests {
                 #expect(output.contains("remote"))
                 let missing = try Apus.run("status", folder.local("none"))
                 #expect(missing.status == 1, "\(missing)")
+            }
+        }
+
+        @Test(
+            .timeLimit(.minutes(2)),
+            .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/curl"), "takes curl"))
+        func `is open to other programs of the same user, as HTTP on a Unix socket`() throws {
+            try MountedFolder.with { folder in
+                let socket = folder.state + "/control.sock"
+                let status = try Files.status(socket)
+                #expect(status.st_mode & S_IFMT == S_IFSOCK)
+                #expect(status.st_mode & 0o777 == 0o600)
+                let answer = try Program.require(
+                    "curl", "--silent", "--fail", "--unix-socket", socket,
+                    "http://apus/v1/about")
+                let about = try JSONSerialization.jsonObject(with: Data(answer.utf8))
+                let fields = try #require(about as? [String: Any])
+                #expect(fields["mountPoint"] as? String == folder.point)
+                #expect(fields["pid"] as? Int == folder.daemon.map(Int.init))
             }
         }
 
