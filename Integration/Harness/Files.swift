@@ -1,0 +1,81 @@
+import Glibc
+
+/// POSIX calls on paths, with errors that name the call.
+enum Files {
+    static func write(_ bytes: [UInt8], to path: String) throws(CallError) {
+        let file = try OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC)
+        try file.write(bytes)
+        try file.close()
+    }
+
+    static func read(_ path: String) throws(CallError) -> [UInt8] {
+        try OpenFile(path, O_RDONLY).readAll()
+    }
+
+    /// Replaces a file in one step, as a careful program does on the remote.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(CallError) {
+        try write(bytes, to: path + ".new")
+        try rename(path + ".new", to: path)
+    }
+
+    /// POSIX: `lstat`.
+    static func status(_ path: String) throws(CallError) -> stat {
+        var status = stat()
+        try CallError.check(lstat(path, &status), "lstat \(path)")
+        return status
+    }
+
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    static func makeDirectory(_ path: String, mode: mode_t = 0o755) throws(CallError) {
+        try CallError.check(mkdir(path, mode), "mkdir \(path)")
+    }
+
+    static func removeDirectory(_ path: String) throws(CallError) {
+        try CallError.check(rmdir(path), "rmdir \(path)")
+    }
+
+    static func unlink(_ path: String) throws(CallError) {
+        try CallError.check(Glibc.unlink(path), "unlink \(path)")
+    }
+
+    static func rename(_ path: String, to newPath: String) throws(CallError) {
+        try CallError.check(Glibc.rename(path, newPath), "rename \(path) to \(newPath)")
+    }
+
+    static func link(_ path: String, at newPath: String) throws(CallError) {
+        try CallError.check(symlink(path, newPath), "symlink \(newPath)")
+    }
+
+    static func linkTarget(_ path: String) throws(CallError) -> String {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = buffer.withUnsafeMutableBytes {
+            readlink(path, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        try CallError.check(count, "readlink \(path)")
+        return String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+
+    static func setMode(_ mode: mode_t, of path: String) throws(CallError) {
+        try CallError.check(chmod(path, mode), "chmod \(path)")
+    }
+
+    static func setModified(seconds: Int, nanoseconds: Int, of path: String) throws(CallError) {
+        let time = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
+        let result = [time, time].withUnsafeBufferPointer {
+            utimensat(AT_FDCWD, path, $0.baseAddress, AT_SYMLINK_NOFOLLOW)
+        }
+        try CallError.check(result, "utimensat \(path)")
+    }
+
+    /// The names in a directory, sorted, without `.` and `..`.
+    static func names(in path: String) throws(CallError) -> [String] {
+        let listing = try OpenDirectory(path)
+        var names: [String] = []
+        while let name = try listing.next() { names.append(name) }
+        return names.sorted()
+    }
+}

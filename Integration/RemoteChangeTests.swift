@@ -1,0 +1,113 @@
+import Glibc
+import Testing
+
+extension MountedTests {
+    @Suite
+    struct `Changes on the remote` {
+        private static let refreshing: MountedFolder.Options = {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "1s"]
+            return options
+        }()
+
+        @Test(.timeLimit(.minutes(2)))
+        func `show up in the mount after a refresh`() throws {
+            try MountedFolder.with(Self.refreshing) { remote in
+                for name in ["changes", "goes", "stays"] {
+                    try Files.write(Array(name.utf8), to: "\(remote)/\(name)")
+                }
+            } _: { folder in
+                #expect(try Files.names(in: folder.point) == ["changes", "goes", "stays"])
+                #expect(try Files.read(folder.local("changes")) == Array("changes".utf8))
+
+                try Files.replace(folder.remote("changes"), with: Array("has changed".utf8))
+                try Files.unlink(folder.remote("goes"))
+                try Files.write(Array("new".utf8), to: folder.remote("comes"))
+                try Files.makeDirectory(folder.remote("directory"))
+                try Files.write([1], to: folder.remote("directory/inside"))
+
+                try eventually("the listing is the new one") {
+                    try Files.names(in: folder.point) == ["changes", "comes", "directory", "stays"]
+                }
+                try eventually("the content is the new one") {
+                    try Files.read(folder.local("changes")) == Array("has changed".utf8)
+                }
+                #expect(try Files.read(folder.local("comes")) == Array("new".utf8))
+                #expect(try Files.read(folder.local("directory/inside")) == [1])
+                #expect(try Files.read(folder.local("stays")) == Array("stays".utf8))
+                expectFailure(ENOENT) { () throws(CallError) in
+                    _ = try Files.status(folder.local("goes"))
+                }
+                try expectEqualTrees(folder)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `leave an open handle with the version that it opened`() throws {
+            let old = SeededRandom.bytes(300_000, seed: 9)
+            let new = SeededRandom.bytes(200_000, seed: 10)
+            try MountedFolder.with(Self.refreshing) { remote in
+                try Files.write(old, to: remote + "/file")
+            } _: { folder in
+                let handle = try OpenFile(folder.local("file"), O_RDONLY)
+                #expect(try handle.readAll() == old)
+                try Files.replace(folder.remote("file"), with: new)
+                try eventually("a new open gets the new version") {
+                    try Files.read(folder.local("file")) == new
+                }
+                #expect(try handle.read(old.count) == old)
+                #expect(try handle.status().st_size == old.count)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `never mix with the old bytes of a file that was half read`() throws {
+            var options = Self.refreshing
+            options.source = "rate=2MiB"
+            let old = SeededRandom.bytes(6 << 20, seed: 11)
+            let new = SeededRandom.bytes(6 << 20, seed: 12)
+            try MountedFolder.with(options) { remote in
+                try Files.write(old, to: remote + "/file")
+            } _: { folder in
+                let handle = try OpenFile(folder.local("file"), O_RDONLY)
+                #expect(try handle.read(4096) == Array(old.prefix(4096)))
+                try Files.replace(folder.remote("file"), with: new)
+                // The rest of the old version is gone; an error is right, other bytes are not.
+                do {
+                    let end = try handle.read(4096, at: old.count - 4096)
+                    #expect(end == Array(old.suffix(4096)))
+                } catch let error as CallError {
+                    #expect([ESTALE, EIO].contains(error.code), "\(error)")
+                }
+                try eventually("a new open gets the new version") {
+                    try Files.read(folder.local("file")) == new
+                }
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `that meet a local change leave both versions on both sides`() throws {
+            try MountedFolder.with { remote in
+                try Files.write(Array("base".utf8), to: remote + "/file.txt")
+            } _: { folder in
+                let handle = try OpenFile(folder.local("file.txt"), O_RDWR)
+                try handle.write(Array("mine".utf8))
+                try Files.replace(folder.remote("file.txt"), with: Array("theirs".utf8))
+                try handle.close()
+                try folder.sync()
+
+                #expect(try Files.read(folder.remote("file.txt")) == Array("theirs".utf8))
+                let names = try Files.names(in: folder.remote)
+                let conflict = try #require(
+                    names.first { $0.hasPrefix("file (conflict ") && $0.hasSuffix(").txt") },
+                    "\(names)")
+                #expect(names.count == 2)
+                #expect(try Files.read(folder.remote(conflict)) == Array("mine".utf8))
+                try eventually("the mount shows both") {
+                    try Files.names(in: folder.point) == names
+                }
+                try expectEqualTrees(folder)
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountedTests {
+    @Suite
+    struct `Status` {
+        @Test(.timeLimit(.minutes(2)))
+        func `as JSON tells what is pending and how far it is`() throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=2MiB"
+            try MountedFolder.with(options) { folder in
+                try Files.write(SeededRandom.bytes(6 << 20, seed: 8), to: folder.local("new"))
+                try eventually("uploading") { try folder.state(of: "new") == "uploading" }
+                let status = try report(folder)
+                #expect(status["mountPoint"] as? String == folder.point)
+                #expect(status["stateDirectory"] as? String == folder.state)
+                let counts = try #require(status["counts"] as? [String: Any])
+                #expect(counts["pending"] as? Int == 1)
+                let items = try #require(status["items"] as? [[String: Any]])
+                let item = try #require(items.first)
+                #expect(item["path"] as? String == "new")
+                #expect(item["state"] as? String == "uploading")
+                #expect(item["bytes"] as? Int == 6 << 20)
+                #expect((0...100).contains(try #require(item["percent"] as? Int)))
+
+                try folder.sync()
+                let after = try report(folder)
+                #expect((after["counts"] as? [String: Any])?["pending"] as? Int == 0)
+                #expect((after["items"] as? [Any])?.isEmpty == true)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `of one file names its state`() throws {
+            try MountedFolder.with { remote in
+                try Files.write([1, 2, 3], to: remote + "/file")
+            } _: { folder in
+                let output = try Program.require(Apus.path, "status", folder.local("file"))
+                #expect(output.contains("file"))
+                #expect(output.contains("remote"))
+                let missing = try Apus.run("status", folder.local("none"))
+                #expect(missing.status == 1, "\(missing)")
+            }
+        }
+
+        @Test(
+            .timeLimit(.minutes(2)),
+            .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/curl"), "takes curl"))
+        func `is open to other programs of the same user, as HTTP on a Unix socket`() throws {
+            try MountedFolder.with { folder in
+                let socket = folder.state + "/control.sock"
+                let status = try Files.status(socket)
+                #expect(status.st_mode & S_IFMT == S_IFSOCK)
+                #expect(status.st_mode & 0o777 == 0o600)
+                let answer = try Program.require(
+                    "curl", "--silent", "--fail", "--unix-socket", socket,
+                    "http://apus/v1/about")
+                let about = try JSONSerialization.jsonObject(with: Data(answer.utf8))
+                let fields = try #require(about as? [String: Any])
+                #expect(fields["mountPoint"] as? String == folder.point)
+                #expect(fields["pid"] as? Int == folder.daemon.map(Int.init))
+            }
+        }
+
+        private func report(_ folder: MountedFolder) throws -> [String: Any] {
+            let output = try Program.require(Apus.path, "status", folder.point, "--json")
+            let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
+            let reports = try #require(value as? [[String: Any]], "\(output)")
+            return try #require(reports.first, "one report for each mount")
+        }
+    }
+}
