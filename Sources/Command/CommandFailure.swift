@@ -1,4 +1,5 @@
 import Control
+import Host
 
 /// Why a command did not do its work: the one line that it leaves on standard error.
 struct CommandFailure: Error {
@@ -17,6 +18,8 @@ struct CommandFailure: Error {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as ControlError: problem = error.problem
+        case let error as StateDirectoryError:
+            problem = Problem(what: error.attempt, why: error.reason, remedy: error.remedy)
         default: return nil
         }
     }

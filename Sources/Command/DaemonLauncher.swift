@@ -1,6 +1,7 @@
 import CLinux
 import Control
 import Foundation
+import Host
 
 /// Starts this program again as a mount's daemon, and waits until the folder is usable.
 struct DaemonLauncher {
@@ -11,7 +12,7 @@ struct DaemonLauncher {
 
     /// - Throws: `CommandFailure` with the daemon's own reason, or that it died without one.
     func launch() async throws {
-        try prepareStateDirectory()
+        try tryStateDirectory()
         closeOnSpawn()
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw failure("make a pipe", errno) }
@@ -29,17 +30,10 @@ struct DaemonLauncher {
 
     private var logPath: String { DaemonLog.path(in: options.stateDirectory) }
 
-    /// The log is opened before the daemon can say anything.
-    private func prepareStateDirectory() throws {
-        do {
-            try FileManager.default.createDirectory(
-                atPath: options.stateDirectory, withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700])
-        } catch {
-            let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-            let number = Int32(underlying?.code ?? Int(EIO))
-            throw failure("make the state directory \(options.stateDirectory)", number)
-        }
+    /// Takes the state directory and gives it back, so that what speaks against it is said before a
+    /// daemon is started, and before a log is touched that is another daemon's.
+    private func tryStateDirectory() throws {
+        _ = try StateDirectory(path: options.stateDirectory, mountPoint: options.mountPoint)
     }
 
     private func failure(_ what: String, _ number: Int32) -> CommandFailure {
@@ -81,11 +75,19 @@ struct DaemonLauncher {
         var pid: pid_t = 0
         let code = withStrings(arguments) { arguments in
             withStrings(environment) { environment in
-                posix_spawn(&pid, "/proc/self/exe", &actions, &attributes, arguments, environment)
+                posix_spawn(&pid, Self.program, &actions, &attributes, arguments, environment)
             }
         }
         guard code == 0 else { throw failure("start the daemon with its log \(logPath)", code) }
         return pid
+    }
+
+    /// This program's file, so that it goes by its name in lists of processes; the link to it works
+    /// even where an upgrade has taken the file away.
+    private static var program: String {
+        let link = "/proc/self/exe"
+        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: link)
+        return path.flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? link
     }
 
     private func judge(_ said: [UInt8], pid: pid_t) async throws {

@@ -23,7 +23,8 @@ extension EngineFolder {
             var report = StatusReport(
                 mountPoint: options.mountPoint, source: options.source,
                 stateDirectory: options.stateDirectory, since: since.withLock { $0 },
-                counts: StatusCounts(), remote: RemoteReachability(isReachable: true, since: Date()),
+                counts: StatusCounts(),
+                remote: RemoteReachability(isReachable: true, since: Date()),
                 items: [], isTruncated: false)
             for path in paths {
                 let inode = try await engine.resolve(path)
@@ -117,7 +118,8 @@ extension EngineFolder {
 
     /// A stream of what `body` reports; ending the stream cancels it.
     private func stream(
-        _ body: @escaping @Sendable (@escaping @Sendable (SyncProgress) -> Void) async throws -> Void
+        _ body:
+            @escaping @Sendable (@escaping @Sendable (SyncProgress) -> Void) async throws -> Void
     ) -> AsyncThrowingStream<SyncProgress, any Error> {
         let (stream, continuation) = AsyncThrowingStream<SyncProgress, any Error>.makeStream()
         let task = Task {

@@ -36,6 +36,7 @@ final class EngineFolder: MountedFolder {
             let source = try Source(parsing: options.source)
             stateDirectory = try StateDirectory(
                 path: options.stateDirectory, mountPoint: options.mountPoint)
+            try MountChecks.room(in: options.stateDirectory)
             let provider = try await source.connect(clock: clock)
             store = try Store(path: "\(options.stateDirectory)/state.sqlite")
             engine = try Engine(

@@ -24,6 +24,21 @@ enum MountChecks {
         return resolved
     }
 
+    /// Bytes that a database needs to begin with, and to write down that a disk is full.
+    private static let roomBytesMin: UInt64 = 16 * 1024 * 1024
+
+    /// - Throws: `CommandFailure` where the state directory's disk is full.
+    static func room(in stateDirectory: String) throws {
+        var space = statvfs()
+        guard statvfs(stateDirectory, &space) == 0 else { return }
+        let available = UInt64(space.f_bavail) * UInt64(space.f_frsize)
+        guard available < roomBytesMin else { return }
+        throw CommandFailure(
+            what: "use the state directory \(stateDirectory)",
+            why: "its disk has only \(HumanSize.format(available)) left",
+            remedy: "free some space, or choose a folder on another disk with --state-dir")
+    }
+
     private static func unreachable(
         _ path: String, _ what: String, _ number: Int32
     ) -> CommandFailure {

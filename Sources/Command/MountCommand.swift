@@ -67,7 +67,8 @@ struct MountCommand: AsyncParsableCommand {
             }
         } catch {
             report.failed(error)
-            throw error
+            // The log of a daemon has it already, with its time.
+            throw readyDescriptor == nil ? error : ExitCode.failure
         }
     }
 
@@ -94,12 +95,8 @@ struct MountCommand: AsyncParsableCommand {
     /// The state belongs to the source: mounted elsewhere, it goes on where it stopped.
     private func stateDirectory(of source: Source) throws -> String {
         if let stateDir { return Path.absolute(stateDir) }
-        do {
-            return try StateDirectory.defaultPath(
-                name: source.stateName, environment: ProcessInfo.processInfo.environment)
-        } catch {
-            throw CommandFailure(what: error.attempt, why: error.reason, remedy: error.remedy)
-        }
+        return try StateDirectory.defaultPath(
+            name: source.stateName, environment: ProcessInfo.processInfo.environment)
     }
 
     private static func parseSize(_ text: String) throws -> UInt64 {

@@ -1,6 +1,6 @@
 /// What `apus mount` was asked for, checked and with absolute paths.
 struct MountOptions: Sendable {
-    /// As it was given.
+    /// What is mounted, as a `Source` writes itself: it means the same in any directory.
     let source: String
     /// An empty directory, without symbolic links.
     let mountPoint: String

@@ -9,7 +9,7 @@ protocol MountedFolder: MountService {
     /// - Throws: Why it could not be mounted, or what ended it.
     func run(usable: @escaping @Sendable () -> Void) async throws
 
-    /// Unmounts, with the changes left queued; ``run(usable:)`` then returns. Asking twice does no
-    /// harm.
+    /// Unmounts, with the changes left queued; ``run(usable:)`` then returns, at once if it is yet
+    /// to begin. Asking twice does no harm.
     func unmountNow() async
 }

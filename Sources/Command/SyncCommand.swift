@@ -35,7 +35,7 @@ struct SyncCommand: AsyncParsableCommand {
             }
         }
         var line = ProgressLine.standardError()
-        let last = try await target.client.sync(below: target.paths) { line.show($0.line) }
+        let last = try await target.client.sync(below: target.paths) { line.show($0) }
         line.finish()
         last.failureLines.forEach { Console.printLine("failed \($0)") }
         Console.printLine("\(target.mountPoint): \(last.line).")

@@ -42,7 +42,7 @@ struct UnmountCommand: AsyncParsableCommand {
         let about = try await target.client.about()
         let waiter = try MountWaiter(mountPoint: target.mountPoint, pid: about.pid)
         var line = ProgressLine.standardError()
-        let last = try await target.client.unmount(now: now) { line.show($0.line) }
+        let last = try await target.client.unmount(now: now) { line.show($0) }
         line.finish()
         guard last.failed.isEmpty || now else { throw failure(last) }
         try await waiter.wait(timeout: Self.endTimeout)

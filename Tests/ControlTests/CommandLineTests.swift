@@ -59,7 +59,7 @@ struct CommandLineTests {
     @Test func `a state directory that cannot be made is told`() async throws {
         let directory = try TemporaryDirectory()
         let complaint = try await refusedMount(directory.path, ["--state-dir", "/proc/apus"])
-        #expect(complaint.hasPrefix("apus: make the state directory /proc/apus: "))
+        #expect(complaint.hasPrefix("apus: use the state directory \"/proc/apus\": "))
         #expect(complaint.contains("--state-dir"))
     }
 

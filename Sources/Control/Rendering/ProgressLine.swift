@@ -50,6 +50,11 @@ package struct ProgressLine {
         shownAt = uptime
     }
 
+    /// Shows how far a sync has come. Its last word is the command's to say, as a result.
+    package mutating func show(_ progress: SyncProgress) {
+        if !progress.isDone { show(progress.line) }
+    }
+
     /// Leaves `text` standing as the last word, or takes the line away.
     package mutating func finish(_ text: String? = nil) {
         if case .terminal = style {
