@@ -31,7 +31,7 @@ struct EvictCommand: AsyncParsableCommand {
         if json {
             try Console.printJSON(total)
         } else {
-            total.refusalLines.forEach { Console.printLine("kept \($0)") }
+            total.refusalLines.forEach { Console.printLine("Kept \($0).") }
             Console.printLine(total.line)
         }
         guard total.refused.isEmpty else {
@@ -39,8 +39,7 @@ struct EvictCommand: AsyncParsableCommand {
                 what: "evict everything",
                 why: total.refused.count == 1
                     ? "1 file was kept: \(total.refusalLines[0])"
-                    : "\(total.refused.count) files were kept",
-                remedy: "run `apus sync` first")
+                    : "\(total.refused.count) files were kept, each for the reason above")
         }
     }
 }

@@ -183,6 +183,18 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a watch ends in good order with its server`() async throws {
+        let (begun, hasBegun) = AsyncStream<Void>.makeStream()
+        var watching: Task<Void, any Error>?
+        try await ServerFixture.run { server in
+            watching = Task { [client = server.client] in
+                try await client.watchStatus(below: []) { _ in hasBegun.finish() }
+            }
+            for await _ in begun {}
+        }
+        try await watching?.value
+    }
+
     @Test func `hanging up ends the stream`() async throws {
         let service = FakeMount()
         service.tell([SyncProgress(pending: 1)])

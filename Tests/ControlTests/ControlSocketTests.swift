@@ -55,8 +55,10 @@ struct ControlSocketTests {
             let curl = ["curl", "-sS", "--unix-socket", server.socketPath, "http://apus/v1/status"]
             let asRoot = try await Program.run(curl)
             #expect(asRoot.status == 0)
-            let asNobody = try await Program.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + curl)
+            let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            let reach = try await Program.run(nobody + ["test", "-w", server.socketPath])
+            #expect(reach.status == 0, "nobody could connect, as far as files go")
+            let asNobody = try await Program.run(nobody + curl)
             #expect(asNobody.status != 0)
             #expect(asNobody.output == "")
             #expect(server.service.calls == [.status([""])])

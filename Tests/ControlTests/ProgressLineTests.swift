@@ -18,6 +18,14 @@ struct ProgressLineTests {
             paper.text == "\r\u{1B}[2K12345" + "\r\u{1B}[2Kab" + "\r\u{1B}[2Kend\n")
     }
 
+    @Test func `a sync's last word is left to the command`() {
+        let paper = Paper()
+        var line = ProgressLine(style: .plain(interval: 0)) { paper.text += $0 }
+        line.show(SyncProgress(pending: 1, bytesPending: 5))
+        line.show(SyncProgress(isDone: true))
+        #expect(paper.text == "1 change (5 B) to go\n")
+    }
+
     @Test func `elsewhere a line comes now and then`() {
         let paper = Paper()
         var line = ProgressLine(style: .plain(interval: 5)) { paper.text += $0 }

@@ -49,9 +49,14 @@ package struct MountTable: Hashable, Sendable {
         entries.last { $0.mountPoint == path }
     }
 
-    /// The Apus mounts that are not hidden by another mount at the same place.
+    /// The Apus mounts that are not hidden by another mount at the same place, one for each place.
     package var apusMounts: [Entry] {
-        entries.filter { $0.isApus && mount(at: $0.mountPoint) == $0 }
+        entries.indices
+            .filter { index in
+                !entries[(index + 1)...].contains { $0.mountPoint == entries[index].mountPoint }
+            }
+            .map { entries[$0] }
+            .filter(\.isApus)
     }
 
     private static func entry(_ line: Substring) -> Entry? {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
+import ServiceLifecycle
 
 /// Turns requests into calls of the service, and its values into JSON.
 struct Routes: Sendable {
@@ -34,7 +35,8 @@ struct Routes: Sendable {
         return .lines(answering: request) { send in
             var last = first
             try await send(last)
-            for await _ in service.statusChanges() {
+            // Watchers must not hold up the daemon's end; what they saw last was true to the last.
+            for await _ in service.statusChanges().cancelOnGracefulShutdown() {
                 let report = try await service.status(below: paths)
                 guard report != last else { continue }
                 last = report
