@@ -11,9 +11,7 @@ enum MountChecks {
         defer { free(real) }
         let resolved = String(cString: real)
         if let mount = table.mount(at: resolved) {
-            throw CommandFailure(
-                what: what, why: "\(mount.isApus ? "apus" : mount.fileSystem) is mounted there",
-                remedy: mount.isApus ? "run `apus unmount \(path)` first" : "choose another folder")
+            throw occupied(path, what, by: mount)
         }
         if let mount = table.mount(above: resolved), mount.isApus {
             throw CommandFailure(
@@ -37,6 +35,21 @@ enum MountChecks {
             what: "use the state directory \(stateDirectory)",
             why: "its disk has only \(HumanSize.format(available)) left",
             remedy: "free some space, or choose a folder on another disk with --state-dir")
+    }
+
+    private static func occupied(
+        _ path: String, _ what: String, by mount: MountTable.Entry
+    ) -> CommandFailure {
+        guard mount.isApus else {
+            return CommandFailure(
+                what: what, why: "\(mount.fileSystem) is mounted there",
+                remedy: "choose another folder")
+        }
+        return CommandFailure(
+            what: what,
+            why: MountLocator.isDead(mount.mountPoint)
+                ? "a mount whose daemon is dead is in its place" : "apus is mounted there",
+            remedy: "run `apus unmount \(path)` first")
     }
 
     private static func unreachable(

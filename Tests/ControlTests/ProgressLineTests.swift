@@ -21,9 +21,11 @@ struct ProgressLineTests {
     @Test func `a sync's last word is left to the command`() {
         let paper = Paper()
         var line = ProgressLine(style: .plain(interval: 0)) { paper.text += $0 }
+        line.show(SyncProgress())
         line.show(SyncProgress(pending: 1, bytesPending: 5))
+        line.show(SyncProgress())
         line.show(SyncProgress(isDone: true))
-        #expect(paper.text == "1 change (5 B) to go\n")
+        #expect(paper.text == "1 change (5 B) to go\nWaiting for the last changes\n")
     }
 
     @Test func `elsewhere a line comes now and then`() {

@@ -52,7 +52,9 @@ package struct ProgressLine {
 
     /// Shows how far a sync has come. Its last word is the command's to say, as a result.
     package mutating func show(_ progress: SyncProgress) {
-        if !progress.isDone { show(progress.line) }
+        guard !progress.isDone else { return }
+        // That there is nothing to wait for is no progress, unless there was something before.
+        if progress.pending > 0 || !shown.isEmpty { show(progress.line) }
     }
 
     /// Leaves `text` standing as the last word, or takes the line away.
