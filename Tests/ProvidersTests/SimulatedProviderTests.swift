@@ -45,10 +45,8 @@ import Testing
                 attributes: ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644),
                 base: (found?.etag).map(BaseVersion.version) ?? .absent, progress: { _ in })
             return "\(object.etag?.description ?? "no etag")"
-        } catch let error as ProviderError {
-            return "\(error.kind)"
         } catch {
-            return "\(error)"
+            return "\(error.kind)"
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 
 /// A directory of its own for a test, removed with its last reference.
@@ -13,7 +14,8 @@ final class TemporaryFolder: Sendable {
     }
 
     deinit {
-        try? FileManager.default.removeItem(atPath: path)
+        // Not by Foundation, which stops where a path is longer than PATH_MAX.
+        Self.remove(Array(path.utf8CString), in: AT_FDCWD)
     }
 
     func path(_ name: String) -> String { "\(path)/\(name)" }
@@ -26,9 +28,31 @@ final class TemporaryFolder: Sendable {
     var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
     }
+
+    private static func remove(_ name: [CChar], in parent: Int32) {
+        let descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0, let directory = fdopendir(descriptor) else {
+            unlinkat(parent, name, 0)
+            return
+        }
+        for child in names(of: directory) { remove(child, in: descriptor) }
+        closedir(directory)
+        unlinkat(parent, name, Int32(AT_REMOVEDIR))
+    }
+
+    private static func names(of directory: OpaquePointer) -> [[CChar]] {
+        var names: [[CChar]] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                bytes.prefix { $0 != 0 }.map(CChar.init(bitPattern:)) + [0]
+            }
+            if name != [46, 0] && name != [46, 46, 0] { names.append(name) }
+        }
+        return names
+    }
 }
 
-/// Keeps the folders of a test run until its process ends or the test drops it.
+/// Keeps the folders of a test until it ends.
 final class TemporaryFolders: Sendable {
     private let folders = Mutex<[TemporaryFolder]>([])
 
