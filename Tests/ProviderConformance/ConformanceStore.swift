@@ -1,0 +1,142 @@
+import Engine
+import Synchronization
+
+/// A provider with an empty store, and what every case does with it.
+package struct ConformanceStore: Sendable {
+    let provider: any Provider
+    let options: ConformanceOptions
+
+    /// A time that every store can keep, and that is not now.
+    static let modified = Timestamp(seconds: 1_600_000_000)
+    static let attributes = ObjectAttributes(modified: modified, mode: 0o644)
+    static let directoryAttributes = ObjectAttributes(modified: modified, mode: 0o755)
+
+    // MARK: Names and bytes
+
+    func key(_ path: String) throws -> ObjectKey {
+        try ObjectKey(path.split(separator: "/").map { try name(Array($0.utf8)) })
+    }
+
+    func name(_ bytes: [UInt8]) throws -> FileName {
+        guard let name = FileName(bytes) else { throw ConformanceFailure("no name: \(bytes)") }
+        return name
+    }
+
+    /// Bytes that differ at every place and for every seed.
+    func bytes(_ count: Int, seed: UInt64 = 0) -> [UInt8] {
+        (0..<count).map {
+            UInt8(truncatingIfNeeded: (UInt64($0) &+ seed &* 7_919) &* 0x9E37_79B1 >> 13)
+        }
+    }
+
+    // MARK: Changing
+
+    @discardableResult
+    func write(
+        _ path: String, _ bytes: [UInt8], base: BaseVersion = .absent
+    ) async throws -> RemoteObject {
+        try await provider.write(
+            key(path), from: ConformanceSource(bytes: bytes), attributes: Self.attributes,
+            base: base, progress: { _ in })
+    }
+
+    @discardableResult
+    func makeDirectory(_ path: String) async throws -> RemoteObject {
+        try await provider.createDirectory(key(path), attributes: Self.directoryAttributes)
+    }
+
+    // MARK: Looking
+
+    func etag(of object: RemoteObject) throws -> ETag {
+        guard let etag = object.etag else {
+            throw ConformanceFailure("the file \"\(object.name)\" has no etag")
+        }
+        return etag
+    }
+
+    /// Reads a whole file, or a range of it.
+    func read(_ path: String, etag: ETag, range: Range<UInt64>) async throws -> [UInt8] {
+        let sink = ConformanceSink(start: range.lowerBound)
+        try await provider.read(key(path), range: range, etag: etag, into: sink)
+        try require(sink.isOrdered, "the bytes arrive in order, each once")
+        return sink.bytes
+    }
+
+    func read(_ path: String) async throws -> [UInt8] {
+        let object = try await provider.stat(key(path))
+        if object.size == 0 { return [] }
+        return try await read(path, etag: etag(of: object), range: 0..<object.size)
+    }
+
+    func pages(of path: String) async throws -> [[RemoteObject]] {
+        var pages: [[RemoteObject]] = []
+        var token: PageToken?
+        repeat {
+            let page = try await provider.list(key(path), page: token)
+            pages.append(page.objects)
+            token = page.next
+        } while token != nil
+        return pages
+    }
+
+    func list(_ path: String) async throws -> [RemoteObject] {
+        try await pages(of: path).flatMap(\.self).sorted { $0.name < $1.name }
+    }
+
+    // MARK: Expecting
+
+    /// Expects a call to fail with one of `kinds`.
+    func expect(
+        _ kinds: ProviderError.Kind..., of what: String,
+        _ call: () async throws -> Void
+    ) async throws {
+        do {
+            try await call()
+        } catch let error as ProviderError {
+            guard kinds.contains(error.kind) else {
+                throw ConformanceFailure(
+                    "\(what): expected \(kinds), found \(error.kind) (\(error.attempt): \(error.reason))"
+                )
+            }
+            return
+        }
+        throw ConformanceFailure("\(what): expected \(kinds), and it succeeded")
+    }
+
+    func expectNothing(at path: String) async throws {
+        try await expect(.missing, of: "stat of \"\(path)\"") {
+            _ = try await provider.stat(key(path))
+        }
+    }
+
+    func expect(_ bytes: [UInt8], at path: String) async throws {
+        let found = try await read(path)
+        try require(found == bytes, "\"\(path)\" holds the right \(bytes.count) bytes")
+    }
+
+    func expectNames(_ names: [String], in path: String) async throws {
+        let found = try await list(path).map(\.name.description)
+        try require(found, equals: names.sorted(), "the names in \"\(path)\"")
+    }
+}
+
+/// A task that can be cancelled by what it calls.
+final class ConformanceTask<Value: Sendable>: Sendable {
+    private let task = Mutex<Task<Value, any Error>?>(nil)
+
+    /// Runs `body` as a task of its own, so that ``cancel()`` ends it and not the test.
+    func run(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let (start, startNow) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            for await _ in start { break }
+            return try await body()
+        }
+        self.task.withLock { $0 = task }
+        startNow.finish()
+        return try await task.value
+    }
+
+    func cancel() {
+        task.withLock { $0 }?.cancel()
+    }
+}

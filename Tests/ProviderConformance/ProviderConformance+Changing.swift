@@ -1,0 +1,234 @@
+import Engine
+
+extension ProviderConformance {
+    static let changingCases = [
+        Case("a directory is created, once") { store in
+            let made = try await store.makeDirectory("directory")
+            try require(made.kind, equals: .directory, "its kind")
+            try store.requireAttributes(of: made, ConformanceStore.directoryAttributes)
+            try await store.expect(.exists, of: "creating it again") {
+                try await store.makeDirectory("directory")
+            }
+            try await store.expect(.exists, of: "creating the root") {
+                try await store.makeDirectory("")
+            }
+            try await store.write("file", [1])
+            try await store.expect(.exists, of: "creating it over a file") {
+                try await store.makeDirectory("file")
+            }
+        },
+        Case("a file is moved, within a directory and to another") { store in
+            try await store.makeDirectory("directory")
+            let bytes = store.bytes(1_000)
+            var object = try await store.write("a", bytes)
+            for (from, to) in [("a", "b"), ("b", "directory/c"), ("directory/c", "a")] {
+                object = try await store.provider.move(
+                    store.key(from), etag: store.etag(of: object), to: store.key(to), base: .absent)
+                let found = try await store.provider.stat(store.key(to))
+                try require(found, equals: object, "the object at its destination")
+                try await store.expect(bytes, at: to)
+                try await store.expectNothing(at: from)
+            }
+        },
+        Case("a directory is moved with all below it") { store in
+            try await store.makeDirectory("a")
+            try await store.makeDirectory("a/below")
+            try await store.write("a/below/file", [1, 2])
+            try await store.makeDirectory("other")
+            let moved = try await store.provider.move(
+                store.key("a"), etag: nil, to: store.key("other/b"), base: .absent)
+            try require(moved.kind, equals: .directory, "its kind")
+            try await store.expect([1, 2], at: "other/b/below/file")
+            try await store.expectNames(["other"], in: "")
+        },
+        Case("a move replaces nothing that it was not told to") { store in
+            let etag = try await store.etag(of: store.write("file", [1]))
+            try await store.write("other", [2])
+            try await store.makeDirectory("directory")
+            try await store.makeDirectory("empty")
+            for destination in ["other", "directory"] {
+                try await store.expect(.exists, of: "moving onto \"\(destination)\"") {
+                    _ = try await store.provider.move(
+                        store.key("file"), etag: etag, to: store.key(destination), base: .absent)
+                }
+            }
+            for destination in ["other", "empty"] {
+                try await store.expect(.exists, of: "moving a directory onto \"\(destination)\"") {
+                    _ = try await store.provider.move(
+                        store.key("directory"), etag: nil, to: store.key(destination), base: .absent
+                    )
+                }
+            }
+            try await store.expect([1], at: "file")
+            try await store.expect([2], at: "other")
+            try await store.expectNames(["directory", "empty", "file", "other"], in: "")
+        },
+        Case("a move replaces the version that it names") { store in
+            let etag = try await store.etag(of: store.write("file", [1]))
+            let old = try await store.etag(of: store.write("other", [2]))
+            let moved = try await store.provider.move(
+                store.key("file"), etag: etag, to: store.key("other"), base: .version(old))
+            try await store.expect([1], at: "other")
+            try await store.expectNames(["other"], in: "")
+            let found = try await store.provider.stat(store.key("other"))
+            try require(found, equals: moved, "the object at its destination")
+        },
+        Case("a move stops if either version is another") { store in
+            let first = try await store.etag(of: store.write("file", [1]))
+            let second = try await store.etag(of: store.write("file", [2], base: .version(first)))
+            let old = try await store.etag(of: store.write("other", [3]))
+            let new = try await store.etag(of: store.write("other", [4], base: .version(old)))
+            try await store.expect(.changed, of: "moving a version that is gone") {
+                _ = try await store.provider.move(
+                    store.key("file"), etag: first, to: store.key("new"), base: .absent)
+            }
+            try await store.expect(.changed, of: "moving a gone version over another") {
+                _ = try await store.provider.move(
+                    store.key("file"), etag: first, to: store.key("other"), base: .version(new))
+            }
+            try await store.expect(.changed, of: "replacing a version that is gone") {
+                _ = try await store.provider.move(
+                    store.key("file"), etag: second, to: store.key("other"), base: .version(old))
+            }
+            try await store.expect([2], at: "file")
+            try await store.expect([4], at: "other")
+            try await store.expectNames(["file", "other"], in: "")
+        },
+        Case("a move of what is missing, or to where nothing is, fails") { store in
+            let etag = try await store.etag(of: store.write("file", [1]))
+            try await store.expect(.missing, of: "moving what is missing") {
+                _ = try await store.provider.move(
+                    store.key("nothing"), etag: etag, to: store.key("new"), base: .absent)
+            }
+            try await store.expect(.missing, of: "moving to a missing directory") {
+                _ = try await store.provider.move(
+                    store.key("file"), etag: etag, to: store.key("nothing/new"), base: .absent)
+            }
+            try await store.expect(.missing, of: "replacing what is missing") {
+                _ = try await store.provider.move(
+                    store.key("file"), etag: etag, to: store.key("new"), base: .version(etag))
+            }
+            try await store.expect([1], at: "file")
+        },
+        Case("a directory cannot move below itself") { store in
+            try await store.makeDirectory("a")
+            try await store.expect(.unsupported, of: "moving it below itself") {
+                _ = try await store.provider.move(
+                    store.key("a"), etag: nil, to: store.key("a/b"), base: .absent)
+            }
+            try await store.expectNames(["a"], in: "")
+        },
+        Case("files and empty directories are deleted, once") { store in
+            let object = try await store.write("file", [1])
+            try await store.makeDirectory("directory")
+            try await store.provider.delete(store.key("file"), kind: .file, etag: object.etag)
+            try await store.provider.delete(store.key("directory"), kind: .directory, etag: nil)
+            try await store.expectNames([], in: "")
+            try await store.expect(.missing, of: "deleting the file again") {
+                try await store.provider.delete(store.key("file"), kind: .file, etag: object.etag)
+            }
+            try await store.expect(.missing, of: "deleting the directory again") {
+                try await store.provider.delete(store.key("directory"), kind: .directory, etag: nil)
+            }
+        },
+        Case("another version than the one named is not deleted") { store in
+            let first = try await store.etag(of: store.write("file", [1]))
+            try await store.write("file", [2], base: .version(first))
+            try await store.expect(.changed, of: "deleting the old version") {
+                try await store.provider.delete(store.key("file"), kind: .file, etag: first)
+            }
+            try await store.expect([2], at: "file")
+        },
+        Case("a directory that holds something is not deleted") { store in
+            try await store.makeDirectory("directory")
+            try await store.write("directory/file", [1])
+            try await store.expect(.notEmpty, of: "deleting it") {
+                try await store.provider.delete(store.key("directory"), kind: .directory, etag: nil)
+            }
+            try await store.expect([1], at: "directory/file")
+        },
+        Case("another kind than the one named is not deleted") { store in
+            let etag = try await store.etag(of: store.write("file", [1]))
+            try await store.makeDirectory("directory")
+            try await store.expect(.wrongKind, of: "deleting a file as a directory") {
+                try await store.provider.delete(store.key("file"), kind: .directory, etag: nil)
+            }
+            try await store.expect(.wrongKind, .changed, of: "deleting a directory as a file") {
+                try await store.provider.delete(store.key("directory"), kind: .file, etag: etag)
+            }
+            try await store.expectNames(["directory", "file"], in: "")
+        },
+        Case("attributes are set on files and directories") { store in
+            let written = try await store.write("file", [1, 2, 3])
+            try await store.makeDirectory("directory")
+            let attributes = ObjectAttributes(
+                modified: Timestamp(seconds: 1_500_000_000, nanoseconds: 123_456_789), mode: 0o640)
+            let file = try await store.provider.setAttributes(
+                store.key("file"), to: attributes, etag: written.etag)
+            let directory = try await store.provider.setAttributes(
+                store.key("directory"), to: attributes, etag: nil)
+            for object in [file, directory] {
+                try store.requireAttributes(of: object, attributes)
+                let found = try await store.provider.stat(ObjectKey([object.name]))
+                try require(found, equals: object, "the object afterwards")
+            }
+            try await store.expect([1, 2, 3], at: "file")
+        },
+        Case("attributes are not set on another version or what is missing") { store in
+            let first = try await store.etag(of: store.write("file", [1]))
+            let second = try await store.write("file", [2], base: .version(first))
+            try await store.expect(.changed, of: "setting them on an old version") {
+                _ = try await store.provider.setAttributes(
+                    store.key("file"), to: ConformanceStore.directoryAttributes, etag: first)
+            }
+            try await store.expect(.missing, of: "setting them on nothing") {
+                _ = try await store.provider.setAttributes(
+                    store.key("nothing"), to: ConformanceStore.attributes, etag: first)
+            }
+            let found = try await store.provider.stat(store.key("file"))
+            try require(found, equals: second, "the object")
+        },
+        Case("symbolic links are stored as they are, or refused") { store in
+            let target = Array("../nowhere/\u{e9}".utf8) + [0xFF]
+            let key = try store.key("link")
+            guard store.provider.traits.keepsSymlinks else {
+                return try await store.expect(.unsupported, of: "a symbolic link") {
+                    _ = try await store.provider.createSymlink(
+                        key, target: target, attributes: ConformanceStore.attributes)
+                }
+            }
+            let made = try await store.provider.createSymlink(
+                key, target: target, attributes: ConformanceStore.attributes)
+            try require(made.kind, equals: .symlink, "its kind")
+            try require(made.target, equals: target, "its target")
+            try require(made.etag, equals: nil, "its etag")
+            try store.requireAttributes(of: made, ConformanceStore.attributes)
+            let listed = try await store.list("")
+            try require(listed, equals: [made], "the listing")
+            try await store.expect(.exists, of: "making it again") {
+                _ = try await store.provider.createSymlink(
+                    key, target: target, attributes: ConformanceStore.attributes)
+            }
+            let moved = try await store.provider.move(
+                key, etag: nil, to: store.key("moved"), base: .absent)
+            try require(moved.target, equals: target, "its target after a move")
+            try await store.provider.delete(store.key("moved"), kind: .symlink, etag: nil)
+            try await store.expectNames([], in: "")
+        },
+        Case("a symbolic link to a directory is no directory") { store in
+            guard store.provider.traits.keepsSymlinks else { return }
+            try await store.makeDirectory("directory")
+            try await store.write("directory/file", [1])
+            _ = try await store.provider.createSymlink(
+                store.key("link"), target: Array("directory".utf8),
+                attributes: ConformanceStore.attributes)
+            try await store.expect(.wrongKind, of: "listing it") {
+                _ = try await store.provider.list(store.key("link"), page: nil)
+            }
+            try await store.expectNothing(at: "link/file")
+            try await store.expect(.missing, of: "writing through it") {
+                try await store.write("link/new", [1])
+            }
+        },
+    ]
+}

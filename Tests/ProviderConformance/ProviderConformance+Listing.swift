@@ -1,0 +1,74 @@
+import Engine
+
+extension ProviderConformance {
+    static let listingCases = [
+        Case("an empty store lists nothing, and its root is a directory") { store in
+            try await store.expectNames([], in: "")
+            let root = try await store.provider.stat(.root)
+            try require(root.kind, equals: .directory, "the kind of the root")
+        },
+        Case("a listing shows the same as stat") { store in
+            try await store.write("file", store.bytes(10))
+            try await store.makeDirectory("directory")
+            for object in try await store.list("") {
+                let seen = try await store.provider.stat(ObjectKey([object.name]))
+                try require(object, equals: seen, "\"\(object.name)\" in the listing")
+                try require(
+                    object.etag != nil, equals: object.kind == .file, "an etag of a file alone")
+            }
+        },
+        Case("a large directory is listed in pages, each entry once") { store in
+            try await store.makeDirectory("many")
+            let names = (0..<store.options.entriesOfSeveralPages).map { "entry \($0)" }
+            for name in names { try await store.write("many/\(name)", []) }
+            let pages = try await store.pages(of: "many")
+            try require(pages.count > 1, "\(names.count) entries take more than one page")
+            let found = pages.flatMap(\.self).map(\.name.description).sorted()
+            try require(found, equals: names.sorted(), "the names on all pages")
+        },
+        Case("what stays is listed once while other entries come and go") { store in
+            try await store.makeDirectory("many")
+            let count = store.options.entriesOfSeveralPages
+            for index in 0..<count { try await store.write("many/\(index)", []) }
+            var page = try await store.provider.list(store.key("many"), page: nil)
+            var found = page.objects.map(\.name.description)
+            // Gone and come: before, behind and at the place where the listing stands.
+            for index in stride(from: 0, to: count, by: 3) {
+                let object = try await store.provider.stat(store.key("many/\(index)"))
+                try await store.provider.delete(
+                    store.key("many/\(index)"), kind: .file, etag: object.etag)
+                try await store.write("many/new \(index)", [])
+            }
+            while let next = page.next {
+                page = try await store.provider.list(store.key("many"), page: next)
+                found += page.objects.map(\.name.description)
+            }
+            let staying = (0..<count).filter { $0 % 3 != 0 }.map(String.init).sorted()
+            try require(
+                found.filter(Set(staying).contains).sorted(), equals: staying,
+                "the names that were there all the time")
+        },
+        Case("a page may be asked for again") { store in
+            try await store.makeDirectory("many")
+            for index in 0..<store.options.entriesOfSeveralPages {
+                try await store.write("many/\(index)", [])
+            }
+            let first = try await store.provider.list(store.key("many"), page: nil)
+            let second = try await store.provider.list(store.key("many"), page: first.next)
+            let again = try await store.provider.list(store.key("many"), page: first.next)
+            try require(Set(again.objects), equals: Set(second.objects), "the second page")
+        },
+        Case("listing what is missing or no directory fails") { store in
+            try await store.write("file", [1])
+            try await store.expect(.missing, of: "listing what is missing") {
+                _ = try await store.provider.list(store.key("nothing"), page: nil)
+            }
+            try await store.expect(.missing, of: "listing below what is missing") {
+                _ = try await store.provider.list(store.key("nothing/below"), page: nil)
+            }
+            try await store.expect(.wrongKind, of: "listing a file") {
+                _ = try await store.provider.list(store.key("file"), page: nil)
+            }
+        },
+    ]
+}

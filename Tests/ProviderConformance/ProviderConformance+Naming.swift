@@ -1,0 +1,63 @@
+import Engine
+
+extension ProviderConformance {
+    static let namingCases = [
+        Case("odd names are names like any other") { store in
+            let names = [
+                "-rf", ".hidden", "...", " ", "a b", "100%", "%41", "%2F", "a?b", "a#b", "a&b=c+d",
+                "a\nb", "a\\b", "a:b", "a\"b'c", "*", "~", "caf\u{e9}", "cafe\u{301}", "\u{1F426}",
+                "A", "a", String(repeating: "x", count: 255), "a\u{1}b", "a;b", "con", "end.",
+            ]
+            for name in names { try await store.expectRoundTrip(Array(name.utf8)) }
+            let found = try await store.list("").map(\.name.bytes)
+            let expected = names.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+            try require(found, equals: expected, "the names in the listing, as bytes")
+        },
+        Case("names that are no UTF-8 are kept as bytes, or refused") { store in
+            let name: [UInt8] = [0x61, 0xFF, 0xC3, 0x28]
+            if store.options.keepsAnyBytesInNames {
+                return try await store.expectRoundTrip(name)
+            }
+            try await store.expect(.unsupported, of: "writing it") {
+                try await store.expectRoundTrip(name)
+            }
+        },
+        Case("odd names name directories too") { store in
+            let names = ["%2e", "a b", "caf\u{e9}", "cafe\u{301}", "-"]
+            for name in names {
+                try await store.makeDirectory(name)
+                try await store.write("\(name)/file", Array(name.utf8))
+            }
+            for name in names { try await store.expect(Array(name.utf8), at: "\(name)/file") }
+            try await store.expectNames(names, in: "")
+        },
+        Case("a tree may be deep") { store in
+            var path = ""
+            for depth in 0..<40 {
+                path +=
+                    (path.isEmpty ? "" : "/") + "directory \(depth) "
+                    + String(repeating: "d", count: 100)
+                try await store.makeDirectory(path)
+            }
+            try await store.write("\(path)/file", [1])
+            try await store.expect([1], at: "\(path)/file")
+        },
+    ]
+}
+
+extension ConformanceStore {
+    /// Writes and reads a file of this name whose content is the name.
+    func expectRoundTrip(_ bytes: [UInt8]) async throws {
+        let key = ObjectKey([try name(bytes)])
+        let written = try await provider.write(
+            key, from: ConformanceSource(bytes: bytes), attributes: Self.attributes, base: .absent,
+            progress: { _ in })
+        try require(written.name.bytes, equals: bytes, "the name of the new object")
+        let found = try await provider.stat(key)
+        try require(found, equals: written, "the object")
+        let sink = ConformanceSink(start: 0)
+        try await provider.read(
+            key, range: 0..<UInt64(bytes.count), etag: etag(of: found), into: sink)
+        try require(sink.bytes, equals: bytes, "the bytes of \"\(key)\"")
+    }
+}
