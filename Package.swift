@@ -86,6 +86,9 @@ let package = Package(
         .testTarget(
             name: "HostTests", dependencies: ["Engine", "Host"], swiftSettings: settings),
         .testTarget(
+            name: "MountTests", dependencies: ["CFuse", "Engine", "Mount"],
+            swiftSettings: settings),
+        .testTarget(
             name: "SimulationTests", dependencies: ["Engine", "Host", "Simulation"],
             swiftSettings: settings),
         .testTarget(
