@@ -90,6 +90,9 @@ let package = Package(
             name: "HostTests", dependencies: ["Engine", "Host", "Simulation"],
             swiftSettings: settings),
         .testTarget(
+            name: "MountTests", dependencies: ["CFuse", "Engine", "Mount"],
+            swiftSettings: settings),
+        .testTarget(
             name: "SimulationTests", dependencies: ["Engine", "Simulation"],
             swiftSettings: settings),
         .testTarget(

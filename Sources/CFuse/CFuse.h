@@ -20,8 +20,6 @@
 #include <fuse_log.h>
 #include <fuse_lowlevel.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,28 +57,6 @@ static inline void apus_file_info_set_noflush(struct fuse_file_info *info) {
 #else
     (void)info;
 #endif
-}
-
-// Receives a line of the library's log, formatted; `text` lives until it returns. Any thread.
-typedef void (*apus_log_sink_t)(int level, const char *text);
-
-// Where the library's log goes; set once, before the library is first used. One file of Swift calls
-// this: a function's own variable exists once per object file, and a global one not at all.
-static inline apus_log_sink_t *apus_log_sink(void) {
-    static apus_log_sink_t sink;
-    return &sink;
-}
-
-static inline void apus_log_format(enum fuse_log_level level, const char *format, va_list values) {
-    char text[1024];
-    vsnprintf(text, sizeof(text), format, values);
-    (*apus_log_sink())((int)level, text);
-}
-
-// Sends the library's log to `sink` instead of stderr.
-static inline void apus_set_log_sink(apus_log_sink_t sink) {
-    *apus_log_sink() = sink;
-    fuse_set_log_func(apus_log_format);
 }
 
 // Linux: RENAME_NOREPLACE, hidden behind _GNU_SOURCE.

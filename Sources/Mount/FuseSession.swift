@@ -29,6 +29,7 @@ package final class FuseSession: Sendable {
     private let server: RequestServer
     private let tasks: RequestTasks
     private let logger: Logger
+    private let loop = LoopThread()
     private let state = Mutex(State.idle)
 
     /// - Parameters:
@@ -83,7 +84,7 @@ package final class FuseSession: Sendable {
             preconditionFailure("mount() comes first")
         }
         notifier.attach(handle.session)
-        let result = apus_session_loop(handle.session, CUnsignedInt(options.threadsMax))
+        let result = loop.run(handle.session, threadsMax: options.threadsMax)
         tasks.stop()
         notifier.detach()
         tasks.drain()
@@ -105,15 +106,7 @@ package final class FuseSession: Sendable {
         tasks.stop()
         // While requests are still answered, as the kernel may wait for them in a notification.
         notifier.detach()
-        state.withLock { state in
-            guard case .mounted(let handle) = state else { return }
-            fuse_session_exit(handle.session)
-            // The loop's threads sleep in the kernel until a request comes. This makes one: asked
-            // for cached bytes of the root, the kernel answers with a message. If it cannot, the
-            // mount is gone and the threads are awake.
-            fuse_lowlevel_notify_retrieve(
-                handle.session, fuse_ino_t(InodeNumber.root.rawValue), 0, 0, nil)
-        }
+        loop.stop()
     }
 
     /// Unmounts if nobody uses the mount; ``run()`` then returns.
@@ -128,12 +121,9 @@ package final class FuseSession: Sendable {
     }
 
     private func end(_ handle: Handle) {
-        // Under the lock, so that stop() never meets a session that is being destroyed.
-        state.withLock { state in
-            state = .ended
-            fuse_session_unmount(handle.session)
-            fuse_session_destroy(handle.session)
-        }
+        fuse_session_unmount(handle.session)
+        fuse_session_destroy(handle.session)
+        state.withLock { $0 = .ended }
     }
 
     private func newSession() throws(MountError) -> OpaquePointer {

@@ -1,4 +1,5 @@
 import CFuse
+import Glibc
 import Logging
 import Synchronization
 
@@ -16,9 +17,11 @@ final class LibfuseLog: Sendable {
     private let state = Mutex(State())
 
     private init() {
-        apus_set_log_sink { level, text in
-            guard let text else { return }
-            LibfuseLog.shared.receive(level, String(cString: text))
+        fuse_set_log_func { level, format, values in
+            guard let format, let values else { return }
+            var text = [CChar](repeating: 0, count: 1024)
+            vsnprintf(&text, text.count, format, values)
+            LibfuseLog.shared.receive(level, [UInt8](cString: text))
         }
     }
 
@@ -38,14 +41,15 @@ final class LibfuseLog: Sendable {
         return (value, lines)
     }
 
-    private func receive(_ level: CInt, _ text: String) {
-        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+    private func receive(_ level: fuse_log_level, _ text: [UInt8]) {
+        let line = String(decoding: text, as: UTF8.self)
+            .split(whereSeparator: \.isNewline).joined(separator: " ")
         let logger = state.withLock { state -> Logger? in
             guard state.captured != nil else { return state.logger }
             state.captured?.append(line)
             return nil
         }
-        let isError = level <= CInt(FUSE_LOG_ERR.rawValue)
+        let isError = level.rawValue <= FUSE_LOG_ERR.rawValue
         logger?.log(
             level: isError ? .warning : .debug, "libfuse says", metadata: ["line": "\(line)"])
     }

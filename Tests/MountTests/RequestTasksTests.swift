@@ -1,0 +1,102 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import Mount
+
+struct RequestTasksTests {
+    @Test
+    func `a cancelled request's task is cancelled`() async throws {
+        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
+        let ticket = try #require(await blocking { tasks.admit() })
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        tasks.start(ticket) {
+            await untilCancelled()
+            end.finish()
+        }
+        tasks.cancel(ticket)
+        for await _ in ended {}
+        await blocking { tasks.drain() }
+    }
+
+    @Test
+    func `a request interrupted before its task exists is cancelled at once`() async throws {
+        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
+        let ticket = try #require(await blocking { tasks.admit() })
+        tasks.cancel(ticket)
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        tasks.start(ticket) {
+            await untilCancelled()
+            end.finish()
+        }
+        for await _ in ended {}
+    }
+
+    @Test
+    func `a request waits for a slot until another one ends`() async throws {
+        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
+        let first = try #require(await blocking { tasks.admit() })
+        let hasEnded = Mutex(false)
+        let second = Task {
+            let ticket = await blocking { tasks.admit() }
+            return (ticket, hasEnded.withLock { $0 })
+        }
+        tasks.start(first) { hasEnded.withLock { $0 = true } }
+        let (ticket, firstHadEnded) = await second.value
+        #expect(firstHadEnded)
+        tasks.start(try #require(ticket)) {}
+        tasks.stop()
+        await blocking { tasks.drain() }
+    }
+
+    @Test
+    func `stopping cancels all, and draining waits for the last`() async throws {
+        let tasks = RequestTasks(slots: 16, executor: PoolExecutor())
+        let ended = Atomic(0)
+        for _ in 0..<16 {
+            let ticket = try #require(await blocking { tasks.admit() })
+            tasks.start(ticket) {
+                await untilCancelled()
+                ended.add(1, ordering: .relaxed)
+            }
+        }
+        tasks.stop()
+        await blocking { tasks.drain() }
+        #expect(ended.load(ordering: .relaxed) == 16)
+        #expect(await blocking { tasks.admit() } == nil)
+    }
+
+    @Test
+    func `slots come back when requests are refused`() async {
+        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
+        tasks.stop()
+        for _ in 0..<3 { #expect(await blocking { tasks.admit() } == nil) }
+    }
+}
+
+/// Runs tasks on a pool of Dispatch.
+private final class PoolExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "test", attributes: .concurrent)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+/// Waits on a thread that may, as FUSE threads do.
+private func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+        DispatchQueue.global().async { continuation.resume(returning: body()) }
+    }
+}
+
+/// Returns once the calling task is cancelled.
+private func untilCancelled() async {
+    let (never, end) = AsyncStream<Void>.makeStream()
+    await withTaskCancellationHandler {
+        for await _ in never {}
+    } onCancel: {
+        end.finish()
+    }
+}
