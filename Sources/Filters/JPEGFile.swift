@@ -3,6 +3,8 @@
 /// libvips makes the new picture; everything else, EXIF with its maker notes first, is taken over
 /// from the original byte for byte, because libvips would write EXIF anew and lose what it does
 /// not know.
+///
+/// Thumbnails and previews in there stay as they were, too: in the original's colours.
 struct JPEGFile {
     struct Segment {
         let marker: UInt8

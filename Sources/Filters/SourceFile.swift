@@ -40,7 +40,9 @@ struct SourceFile: Sendable {
             if piece.isEmpty {
                 return SourceFile(path: path, identity: identity, format: format, bytes: bytes)
             }
-            guard bytes.count + piece.count <= bytesMax else { break }
+            guard bytes.count + piece.count <= bytesMax else {
+                throw FileError("larger than \(bytesMax >> 20) MiB")
+            }
             bytes += piece
         }
         return nil

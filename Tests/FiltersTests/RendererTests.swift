@@ -13,7 +13,10 @@ struct RendererTests {
     @Test func `metadata are the same before and after`() throws {
         for (name, bytes) in try Samples.wholeImages() {
             let format = try #require(ImageFormat(signature: bytes))
-            let result = try sepia.render(bytes, as: format)
+            // Quality costs HEIF seconds to find, and has nothing to do with metadata.
+            let renderer =
+                format == .heif ? Renderer(filters: sepia.filters, quality: 40) : sepia
+            let result = try renderer.render(bytes, as: format)
             #expect(result != bytes, "\(name)")
             let before = try metadata(bytes, format)
             let after = try metadata(result, format)

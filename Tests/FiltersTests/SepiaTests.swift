@@ -22,7 +22,7 @@ struct SepiaTests {
 
     /// Goal: what is handed to the encoder is within 2 levels of the specification's result.
     ///
-    /// Method: a second computation, in plain Swift, of every photo's every pixel.
+    /// Method: a second computation, in plain Swift, of every photo; of large ones, pixels all over.
     @Test(arguments: [0.0, 0.5, 1.0])
     func `filtered pixels are the specification's`(amount: Double) throws {
         for (name, bytes) in try Samples.wholeImages() {
@@ -86,7 +86,9 @@ enum Reference {
         guard before.count == after.count else { return .infinity }
         let rest = 1 - amount
         var worst = 0.0
-        for start in stride(from: 0, to: before.count, by: bands) {
+        // A prime, so that the pixels chosen of a large image lie in all columns.
+        let step = before.count > 3_000_000 ? 23 : 1
+        for start in stride(from: 0, to: before.count, by: bands * step) {
             let red = Double(before[start])
             let green = Double(before[start + 1])
             let blue = Double(before[start + 2])
