@@ -1,0 +1,28 @@
+/// Decides whether one more thing may be held in memory.
+struct Admission: Equatable {
+    let countMax: Int
+    let bytesMax: Int
+    private(set) var count = 0
+    private(set) var bytes = 0
+
+    init(countMax: Int, bytesMax: Int) {
+        self.countMax = countMax
+        self.bytesMax = bytesMax
+    }
+
+    /// A thing larger than the bound is admitted when nothing else is held: else it would wait for
+    /// ever.
+    func admits(bytes more: Int) -> Bool {
+        count == 0 || (count < countMax && more <= bytesMax - bytes)
+    }
+
+    mutating func admit(bytes more: Int) {
+        count += 1
+        bytes += more
+    }
+
+    mutating func release(bytes less: Int) {
+        count -= 1
+        bytes -= less
+    }
+}

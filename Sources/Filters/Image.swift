@@ -1,0 +1,114 @@
+import CVips
+
+/// A libvips image: a recipe for pixels, which are computed as they are written out.
+///
+/// Bytes that an image was loaded from must stay where they are as long as it, or one made from
+/// it, is in use.
+final class Image {
+    let pointer: UnsafeMutablePointer<VipsImage>
+
+    /// Takes over the reference.
+    private init(owning pointer: UnsafeMutablePointer<VipsImage>) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        apus_vips_unref(pointer)
+    }
+
+    /// The image that a libvips call gave, or its error.
+    static func adopt(
+        _ pointer: UnsafeMutablePointer<VipsImage>?, else kind: ImageError.Kind = .failed
+    ) throws(ImageError) -> Image {
+        guard let pointer else { throw ImageError(kind, Vips.takeError()) }
+        return Image(owning: pointer)
+    }
+
+    static func load(
+        _ bytes: UnsafeRawBufferPointer, as format: ImageFormat
+    ) throws(ImageError) -> Image {
+        guard Vips.started else { throw ImageError(.failed, "libvips does not start") }
+        let base = bytes.baseAddress
+        let pointer =
+            switch format {
+            case .jpeg: apus_vips_load_jpeg(base, bytes.count)
+            case .png: apus_vips_load_png(base, bytes.count)
+            case .webp: apus_vips_load_webp(base, bytes.count)
+            case .tiff: apus_vips_load_tiff(base, bytes.count)
+            case .heif: apus_vips_load_heif(base, bytes.count)
+            }
+        return try adopt(pointer, else: .damaged)
+    }
+
+    var width: Int { Int(vips_image_get_width(pointer)) }
+    var height: Int { Int(vips_image_get_height(pointer)) }
+    var bands: Int { Int(vips_image_get_bands(pointer)) }
+    var sampleFormat: VipsBandFormat { vips_image_get_format(pointer) }
+    var interpretation: VipsInterpretation { vips_image_get_interpretation(pointer) }
+    var hasAlpha: Bool { vips_image_hasalpha(pointer) != 0 }
+    /// Rows of one page; the height where there is but one.
+    var pageHeight: Int { Int(vips_image_get_page_height(pointer)) }
+
+    func extractingBands(_ bands: Range<Int>) throws(ImageError) -> Image {
+        try .adopt(apus_vips_extract_bands(pointer, Int32(bands.lowerBound), Int32(bands.count)))
+    }
+
+    func appendingBands(of other: Image) throws(ImageError) -> Image {
+        try .adopt(apus_vips_append_bands(pointer, other.pointer))
+    }
+
+    func cropped(left: Int, top: Int, width: Int, height: Int) throws(ImageError) -> Image {
+        try .adopt(
+            apus_vips_crop(pointer, Int32(left), Int32(top), Int32(width), Int32(height)))
+    }
+
+    func joined(with right: Image) throws(ImageError) -> Image {
+        try .adopt(apus_vips_join(pointer, right.pointer))
+    }
+
+    func cast(to format: VipsBandFormat) throws(ImageError) -> Image {
+        try .adopt(apus_vips_cast(pointer, format))
+    }
+
+    func rounded() throws(ImageError) -> Image {
+        try .adopt(apus_vips_round(pointer))
+    }
+
+    func interpreted(as interpretation: VipsInterpretation) throws(ImageError) -> Image {
+        try .adopt(apus_vips_interpret(pointer, interpretation))
+    }
+
+    /// Multiplies each pixel of three bands by the matrix; the samples become floats.
+    func recombined(by matrix: ColourMatrix) throws(ImageError) -> Image {
+        let coefficients = try Image.adopt(
+            vips_image_new_matrix_from_array(3, 3, matrix.coefficients, 9))
+        let result = withExtendedLifetime(coefficients) {
+            apus_vips_recombine(pointer, coefficients.pointer)
+        }
+        return try .adopt(result)
+    }
+
+    /// Computes all pixels now and keeps them in memory.
+    func inMemory() throws(ImageError) -> Image {
+        let copy = try Image.adopt(vips_image_copy_memory(pointer), else: .damaged)
+        // libvips' HEIF loader frees the profile with the image that it loaded, although copies
+        // still refer to it (seen in 8.14).
+        if let profile { copy.setBlob(VIPS_META_ICC_NAME, to: profile) }
+        return copy
+    }
+
+    /// All samples, row by row, bands together; 8-bit samples count as they are.
+    func samples() throws(ImageError) -> [UInt16] {
+        let wide = try cast(to: VIPS_FORMAT_USHORT)
+        var byteCount = 0
+        let memory = withExtendedLifetime(wide) {
+            vips_image_write_to_memory(wide.pointer, &byteCount)
+        }
+        guard let memory else {
+            throw ImageError(.damaged, Vips.takeError())
+        }
+        defer { g_free(memory) }
+        let buffer = UnsafeRawBufferPointer(start: memory, count: byteCount)
+        return Array(buffer.bindMemory(to: UInt16.self))
+    }
+}

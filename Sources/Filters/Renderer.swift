@@ -1,0 +1,165 @@
+import CVips
+
+/// Turns a file's bytes into the filtered file's bytes.
+///
+/// What the filters see: three bands (red, green, blue) as the file encodes them. Files in RGB keep
+/// their profile, and the filter works on their own numbers: for sRGB, as nearly all photos are,
+/// that is what the specification says, and for others it is what the same filter in an editor
+/// does that works in the file's space. Grey images become RGB; grey ones with a profile of their
+/// own, and CMYK ones, are converted to sRGB first. 16-bit images stay so. Alpha is not touched.
+///
+/// Floating-point pixels, Lab and other spaces, more than one alpha channel, animations and HEIF
+/// files with several images are refused: written back, they would have lost something.
+package struct Renderer: Sendable {
+    package let filters: [Filter]
+    /// 1 to 100 for all lossy files; nil keeps near each original's.
+    package let quality: Int?
+
+    package init(filters: [Filter], quality: Int?) {
+        self.filters = filters
+        self.quality = quality
+    }
+
+    /// - Parameter bytes: A whole file. It is not changed.
+    package func render(
+        _ bytes: [UInt8], as format: ImageFormat
+    ) throws(ImageError) -> [UInt8] {
+        // Nothing that refers to the bytes leaves the closure: what comes out is an array.
+        let result = bytes.withUnsafeBytes { raw in
+            Result { () throws(ImageError) in
+                switch format {
+                case .jpeg: try renderJPEG(raw)
+                case .png: try renderPNG(raw)
+                case .webp: try renderWebP(raw)
+                case .tiff: try renderTIFF(raw)
+                case .heif: try renderHEIF(raw)
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    private func renderJPEG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
+        let file = try JPEGFile(bytes)
+        let image = try Image.load(bytes, as: .jpeg)
+        let filtered = try Picture(image).filtered(by: filters)
+        let new = try filtered.image.encoded(
+            as: .jpeg(
+                quality: quality ?? file.quality ?? 90, subsampling: file.subsampling,
+                isProgressive: image.integer("jpeg-multiscan") == 1))
+        return try file.replacingPicture(with: new, profile: filtered.newProfile)
+    }
+
+    private func renderPNG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
+        let file = try PNGFile(bytes)
+        guard !file.isAnimated else { throw ImageError(.unsupported, "an animated PNG") }
+        let filtered = try Picture(.load(bytes, as: .png)).filtered(by: filters)
+        let new = try filtered.image.encoded(as: .png(isInterlaced: file.isInterlaced))
+        return try file.replacingPicture(with: new, isConverted: filtered.newProfile != nil)
+    }
+
+    private func renderWebP(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
+        let file = try WebPFile(bytes)
+        guard !file.isAnimated else { throw ImageError(.unsupported, "an animated WebP") }
+        let image = try Image.load(bytes, as: .webp).inMemory()
+        let filtered = try Picture(image).filtered(by: filters)
+        var quality = quality ?? 100
+        if self.quality == nil, !file.isLossless {
+            let density = Double(file.pictureBytes) / Double(image.width * image.height)
+            quality = try QualityTrial(density: density).quality(for: image) {
+                (sample, quality) throws(ImageError) in
+                try sample.encoded(as: .webp(quality: quality, isLossless: false)).count
+            }
+        }
+        let new = try filtered.image.encoded(
+            as: .webp(
+                quality: file.isLossless ? 100 : quality, isLossless: file.isLossless))
+        return try file.replacingPicture(
+            with: new, of: (image.width, image.height, image.hasAlpha))
+    }
+
+    private func renderTIFF(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
+        let file = try TIFFFile(bytes)
+        try file.requireRewritable()
+        let image = try Image.load(bytes, as: .tiff)
+        let filtered = try Picture(image).filtered(by: filters)
+        let new = try filtered.image.encoded(
+            as: .tiff(TIFFCoding(of: file, quality: quality), pageHeight: image.pageHeight))
+        return try file.replacingPicture(with: new, profile: filtered.newProfile)
+    }
+
+    private func renderHEIF(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
+        let file = try HEIFFile(bytes)
+        let image = try Image.load(bytes, as: .heif).inMemory()
+        if let count = image.integer("n-pages"), count > 1 {
+            throw ImageError(.unsupported, "the HEIF file holds \(count) images")
+        }
+        let coding = HEIFCoding(of: image, in: file)
+        try coding.requireEncoder()
+        let plain = try image.keepingOnlyProfile(xmp: nil)
+        let chosen: Int
+        if let quality {
+            chosen = quality
+        } else {
+            chosen = try coding.quality(like: plain, fileBytes: bytes.count)
+        }
+        let filtered = try Picture(plain).filtered(by: filters).image
+            .keepingOnlyProfile(xmp: file.xmp)
+        let new = try filtered.encoded(as: .heif(coding, quality: chosen))
+        guard let exif = file.exif else { return new }
+        let result = new.withUnsafeBytes { raw in
+            Result { () throws(ImageError) in
+                try HEIFFile(raw).replacingExif(
+                    with: file.isTurned ? HEIFFile.upright(exif) : exif)
+            }
+        }
+        guard let result = try result.get() else {
+            throw ImageError(.failed, "HEIF: no place for the EXIF data")
+        }
+        return result
+    }
+}
+
+extension HEIFCoding {
+    init(of image: Image, in file: HEIFFile) {
+        let isAV1 = image.text("heif-compression") == "av1"
+        compression = isAV1 ? VIPS_FOREIGN_HEIF_COMPRESSION_AV1 : VIPS_FOREIGN_HEIF_COMPRESSION_HEVC
+        bitDepth = image.integer("heif-bitdepth") ?? 8
+        subsample =
+            file.chromaFormat == 3 ? VIPS_FOREIGN_SUBSAMPLE_OFF : VIPS_FOREIGN_SUBSAMPLE_ON
+    }
+
+    func quality(like image: Image, fileBytes: Int) throws(ImageError) -> Int {
+        let density = Double(fileBytes) / Double(image.width * image.height)
+        return try QualityTrial(density: density).quality(for: image) {
+            (sample, quality) throws(ImageError) in
+            try sample.keepingOnlyProfile(xmp: nil).encoded(as: .heif(self, quality: quality)).count
+        }
+    }
+
+    /// - Throws: `.encoderMissing` where libheif on this machine cannot write the format.
+    func requireEncoder() throws(ImageError) {
+        let isAV1 = compression == VIPS_FOREIGN_HEIF_COMPRESSION_AV1
+        guard isAV1 ? Self.canWriteAV1 : Self.canWriteHEVC else {
+            throw ImageError(
+                .encoderMissing,
+                isAV1
+                    ? "no AV1 encoder; install libheif's (Debian, Ubuntu: libheif-plugin-aomenc)"
+                    : "no HEVC encoder; install libheif's (Debian, Ubuntu: libheif-plugin-x265)")
+        }
+    }
+
+    private static let canWriteHEVC = canWrite(VIPS_FOREIGN_HEIF_COMPRESSION_HEVC)
+    private static let canWriteAV1 = canWrite(VIPS_FOREIGN_HEIF_COMPRESSION_AV1)
+
+    /// Tried on a black square: asking libheif would need its headers as well.
+    private static func canWrite(_ compression: VipsForeignHeifCompression) -> Bool {
+        guard Vips.started, let square = apus_vips_black(64, 64, 3) else { return false }
+        let coding = HEIFCoding(
+            compression: compression, bitDepth: 8, subsample: VIPS_FOREIGN_SUBSAMPLE_ON)
+        let attempt = Result { () throws(ImageError) in
+            try Image.adopt(square).encoded(as: .heif(coding, quality: 50))
+        }
+        return (try? attempt.get()) != nil
+    }
+}

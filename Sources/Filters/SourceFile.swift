@@ -1,0 +1,69 @@
+import Glibc
+
+/// A file that was read ahead: an image, whole, in memory.
+struct SourceFile: Sendable {
+    let path: RawPath
+    let identity: FileIdentity
+    let format: ImageFormat
+    let bytes: [UInt8]
+
+    /// A larger file is refused: memory is bounded by configuration, not by what lies in a folder.
+    static let bytesMax = 1 << 30
+    private static let pieceBytes = 1 << 20
+
+    /// Opens a file, and reads it whole if it is an image.
+    ///
+    /// - Parameter isCancelled: Asked between pieces.
+    /// - Returns: nil where it is no image, or the run was cancelled.
+    static func read(
+        _ path: RawPath, isCancelled: () -> Bool
+    ) throws(FileError) -> SourceFile? {
+        // A pipe that took the file's place must not hold the reader up.
+        let descriptor = path.withCString {
+            open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        }
+        guard descriptor >= 0 else { throw .lastCall("cannot be opened") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .lastCall("cannot be examined") }
+        guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let identity = FileIdentity(status)
+
+        var bytes = try readPiece(descriptor, count: ImageFormat.signatureBytes)
+        guard let format = ImageFormat(signature: bytes) else { return nil }
+        guard identity.size <= bytesMax else {
+            throw FileError("larger than \(bytesMax >> 20) MiB")
+        }
+        bytes.reserveCapacity(identity.size)
+        while !isCancelled() {
+            let piece = try readPiece(descriptor, count: pieceBytes)
+            if piece.isEmpty {
+                return SourceFile(path: path, identity: identity, format: format, bytes: bytes)
+            }
+            guard bytes.count + piece.count <= bytesMax else {
+                throw FileError("larger than \(bytesMax >> 20) MiB")
+            }
+            bytes += piece
+        }
+        return nil
+    }
+
+    /// - Returns: Up to `count` bytes, fewer only at the file's end.
+    private static func readPiece(
+        _ descriptor: Int32, count: Int
+    ) throws(FileError) -> [UInt8] {
+        var failed = false
+        let piece = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = 0
+            while filled < count {
+                let got = Glibc.read(descriptor, buffer.baseAddress! + filled, count - filled)
+                if got < 0, errno == EINTR { continue }
+                failed = got < 0
+                guard got > 0 else { return }
+                filled += got
+            }
+        }
+        if failed { throw .lastCall("cannot be read") }
+        return piece
+    }
+}

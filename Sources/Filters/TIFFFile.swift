@@ -1,0 +1,107 @@
+/// The directories of a TIFF file, one for each page.
+///
+/// libvips makes the picture; all tags that do not describe how pixels are stored, EXIF and GPS
+/// among them, are taken over from the original. Maker notes that count offsets from the start of
+/// the file do not survive a move; none but their maker could mend them.
+struct TIFFFile {
+    let pages: [TIFFDirectory]
+    private let isBigEndian: Bool
+
+    private static let pagesMax = 10_000
+
+    /// - Throws: `.damaged` where the structure leads outside of the file, `.unsupported` for
+    ///   BigTIFF.
+    init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
+        var reader = ByteReader(bytes: bytes)
+        reader.isBigEndian = reader.byte(0) == UInt8(ascii: "M")
+        isBigEndian = reader.isBigEndian
+        guard reader.integer(2, size: 2) == 42 else {
+            throw ImageError(.unsupported, "BigTIFF files cannot be written back whole")
+        }
+        var pages: [TIFFDirectory] = []
+        var next = reader.integer(4, size: 4) ?? 0
+        while next != 0 {
+            guard pages.count < Self.pagesMax,
+                let page = TIFFDirectory.read(from: reader, at: next)
+            else { throw ImageError(.damaged, "TIFF: a directory leads outside of the file") }
+            pages.append(page.directory)
+            next = page.next
+        }
+        guard !pages.isEmpty else { throw ImageError(.damaged, "TIFF: no page") }
+        self.pages = pages
+    }
+
+    /// - Throws: `.unsupported` where writing the file back would lose something.
+    func requireRewritable() throws(ImageError) {
+        let first = pages[0]
+        if pages.contains(where: { $0.entry(TIFFDirectory.Tag.rawVersion) != nil }) {
+            throw ImageError(.unsupported, "a camera raw file; develop it first")
+        }
+        if pages.contains(where: { $0.entry(TIFFDirectory.Tag.subDirectories) != nil }) {
+            throw ImageError(.unsupported, "the TIFF holds sub-images, which would be lost")
+        }
+        // As libvips sees it, pages are parts of one image.
+        let shape = [
+            256, 257, TIFFDirectory.Tag.bitsPerSample, TIFFDirectory.Tag.photometric,
+            277, TIFFDirectory.Tag.extraSamples, 339,
+        ]
+        for page in pages.dropFirst() {
+            guard shape.allSatisfy({ page.integers($0) == first.integers($0) }) else {
+                throw ImageError(
+                    .unsupported,
+                    "the TIFF's \(pages.count) pages differ in size or kind; split them first")
+            }
+        }
+    }
+
+    var hasPremultipliedAlpha: Bool {
+        pages[0].integers(TIFFDirectory.Tag.extraSamples).first == 1
+    }
+
+    /// Puts the original's tags on a new file.
+    ///
+    /// - Parameters:
+    ///   - new: A TIFF file as libvips writes it, with as many pages.
+    ///   - profile: nil keeps the original's profile; else the one that fits the new picture.
+    func replacingPicture(
+        with new: [UInt8], profile: [UInt8]?
+    ) throws(ImageError) -> [UInt8] {
+        let parsed = new.withUnsafeBytes { raw in
+            Result { () throws(ImageError) in try TIFFFile(raw) }
+        }
+        let picture = try parsed.get()
+        guard picture.pages.count == pages.count else {
+            throw ImageError(.failed, "TIFF: \(pages.count) pages became \(picture.pages.count)")
+        }
+        var result = new
+        var linkField = 4
+        for (original, fresh) in zip(pages, picture.pages) {
+            let page = Self.merge(original, picture: fresh, profile: profile)
+            let (offset, nextField) = page.append(to: &result)
+            result.set(
+                integer: offset, at: linkField, size: 4, isBigEndian: picture.isBigEndian)
+            linkField = nextField
+        }
+        guard result.count <= UInt32.max else {
+            throw ImageError(.unsupported, "the TIFF would grow beyond 4 GiB")
+        }
+        return result
+    }
+
+    private static func merge(
+        _ original: TIFFDirectory, picture: TIFFDirectory, profile: [UInt8]?
+    ) -> TIFFDirectory {
+        let ofThePicture = TIFFDirectory.Tag.ofThePicture
+        var result =
+            original.isBigEndian == picture.isBigEndian ? original : original.swapped()
+        result.entries.removeAll { ofThePicture.contains($0.tag) }
+        result.entries += picture.entries.filter { ofThePicture.contains($0.tag) }
+        if let profile {
+            result.entries.removeAll { $0.tag == TIFFDirectory.Tag.profile }
+            result.entries.append(
+                TIFFDirectory.Entry(
+                    tag: TIFFDirectory.Tag.profile, type: 7, count: profile.count, value: profile))
+        }
+        return result
+    }
+}
