@@ -23,7 +23,7 @@ struct Apus: AsyncParsableCommand {
         version: version,
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
-            EvictCommand.self,
+            EvictCommand.self, ApplyCommand.self,
         ])
 
     static func main() async {
