@@ -17,7 +17,7 @@ package struct MountOptions: Sendable {
     /// How many requests are answered at a time, where libfuse has such a bound (3.12 on).
     package var threadsMax = 32
     /// How far the kernel reads ahead, in bytes; root only, others keep the kernel's 128 KiB.
-    package var readAheadBytes = 1 << 20
+    package var readAheadBytes = 1 << 19
 
     package init(mountPoint: String, source: String) {
         self.mountPoint = mountPoint
@@ -33,7 +33,7 @@ extension MountOptions {
             "fsname=" + source.replacing("\\", with: "\\\\").replacing(",", with: "\\,"),
             "subtype=\(FuseSession.subtype)",
             "default_permissions", "nodev", "nosuid",
-            "max_read=\(fuse_conn_info.transferBytesMax)",
+            "max_read=\(fuse_conn_info.readBytesMax)",
         ]
         if isReadOnly { words.append("ro") }
         if allowsOthers { words.append("allow_other") }

@@ -1,8 +1,12 @@
 import CFuse
 
 extension fuse_conn_info {
-    /// Requests and answers move at most this many bytes: the most that the kernel allows.
-    static let transferBytesMax: CUnsignedInt = 1 << 20
+    /// A write brings at most this many bytes: the most that the kernel allows.
+    static let writeBytesMax: CUnsignedInt = 1 << 20
+
+    /// A read asks for at most this many bytes. Answers are spliced, through a pipe that may hold
+    /// 1 MiB with its header; larger ones are copied, at half the speed.
+    static let readBytesMax: CUnsignedInt = 1 << 19
 
     /// Chooses what this session and the kernel do for each other.
     mutating func negotiate() {
@@ -27,9 +31,9 @@ extension fuse_conn_info {
             FUSE_CAP_HANDLE_KILLPRIV,
             FUSE_CAP_DONT_MASK,
             FUSE_CAP_IOCTL_DIR)
-        max_write = min(max_write, Self.transferBytesMax)
+        max_write = min(max_write, Self.writeBytesMax)
         // The same as the mount option of this name, or libfuse refuses.
-        max_read = Self.transferBytesMax
+        max_read = Self.readBytesMax
         // Read-ahead of several readers waits for the network side by side.
         max_background = 64
         congestion_threshold = 48
