@@ -38,15 +38,17 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
-        func `is listed among the extended attributes`() throws {
+        func `is told to those who ask by name, and not copied with the file`() throws {
             try MountedFolder.with { remote in
                 try Files.write([1], to: remote + "/file")
             } _: { folder in
-                let listed = try Program.require(
-                    "getfattr", "--absolute-names", "-d", folder.local("file"))
-                #expect(listed.contains("user.apus.state=\"remote\""))
-                let other = try Program.run("getfattr", "-n", "user.other", folder.local("file"))
-                #expect(other.status == 1)
+                let file = folder.local("file")
+                #expect(try Program.require("getfattr", "--absolute-names", "-d", file) == "")
+                let copy = folder.base + "/copy"
+                try Program.require("cp", "-a", file, copy)
+                #expect(try Program.require("getfattr", "--absolute-names", "-d", copy) == "")
+                let other = try Program.run("getfattr", "-n", "user.other", file)
+                #expect(other.status == 1, "\(other)")
             }
         }
 
@@ -78,7 +80,8 @@ extension MountedTests {
                 let before = try kibibytes(below: folder.state)
                 try folder.evict("album")
                 let after = try kibibytes(below: folder.state)
-                #expect(before - after >= 8 * 1024)
+                // The database in the same directory may have grown a little meanwhile.
+                #expect(before - after > 7 * 1024)
                 #expect(try folder.state(of: "album/0") == "remote")
                 try expectEqualTrees(folder)
             }
