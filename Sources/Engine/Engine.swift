@@ -32,7 +32,8 @@ package final class Engine: Sendable {
     let listings = SingleFlight<InodeNumber>()
     let fillQueue = Mutex<[InodeNumber]>([])
     let fillBell = Doorbell()
-    let usedDirectories = Mutex(UsedDirectories())
+    let usedDirectories: Mutex<UsedDirectories>
+    let refreshBell = Doorbell()
     let remoteSpace = Mutex<StorageSpace?>(nil)
     let reachability = Mutex<Reachability>(Reachability())
     private let kernelCache = Mutex<(any KernelCache)?>(nil)
@@ -54,6 +55,7 @@ package final class Engine: Sendable {
         self.provider = provider
         self.logger = logger
         self.random = random
+        usedDirectories = Mutex(UsedDirectories(interval: configuration.refreshInterval))
         queue = Mutex(SyncQueue(runningMax: provider.traits.transfersMax))
         do {
             try recover()

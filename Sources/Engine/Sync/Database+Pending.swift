@@ -112,6 +112,18 @@ extension Database {
             statement, arguments: Self.arguments(ancestor, ["inode": inode.rawValue])) ?? false
     }
 
+    /// The directories that hold something pending.
+    func parentsOfPending(limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT dirents.parent FROM pending JOIN dirents ON dirents.inode = pending.inode
+                UNION
+                SELECT synced.parent FROM pending JOIN synced ON synced.inode = pending.inode
+                LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [limit]).map { InodeNumber(rawValue: $0) }
+    }
+
     func direntCount() throws -> UInt64 {
         try UInt64.fetchOne(cachedStatement(sql: "SELECT count(*) FROM dirents")) ?? 0
     }

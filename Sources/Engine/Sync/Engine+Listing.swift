@@ -1,5 +1,6 @@
 import GRDB
 import Logging
+import Synchronization
 
 extension Engine {
     /// Lists a directory and takes in what has changed on the remote.
@@ -26,6 +27,7 @@ extension Engine {
             // Made here and not yet on the remote: what we know is all there is.
             return
         }
+        usedDirectories.withLock { $0.noteListing(directory, at: clock.uptime) }
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         var merge = ListingMerge(directory: directory, key: key)

@@ -91,7 +91,7 @@ extension Engine {
                         }
                         return changes
                     })
-                if plan == .forget { return .done }
+                if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
             case .conflict(let object):
                 try await resolve(state, object)
             case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,

@@ -1,4 +1,5 @@
-/// The directories that somebody looks into, the ones to be kept fresh.
+/// Decides which directories are listed anew, and when: those that somebody looks into, a while
+/// after they were listed last. It knows no clock: time is an argument.
 struct UsedDirectories {
     /// How many are remembered; of more, those used last.
     private static let countMax = 1_024
@@ -6,22 +7,55 @@ struct UsedDirectories {
     /// for a while, so that we do not see every use.
     private static let age: Duration = .seconds(300)
 
-    private var uses: [InodeNumber: Duration] = [:]
-
-    mutating func note(_ directory: InodeNumber, at now: Duration) {
-        uses[directory] = now
-        if uses.count > Self.countMax * 2 { forgetOldest() }
+    private struct Use {
+        var last: Duration
+        /// nil for one that was not listed since the start: the remote may have changed meanwhile.
+        var listed: Duration?
     }
 
-    /// Those used of late, and always the root; ascending.
-    mutating func current(at now: Duration) -> [InodeNumber] {
-        uses = uses.filter { now - $0.value < Self.age }
-        if uses.count > Self.countMax { forgetOldest() }
-        return Set(uses.keys).union([.root]).sorted()
+    private let interval: Duration
+    private var uses: [InodeNumber: Use] = [.root: Use(last: .zero)]
+
+    /// - Parameter interval: How old a listing may become.
+    init(interval: Duration) {
+        self.interval = interval
+    }
+
+    /// Somebody looks into a directory.
+    ///
+    /// - Returns: Whether it is due now.
+    mutating func note(_ directory: InodeNumber, at now: Duration) -> Bool {
+        let listed = uses[directory]?.listed
+        uses[directory] = Use(last: now, listed: listed)
+        if uses.count > Self.countMax * 2 { forgetOldest() }
+        return listed.map { now - $0 >= interval } ?? true
+    }
+
+    /// A directory has just been listed, or is about to be.
+    mutating func noteListing(_ directory: InodeNumber, at now: Duration) {
+        uses[directory]?.listed = now
+    }
+
+    /// The directories that are due, ascending, and when the next ones will be. Those that are
+    /// returned count as listed.
+    mutating func takeDue(at now: Duration) -> (due: [InodeNumber], next: Duration) {
+        uses = uses.filter { $0.key == .root || now - $0.value.last < Self.age }
+        var due: [InodeNumber] = []
+        var next = now + interval
+        for (directory, use) in uses {
+            let time = use.listed.map { $0 + interval } ?? now
+            if time <= now {
+                due.append(directory)
+                uses[directory]?.listed = now
+            } else {
+                next = min(next, time)
+            }
+        }
+        return (due.sorted(), next)
     }
 
     private mutating func forgetOldest() {
-        let newest = uses.sorted { ($0.value, $0.key) > ($1.value, $1.key) }.prefix(Self.countMax)
-        uses = Dictionary(uniqueKeysWithValues: Array(newest))
+        let newest = uses.sorted { ($0.value.last, $0.key) > ($1.value.last, $1.key) }
+        uses = Dictionary(uniqueKeysWithValues: Array(newest.prefix(Self.countMax)))
     }
 }

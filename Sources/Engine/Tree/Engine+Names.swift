@@ -278,7 +278,9 @@ extension Engine {
         }
         try store.write { database in
             guard var record = try database.inode(inode), record.links == 0 else { return }
-            if try database.synced(inode) == nil {
+            // What is pending may be on its way to the remote right now; the synchroniser finds it
+            // unlinked, and forgets it.
+            if try database.synced(inode) == nil, try !database.isPending(inode) {
                 try database.deleteInode(inode)
             } else {
                 record.presence = .remote
