@@ -1,0 +1,152 @@
+import Testing
+
+@testable import Engine
+
+@Suite("A file name")
+struct FileNameTests {
+    @Test func `has 1 to 255 bytes without slash and NUL, and is neither dot nor dot-dot`() {
+        #expect(FileName("") == nil)
+        #expect(FileName(".") == nil)
+        #expect(FileName("..") == nil)
+        #expect(FileName("a/b") == nil)
+        #expect(FileName([97, 0]) == nil)
+        #expect(FileName(String(repeating: "x", count: 256)) == nil)
+        #expect(FileName("...") != nil)
+        #expect(FileName([0xFF, 0xFE]) != nil)
+    }
+
+    @Test func `is its bytes: equivalent Unicode is another name`() {
+        #expect(FileName("\u{E9}") != FileName("e\u{301}"))
+    }
+}
+
+@Suite("A time stamp")
+struct TimestampTests {
+    @Test func `splits into seconds and nanoseconds of the second, before 1970 too`() {
+        let before = Timestamp(nanoseconds: -1)
+        #expect(before.seconds == -1)
+        #expect(before.nanosecondsOfSecond == 999_999_999)
+        let after = Timestamp(seconds: 5, nanoseconds: 7)
+        #expect((after.seconds, after.nanosecondsOfSecond) == (5, 7))
+        #expect(Timestamp(seconds: .max).nanoseconds == .max)
+        #expect(Timestamp(seconds: .min).nanoseconds == .min)
+    }
+}
+
+@Suite("The name of a conflict")
+struct ConflictNameTests {
+    private let time = Timestamp(seconds: 1_709_164_800)  // 2024-02-29
+
+    private func name(_ text: String, attempt: Int = 0) -> String? {
+        FileName(text).map {
+            ConflictName.make(of: $0, host: "wren", at: time, attempt: attempt).description
+        }
+    }
+
+    @Test func `keeps the extension, and names host and day`() {
+        #expect(name("a.tar.gz") == "a.tar (conflict wren 2024-02-29).gz")
+        #expect(name("README") == "README (conflict wren 2024-02-29)")
+        #expect(name(".profile") == ".profile (conflict wren 2024-02-29)")
+        #expect(name("a.txt", attempt: 1) == "a (conflict wren 2024-02-29 2).txt")
+    }
+
+    @Test func `fits 255 bytes, cut between characters`() {
+        let long = String(repeating: "é", count: 125) + ".txt"
+        let conflict = name(long)
+        #expect((conflict?.utf8.count ?? 999) <= 255)
+        #expect(conflict?.hasSuffix("é (conflict wren 2024-02-29).txt") == true)
+    }
+
+    @Test func `knows the calendar before 1970`() {
+        let day = ConflictName.make(
+            of: FileName(stored: [97]), host: "h", at: Timestamp(seconds: -1), attempt: 0)
+        #expect(day.description == "a (conflict h 1969-12-31)")
+    }
+}
+
+@Suite("Backing off")
+struct BackoffTests {
+    @Test func `doubles up to its bound, with jitter of up to a half`() {
+        var backoff = Backoff(first: .seconds(1), longest: .seconds(4))
+        #expect(
+            (0..<4).map { _ in backoff.next { .max } }.map { $0 > .milliseconds(999) } == [
+                true, true, true, true,
+            ])
+        var least = Backoff(first: .seconds(1), longest: .seconds(4))
+        #expect(
+            (0..<4).map { _ in least.next { 0 } } == [
+                .milliseconds(500), .seconds(1), .seconds(2), .seconds(2),
+            ])
+        var later = Backoff(first: .seconds(1), longest: .seconds(300), attempts: 1_000)
+        #expect(later.next { 0 } == .seconds(150))
+    }
+}
+
+@Suite("Our activity on the remote")
+struct RemoteActivityTests {
+    private func key(_ path: String) -> ObjectKey {
+        ObjectKey(path.split(separator: "/").compactMap { FileName(String($0)) })
+    }
+
+    private func claim(_ inode: Int64, _ paths: [String], isSubtree: Bool = false)
+        -> RemoteActivity.Claim
+    {
+        RemoteActivity.Claim(
+            inode: InodeNumber(rawValue: inode), keys: paths.map(key), isSubtree: isSubtree)
+    }
+
+    @Test func `operations on one key follow each other`() {
+        let activity = RemoteActivity()
+        let upload = claim(1, ["a/b"])
+        #expect(activity.begin(upload) == nil)
+        #expect(activity.begin(claim(2, ["a/b"])) == InodeNumber(rawValue: 1))
+        #expect(activity.begin(claim(3, ["a/c"])) == nil)
+        activity.end(upload)
+        #expect(activity.begin(claim(2, ["a/b"])) == nil)
+    }
+
+    @Test func `a directory on its way keeps off what is below it`() {
+        let activity = RemoteActivity()
+        #expect(activity.begin(claim(1, ["a", "z"], isSubtree: true)) == nil)
+        #expect(activity.begin(claim(2, ["a/b/c"])) == InodeNumber(rawValue: 1))
+        #expect(activity.begin(claim(3, ["ab"])) == nil)
+    }
+
+    @Test func `a listing hears of what changes while it is under way`() {
+        let activity = RemoteActivity()
+        let before = claim(1, ["d/before"])
+        #expect(activity.begin(before) == nil)
+        let watch = activity.watch(key("d"))
+        activity.end(before)
+        #expect(activity.begin(claim(2, ["d/during"])) == nil)
+        #expect(activity.isTouched(key("d/before"), watch))
+        #expect(activity.isTouched(key("d/during"), watch))
+        #expect(!activity.isTouched(key("d/other"), watch))
+        #expect(!activity.isMoved(watch))
+        #expect(activity.begin(claim(3, ["d", "e"], isSubtree: true)) == InodeNumber(rawValue: 2))
+        activity.end(watch)
+        #expect(activity.isMoved(watch), "a watch that has ended knows nothing")
+    }
+}
+
+@Suite("The directories in use")
+struct UsedDirectoriesTests {
+    private let directory = InodeNumber(rawValue: 5)
+
+    @Test func `are listed when first used, and again after the interval`() {
+        var used = UsedDirectories(interval: .seconds(30))
+        #expect(used.takeDue(at: .zero).due == [.root])
+        #expect(used.note(directory, at: .seconds(1)))
+        #expect(used.takeDue(at: .seconds(1)).due == [directory])
+        #expect(!used.note(directory, at: .seconds(2)))
+        let (due, next) = used.takeDue(at: .seconds(3))
+        #expect(due == [] && next == .seconds(30))
+        #expect(used.takeDue(at: .seconds(31)).due == [.root, directory])
+    }
+
+    @Test func `are left alone once nobody looks into them, but for the root`() {
+        var used = UsedDirectories(interval: .seconds(30))
+        _ = used.note(directory, at: .zero)
+        #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
+    }
+}

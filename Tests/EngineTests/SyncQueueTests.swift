@@ -1,0 +1,94 @@
+import Testing
+
+@testable import Engine
+
+@Suite("The queue of the synchroniser")
+struct SyncQueueTests {
+    private let first = InodeNumber(rawValue: 1)
+    private let second = InodeNumber(rawValue: 2)
+
+    /// A queue that has seen the end of the database's table.
+    private func queue(runningMax: Int = 2) -> SyncQueue {
+        var queue = SyncQueue(runningMax: runningMax)
+        queue.refill([], limit: 10, at: .zero)
+        return queue
+    }
+
+    @Test func `starts what is due, the earliest first, up to its bound`() {
+        var queue = queue()
+        let third = InodeNumber(rawValue: 3)
+        queue.enqueue(second, at: .seconds(2))
+        queue.enqueue(first, at: .seconds(1))
+        queue.enqueue(third, at: .seconds(3))
+        #expect(queue.next(at: .zero) == .wait(until: .seconds(1)))
+        #expect(queue.next(at: .seconds(5)) == .start(first))
+        #expect(queue.next(at: .seconds(5)) == .start(second))
+        #expect(queue.next(at: .seconds(5)) == .wait(until: nil))
+        queue.finish(first, .done, at: .seconds(5))
+        #expect(queue.next(at: .seconds(5)) == .start(third))
+    }
+
+    @Test func `a change during its run makes an inode due again`() {
+        var queue = queue()
+        queue.enqueue(first, at: .zero)
+        #expect(queue.next(at: .zero) == .start(first))
+        queue.enqueue(first, at: .seconds(1))
+        queue.finish(first, .done, at: .zero)
+        #expect(queue.next(at: .zero) == .wait(until: .seconds(1)))
+        #expect(queue.next(at: .seconds(1)) == .start(first))
+    }
+
+    @Test func `each change begins the settle time anew`() {
+        var queue = queue()
+        queue.enqueue(first, at: .seconds(1))
+        queue.enqueue(first, at: .seconds(2))
+        #expect(queue.next(at: .seconds(1)) == .wait(until: .seconds(2)))
+    }
+
+    @Test func `what waits for another goes on once that is done, however it ended`() {
+        for outcome in [SyncQueue.Outcome.done, .again(after: .seconds(60))] {
+            var queue = queue()
+            queue.enqueue(first, at: .zero)
+            #expect(queue.next(at: .zero) == .start(first))
+            queue.finish(first, .blocked(by: second), at: .zero)
+            #expect(queue.next(at: .zero) == .start(second))
+            #expect(queue.next(at: .zero) == .wait(until: nil))
+            queue.finish(second, outcome, at: .zero)
+            #expect(queue.next(at: .zero) == .start(first))
+        }
+    }
+
+    @Test func `a failure is tried again after its delay`() {
+        var queue = queue()
+        queue.enqueue(first, at: .zero)
+        #expect(queue.next(at: .zero) == .start(first))
+        queue.finish(first, .again(after: .seconds(8)), at: .seconds(1))
+        #expect(queue.next(at: .seconds(1)) == .wait(until: .seconds(9)))
+        #expect(queue.next(at: .seconds(9)) == .start(first))
+    }
+
+    @Test func `what finds no room in the window is read from the database later`() {
+        var queue = queue(runningMax: 1)
+        for number in 1...Int64(SyncQueue.windowMax + 1) {
+            queue.enqueue(InodeNumber(rawValue: number), at: .zero)
+        }
+        // The last one found no room. A quarter of the window has to be free first.
+        for number in 1...Int64(SyncQueue.windowMax / 4) {
+            let inode = InodeNumber(rawValue: number)
+            #expect(queue.next(at: .zero) == .start(inode))
+            queue.finish(inode, .done, at: .zero)
+        }
+        let rest = InodeNumber(rawValue: Int64(SyncQueue.windowMax + 1))
+        var seen: [InodeNumber] = []
+        while seen.last != rest, seen.count < SyncQueue.windowMax {
+            switch queue.next(at: .zero) {
+            case .start(let inode):
+                seen.append(inode)
+                queue.finish(inode, .done, at: .zero)
+            case .refill(_, let limit): queue.refill([rest], limit: limit, at: .zero)
+            case .wait: Issue.record("it waits although something is pending"); return
+            }
+        }
+        #expect(seen.last == rest)
+    }
+}
