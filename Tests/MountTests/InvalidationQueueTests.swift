@@ -12,17 +12,17 @@ struct InvalidationQueueTests {
     @Test
     mutating func `the first item starts the sender, others wait for it`() {
         queue.open()
-        #expect(queue.add(first) == .start)
-        #expect(queue.add(second) == .queued)
-        #expect(queue.takeBatch() == [first, second])
+        add(first, expecting: .start)
+        add(second, expecting: .queued)
+        takeBatch(expecting: [first, second])
     }
 
     @Test
     mutating func `what waits already is not added twice`() {
         queue.open()
         _ = queue.add(first)
-        #expect(queue.add(first) == .queued)
-        #expect(queue.takeBatch() == [first])
+        add(first, expecting: .queued)
+        takeBatch(expecting: [first])
     }
 
     @Test
@@ -30,8 +30,8 @@ struct InvalidationQueueTests {
         queue.open()
         _ = queue.add(first)
         _ = queue.takeBatch()
-        #expect(queue.add(first) == .queued)
-        #expect(queue.takeBatch() == [first])
+        add(first, expecting: .queued)
+        takeBatch(expecting: [first])
     }
 
     @Test
@@ -39,8 +39,8 @@ struct InvalidationQueueTests {
         queue.open()
         _ = queue.add(first)
         _ = queue.takeBatch()
-        #expect(queue.takeBatch().isEmpty)
-        #expect(queue.add(second) == .start)
+        takeBatch(expecting: [])
+        add(second, expecting: .start)
     }
 
     @Test
@@ -48,18 +48,33 @@ struct InvalidationQueueTests {
         queue.open()
         _ = queue.add(first)
         _ = queue.add(second)
-        #expect(queue.add(third) == .full)
-        #expect(queue.takeBatch() == [first, second])
-        #expect(queue.add(third) == .queued)
+        add(third, expecting: .full)
+        takeBatch(expecting: [first, second])
+        add(third, expecting: .queued)
     }
 
     @Test
     mutating func `without a session nothing waits`() {
-        #expect(queue.add(first) == .closed)
+        add(first, expecting: .closed)
         queue.open()
         _ = queue.add(first)
         queue.close()
-        #expect(queue.takeBatch().isEmpty)
-        #expect(queue.add(first) == .closed)
+        takeBatch(expecting: [])
+        add(first, expecting: .closed)
+    }
+
+    private mutating func add(
+        _ item: InvalidationQueue.Item, expecting expected: InvalidationQueue.Admission,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        let admission = queue.add(item)
+        #expect(admission == expected, sourceLocation: location)
+    }
+
+    private mutating func takeBatch(
+        expecting expected: [InvalidationQueue.Item], at location: SourceLocation = #_sourceLocation
+    ) {
+        let batch = queue.takeBatch()
+        #expect(batch == expected, sourceLocation: location)
     }
 }

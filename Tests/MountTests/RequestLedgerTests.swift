@@ -5,10 +5,15 @@ import Testing
 struct RequestLedgerTests {
     private var ledger = RequestLedger<String>()
 
+    private mutating func admitted() throws -> RequestTicket {
+        let ticket = ledger.admit()
+        return try #require(ticket)
+    }
+
     @Test
     mutating func `each request has a ticket of its own`() throws {
-        let first = try #require(ledger.admit())
-        let second = try #require(ledger.admit())
+        let first = try admitted()
+        let second = try admitted()
         #expect(first != second)
         #expect(first.rawValue > 0)
         #expect(ledger.count == 2)
@@ -16,44 +21,53 @@ struct RequestLedgerTests {
 
     @Test
     mutating func `a running request is cancelled`() throws {
-        let ticket = try #require(ledger.admit())
-        #expect(!ledger.started(ticket, "work"))
-        #expect(ledger.cancel(ticket) == "work")
+        let ticket = try admitted()
+        let isCancelled = ledger.started(ticket, "work")
+        #expect(!isCancelled)
+        let work = ledger.cancel(ticket)
+        #expect(work == "work")
     }
 
     @Test
     mutating func `a request that is interrupted before it starts is cancelled when it does`()
         throws
     {
-        let ticket = try #require(ledger.admit())
-        #expect(ledger.cancel(ticket) == nil)
-        #expect(ledger.started(ticket, "work"))
+        let ticket = try admitted()
+        let work = ledger.cancel(ticket)
+        #expect(work == nil)
+        let isCancelled = ledger.started(ticket, "work")
+        #expect(isCancelled)
     }
 
     @Test
     mutating func `an interrupt that comes too late changes nothing`() throws {
-        let ticket = try #require(ledger.admit())
+        let ticket = try admitted()
         _ = ledger.started(ticket, "work")
         ledger.finished(ticket)
-        #expect(ledger.cancel(ticket) == nil)
+        let work = ledger.cancel(ticket)
+        #expect(work == nil)
         #expect(ledger.count == 0)
     }
 
     @Test
     mutating func `a request may end before its starter says so`() throws {
-        let ticket = try #require(ledger.admit())
+        let ticket = try admitted()
         ledger.finished(ticket)
-        #expect(!ledger.started(ticket, "work"))
+        let isCancelled = ledger.started(ticket, "work")
+        #expect(!isCancelled)
         #expect(ledger.count == 0)
     }
 
     @Test
     mutating func `stopping cancels all and admits none`() throws {
-        let running = try #require(ledger.admit())
+        let running = try admitted()
         _ = ledger.started(running, "running")
-        let admitted = try #require(ledger.admit())
-        #expect(ledger.stop() == ["running"])
-        #expect(ledger.admit() == nil)
-        #expect(ledger.started(admitted, "admitted"))
+        let admitted = try admitted()
+        let toCancel = ledger.stop()
+        #expect(toCancel == ["running"])
+        let refused = ledger.admit()
+        #expect(refused == nil)
+        let isCancelled = ledger.started(admitted, "admitted")
+        #expect(isCancelled)
     }
 }
