@@ -109,8 +109,9 @@ extension EngineFolder {
                 }
                 if !last.failed.isEmpty { return }
             }
-            try await self.unmountIfUnused()
+            // Asked before, as the engine ends with the mount.
             if now { last = try await self.progress(of: [.root], sentBefore: 0) }
+            try await self.unmountIfUnused()
             last.isDone = true
             report(last)
         }

@@ -65,7 +65,7 @@ final class EngineFolder: MountedFolder {
             controlSocket: "\(options.stateDirectory)/\(SocketPath.name)")
         configuration.isReadOnly = options.isReadOnly
         configuration.refreshInterval = options.refresh
-        configuration.cacheBytesMax = options.cacheBytesMax ?? .max
+        if let bytes = options.cacheBytesMax { configuration.cacheBytesMax = bytes }
         return configuration
     }
 

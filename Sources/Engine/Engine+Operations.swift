@@ -18,7 +18,15 @@ extension Engine {
             } catch {
                 switch error {
                 case .failure(let failure): throw failure
-                case .awaits(let need): try await satisfy(need, until: deadline)
+                case .awaits(let need):
+                    // Also where the need was met in vain, again and again.
+                    if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
+                    guard clock.uptime < deadline else {
+                        throw EngineError(
+                            .unreachable, "wait for \(need)",
+                            remedy: "check the connection to the remote")
+                    }
+                    try await satisfy(need, until: deadline)
                 }
             }
         }

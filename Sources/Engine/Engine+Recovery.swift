@@ -7,6 +7,7 @@ extension Engine {
         try identify()
         try recoverWrites()
         try removeUnlinked()
+        try removeStrayContent()
         try onDisk("empty the folder of frozen content") { () throws(DiskError) in
             for path in try disk.files(below: Self.frozenFolder) { try disk.remove(path) }
         }
@@ -62,6 +63,23 @@ extension Engine {
         for inode in unlinked { try reap(inode) }
     }
 
+    /// Content of inodes that the database does not know, or of which it knows no bytes: a crash
+    /// came between the two.
+    private func removeStrayContent() throws(Halt) {
+        let paths = try onDisk("look through the content files") { () throws(DiskError) in
+            try disk.files(below: OpenFile.folder)
+        }
+        for path in paths {
+            let isKept = try store.read { database in
+                guard let inode = OpenFile.inode(at: path), let record = try database.inode(inode)
+                else { return false }
+                return record.presence != .remote
+            }
+            if isKept { continue }
+            try onDisk("remove stray content") { () throws(DiskError) in try disk.remove(path) }
+        }
+    }
+
     /// Gives a file the size and time of its content file and counts a new version.
     func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
         let status = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
@@ -72,11 +90,13 @@ extension Engine {
             // A partial file's size is written along with its extents; its content file may be
             // longer or shorter.
             if record.presence == .whole { record.size = status.size }
-            record.modified = max(record.modified, status.modified)
-            record.generation += 1
             record.isWriting = false
+            // A handle that could write, and did not, changed nothing.
+            if try database.isPending(inode) {
+                record.modified = max(record.modified, status.modified)
+                record.generation += 1
+            }
             try database.update(record)
-            try database.markPending(inode, at: clock.wallTime)
         }
     }
 

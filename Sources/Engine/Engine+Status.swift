@@ -51,13 +51,14 @@ extension Engine {
     ///   - limit: How many items are told at the most.
     package func status(below inode: InodeNumber, limit: Int) throws(EngineError) -> EngineStatus {
         do throws(Halt) {
+            let snapshot = ActivitySnapshot(self)
             var status = try store.read { database in
                 var status = EngineStatus()
                 status.itemCount = try database.direntCount()
                 status.localBytes = try database.presentBytes()
-                status.pending = try pendingSummary(below: inode, database)
+                status.pending = try pendingSummary(below: inode, snapshot, database)
                 status.items = try database.pending(below: inode, limit: limit)
-                    .map { try item($0, database) }
+                    .map { try item($0, snapshot, database) }
                 return status
             }
             status.reachability = reachability.withLock { $0 }
@@ -71,10 +72,12 @@ extension Engine {
     package func item(_ inode: InodeNumber) throws(EngineError) -> PendingItem {
         do throws(Halt) {
             let state = try itemState(of: inode)
+            let snapshot = ActivitySnapshot(self)
             return try store.read { database in
-                let record = try database.pending(inode)
+                let record =
+                    try database.pending(inode)
                     ?? PendingRecord(inode: inode, since: clock.wallTime, attempts: 0)
-                var item = try item(record, database)
+                var item = try item(record, snapshot, database)
                 item.state = state
                 return item
             }
@@ -84,27 +87,25 @@ extension Engine {
     }
 
     private func pendingSummary(
-        below inode: InodeNumber, _ database: Database
+        below inode: InodeNumber, _ snapshot: ActivitySnapshot, _ database: Database
     ) throws -> PendingSummary {
         var summary = try database.pendingSummary(below: inode)
-        let inTransfer = transfers.withLock { Array($0.keys) }
         summary.transferring = UInt64(
-            try inTransfer.count { try database.isPending($0, below: inode) })
-        let settled = files.all.filter { file in
-            !inTransfer.contains(file.inode)
-                && file.state.withLock { $0.isMarkedWriting && !$0.isChanged }
-        }
+            try snapshot.transfers.keys.count { try database.isPending($0, below: inode) })
         summary.openAndSent = UInt64(
-            try settled.count { file in
-                let sent = try database.synced(file.inode)?.generation
-                return try sent == database.inode(file.inode)?.generation
-                    && database.isPending(file.inode, below: inode)
+            try snapshot.openUnchanged.count { file in
+                let sent = try database.synced(file)?.generation
+                return try snapshot.transfers[file] == nil
+                    && sent == database.inode(file)?.generation
+                    && database.isPending(file, below: inode)
             })
         return summary
     }
 
-    private func item(_ pending: PendingRecord, _ database: Database) throws -> PendingItem {
-        let transfer = transfers.withLock { $0[pending.inode] }
+    private func item(
+        _ pending: PendingRecord, _ snapshot: ActivitySnapshot, _ database: Database
+    ) throws -> PendingItem {
+        let transfer = snapshot.transfers[pending.inode]
         return PendingItem(
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
@@ -157,5 +158,20 @@ extension Engine {
             inode = try await completing { () throws(Halt) in try lookup(name, in: parent).inode }
         }
         return inode
+    }
+}
+
+/// What is going on in memory, taken before the database is read: whoever holds a file's lock may
+/// wait for a reader.
+private struct ActivitySnapshot {
+    let transfers: [InodeNumber: Transfer]
+    /// Files that are open for writing, with nothing written since they were last sent.
+    let openUnchanged: [InodeNumber]
+
+    init(_ engine: Engine) {
+        transfers = engine.transfers.withLock { $0 }
+        openUnchanged = engine.files.all
+            .filter { file in file.state.withLock { $0.isMarkedWriting && !$0.isChanged } }
+            .map(\.inode)
     }
 }

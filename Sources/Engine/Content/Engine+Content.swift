@@ -28,9 +28,15 @@ extension Engine {
         if access == .write { try requireWritable("open inode \(inode) for writing") }
         let file = try retain(inode)
         guard access == .write else { return }
-        file.state.withLock { state in
-            detachFrozen(&state)
-            state.writers += 1
+        do throws(Halt) {
+            try file.withState { state throws(Halt) in
+                detachFrozen(&state)
+                try markWriting(inode, &state)
+                state.writers += 1
+            }
+        } catch {
+            releaseUse(of: inode)
+            throw error
         }
         guard truncating else { return }
         do throws(Halt) {
@@ -93,16 +99,24 @@ extension Engine {
                 }
                 state.size = max(state.size, end)
                 state.modified = clock.wallTime
-                guard !state.isWhole else { return }
-                // The base version's bytes must never be fetched over these, whatever happens.
-                state.present.insert(offset..<end)
-                let size = state.size
-                try store.write { database in
-                    try database.insertExtent(offset..<end, of: inode)
-                    try database.setPartial(inode, size: size)
-                }
-                state.stored = .partial
+                try storeWrittenExtent(offset..<end, inode, &state)
             }
+            requestFilling(file)
+        }
+    }
+
+    /// The base version's bytes must never be fetched over what was written, whatever happens: the
+    /// database knows what is here before the kernel is told (I1).
+    private func storeWrittenExtent(
+        _ extent: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        guard state.stored != .whole else { return }
+        state.present.insert(extent)
+        if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
+        let size = state.size
+        try store.write { database in
+            try database.insertExtent(extent, of: inode)
+            try database.setPartial(inode, size: size)
         }
     }
 
@@ -207,6 +221,7 @@ extension Engine {
             if record.presence != .whole { try file.truncate(to: record.size) }
             return file
         }
+        try requireContent(of: record, in: file)
         var present = record.presence == .whole ? .everything : extents
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
         return OpenFile(
@@ -217,20 +232,54 @@ extension Engine {
                 stored: record.presence))
     }
 
+    /// A content file shorter than the file is one that something else has damaged; zeros must not
+    /// pass for its bytes (I5).
+    private func requireContent(of record: InodeRecord, in file: any DiskFile) throws(Halt) {
+        guard record.presence == .whole, !record.isWriting else { return }
+        let size = try onDisk("look at the content of inode \(record.id)") {
+            () throws(DiskError) in try file.status().size
+        }
+        guard size < record.size else { return }
+        throw .failure(
+            .damaged,
+            "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
+            remedy: "evict the file, if `apus status` says that it is on the remote")
+    }
+
     // MARK: Changes
 
-    /// Before content changes: uploads go on from a clone, and the database knows.
+    /// Before a handle may write: the database knows, so that a crash in between is found, and a
+    /// change on the remote does not take the inode away from under it.
+    ///
+    /// - Throws: `.changedRemotely` for an inode that lost its name to the remote meanwhile: the
+    ///   kernel then looks the name up again.
+    private func markWriting(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        guard !state.isMarkedWriting else { return }
+        try store.write { database in
+            guard try database.existingInode(inode).links > 0 else {
+                throw Halt.failure(.changedRemotely, "open inode \(inode) for writing")
+            }
+            try database.markWriting(inode)
+        }
+        state.isMarkedWriting = true
+    }
+
+    /// Before content changes: uploads go on from a clone, and the inode is pending.
     private func beginChange(
         _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Halt) {
         detachFrozen(&state)
+        guard !state.isChanged else { return }
+        if state.writers == 0 { try markWriting(inode, &state) }
+        try store.write { try $0.markPending(inode, at: clock.wallTime) }
         state.isChanged = true
-        guard !state.isMarkedWriting else { return }
-        try store.write { database in
-            try database.markWriting(inode)
-            try database.markPending(inode, at: clock.wallTime)
+        // A file that stays open is sent now and then.
+        if state.longWriterDue == nil {
+            state.longWriterDue = clock.uptime + configuration.longWriterInterval
+            enqueue(inode, after: configuration.longWriterInterval)
         }
-        state.isMarkedWriting = true
         changeBell.ring()
     }
 
@@ -287,6 +336,7 @@ extension Engine {
         }
         state.isChanged = false
         state.isMarkedWriting = isWriting
+        if !isWriting { state.longWriterDue = nil }
         return record
     }
 

@@ -71,46 +71,73 @@ extension Engine {
     /// Fetches one piece of the version that both sides agreed on. It counts as here only once the
     /// store has given all of it and vouched for its version (I5).
     private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
-        let inode = file.inode
-        let located = try store.read { database -> (ObjectKey, SyncedRecord)? in
-            guard let synced = try database.synced(inode),
-                let key = try database.remoteKey(of: inode)
-            else { return nil }
-            return (key, synced)
-        }
-        guard let (key, synced) = located, let etag = synced.etag, piece.upperBound <= synced.size
-        else {
-            throw EngineError(
-                .changedRemotely,
-                "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
-                remedy: "the remote no longer has this version; open the file again")
-        }
-        do throws(ProviderError) {
-            try await provider.read(key, range: piece, etag: etag, into: ContentSink(file: file))
-            noteReachable()
-        } catch {
-            noteFailure(error)
-            if error.kind == .changed || error.kind == .missing {
-                // What is here is no longer what the remote has; find out what that is.
-                await refreshQuietly(synced.parent)
+        var place = try remotePlace(of: file.inode, piece)
+        for _ in 0..<3 {
+            do throws(ProviderError) {
+                try await provider.read(
+                    place.key, range: piece, etag: place.etag, into: ContentSink(file: file))
+                noteReachable()
+                file.state.withLock { $0.present.insert(piece) }
+                return
+            } catch {
+                noteFailure(error)
+                guard error.kind == .changed || error.kind == .missing else { throw error }
+                if activity.isClaimed(place.key) {
+                    // Our own operation is about to change the key or the version.
+                    throw ProviderError(
+                        .busy, attempt: error.attempt, reason: "it is on its way to another name")
+                }
+                let current = try remotePlace(of: file.inode, piece)
+                if current == place {
+                    // It is no longer what the remote has; find out what that is.
+                    await refreshQuietly(place.parent)
+                    throw error
+                }
+                place = current
             }
-            throw error
         }
-        file.state.withLock { $0.present.insert(piece) }
+        throw ProviderError(
+            .busy, attempt: "read \"\(place.key)\"", reason: "it is renamed again and again")
+    }
+
+    private struct RemotePlace: Equatable {
+        var key: ObjectKey
+        var etag: ETag
+        var parent: InodeNumber
+    }
+
+    private func remotePlace(
+        of inode: InodeNumber, _ piece: Range<UInt64>
+    ) throws -> RemotePlace {
+        let place = try store.read { database -> RemotePlace? in
+            guard let synced = try database.synced(inode), let etag = synced.etag,
+                piece.upperBound <= synced.size, let key = try database.remoteKey(of: inode)
+            else { return nil }
+            return RemotePlace(key: key, etag: etag, parent: synced.parent)
+        }
+        if let place { return place }
+        throw EngineError(
+            .changedRemotely, "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
+            remedy: "the remote no longer has this version; open the file again")
     }
 
     // MARK: The rest of the file
 
-    private func requestFilling(_ file: OpenFile) {
+    /// Has the rest of a file fetched in the background, if some of it is not here.
+    func requestFilling(_ file: OpenFile) {
         let isNew = file.state.withLock { state in
-            defer { state.isFilling = true }
-            return !state.isFilling
+            guard !state.isFilling, state.stored != .whole, !state.isWhole else { return false }
+            state.isFilling = true
+            return true
         }
         guard isNew else { return }
-        fillQueue.withLock { queue in
+        let isQueued = fillQueue.withLock { queue in
             // More files than anybody reads at a time: the others are fetched as they are read.
-            if queue.count < 1_024 { queue.append(file.inode) }
+            guard queue.count < 1_024 else { return false }
+            queue.append(file.inode)
+            return true
         }
+        guard isQueued else { return file.state.withLock { $0.isFilling = false } }
         fillBell.ring()
     }
 
@@ -138,10 +165,11 @@ extension Engine {
     /// Fetches the rest of a file for as long as somebody has it open.
     private func fill(_ inode: InodeNumber) async {
         while !Task.isCancelled, let file = files.existing(inode) {
-            let next = file.state.withLock { state in
-                state.present.firstGap(in: 0..<state.size).flatMap { gap in
-                    state.inFlight.firstGap(in: gap)
+            let next = file.state.withLock { state -> Range<UInt64>? in
+                for gap in state.present.gaps(in: 0..<state.size) {
+                    if let free = state.inFlight.firstGap(in: gap) { return free }
                 }
+                return nil
             }
             guard let next else {
                 file.state.withLock { $0.isFilling = false }

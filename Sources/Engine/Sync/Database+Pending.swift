@@ -102,14 +102,15 @@ extension Database {
     }
 
     func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
-        guard ancestor != .root, inode != ancestor else { return try isPending(inode) }
-        let statement = try cachedStatement(
-            sql: """
-                \(Self.below(ancestor)) SELECT EXISTS (
-                    SELECT 1 FROM pending \(Self.isBelow(ancestor)) AND inode = :inode)
-                """)
-        return try Bool.fetchOne(
-            statement, arguments: Self.arguments(ancestor, ["inode": inode.rawValue])) ?? false
+        guard try isPending(inode) else { return false }
+        var current = inode
+        while current != ancestor, current != .root {
+            guard let parent = try dirent(of: current)?.parent ?? synced(current)?.parent else {
+                return false
+            }
+            current = parent
+        }
+        return current == ancestor
     }
 
     /// The directories that hold something pending.

@@ -20,11 +20,17 @@ extension Engine {
             state.isParentSynced =
                 try dirent.parent == .root || database.synced(dirent.parent) != nil
             state.occupant = try database.occupant(of: dirent, for: inode)
+            if record.kind == .directory, synced != nil {
+                state.isParentBelow = try database.isSynced(dirent.parent, below: inode)
+            }
         } else if let synced {
             state.successor = try database.successor(of: synced, kind: record.kind)
             if record.kind == .directory {
                 state.remoteChild = try database.firstSyncedChild(of: inode)
             }
+        }
+        if let synced, let other = try database.dirent(synced.name, in: synced.parent) {
+            state.isPlaceWanted = other.inode != inode
         }
         return state
     }
@@ -46,13 +52,25 @@ extension Database {
     private func waits(_ inode: InodeNumber, for other: InodeNumber) throws -> Bool {
         var current = inode
         for _ in 0..<1_000 {
-            guard let dirent = try dirent(of: current),
-                let holder = try syncedInode(dirent.name, in: dirent.parent), holder != current
+            guard let dirent = try dirent(of: current) else { return false }
+            // Whatever is to lie below it waits for it too.
+            if try isInode(dirent.parent, atOrBelow: other) { return true }
+            guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != current
             else { return false }
             if holder == other { return true }
             current = holder
         }
         return false
+    }
+
+    /// Whether an inode lies below another one on the remote.
+    fileprivate func isSynced(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
+        var current = inode
+        while current != ancestor {
+            guard current != .root, let synced = try synced(current) else { return false }
+            current = synced.parent
+        }
+        return true
     }
 
     /// The file that is about to replace an unlinked one on the remote, in one step.

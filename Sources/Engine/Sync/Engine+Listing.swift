@@ -24,8 +24,14 @@ extension Engine {
 
     private func listAlone(_ directory: InodeNumber) async throws {
         guard let key = try store.read({ try $0.remoteKey(of: directory) }) else {
-            // Made here and not yet on the remote: what we know is all there is.
-            return
+            // Not yet on the remote: what we know is all there is.
+            return try store.write { database in
+                guard var record = try database.inode(directory),
+                    try database.remoteKey(of: directory) == nil
+                else { return }
+                record.isListed = true
+                try database.update(record)
+            }
         }
         usedDirectories.withLock { $0.noteListing(directory, at: clock.uptime) }
         let watch = activity.watch(key)
@@ -39,17 +45,24 @@ extension Engine {
                 noteReachable()
             } catch {
                 noteFailure(error)
-                if error.kind == .missing || error.kind == .wrongKind, directory != .root {
-                    // Its parent's listing tells what became of it.
-                    try await noteMissing(directory)
+                let isGone = error.kind == .missing || error.kind == .wrongKind
+                if isGone, activity.isMoved(watch) || activity.isClaimed(key) {
+                    throw ProviderError(
+                        .busy, attempt: error.attempt, reason: "it is on its way to another name")
                 }
+                // Its parent's listing tells what became of it.
+                if isGone, directory != .root { try await noteMissing(directory) }
                 throw error
             }
             page = listing.next
-            try finish(
-                try store.write { database in
-                    try take(listing.objects, isLast: page == nil, &merge, watch, database)
-                })
+            let changes = try store.write { database in
+                try take(listing.objects, isLast: page == nil, &merge, watch, database)
+            }
+            guard let changes else {
+                throw ProviderError(
+                    .busy, attempt: "list \"\(key)\"", reason: "it is on its way to another name")
+            }
+            try finish(changes)
         } while page != nil
     }
 
@@ -62,15 +75,16 @@ extension Engine {
     // MARK: Merging
 
     /// Takes a page of a listing into the database.
+    ///
+    /// - Returns: nil where the directory has moved or gone since, and the page says nothing.
     private func take(
         _ objects: [RemoteObject], isLast: Bool, _ merge: inout ListingMerge,
         _ watch: RemoteActivity.Watch, _ database: Database
-    ) throws -> RemoteChanges {
+    ) throws -> RemoteChanges? {
         var changes = RemoteChanges()
-        // It may have moved or gone since it was listed; what the listing says is then of no use.
         guard !activity.isMoved(watch), try database.remoteKey(of: merge.directory) == merge.key,
             var directory = try database.inode(merge.directory), directory.links > 0
-        else { return changes }
+        else { return nil }
         for object in objects {
             merge.seen.insert(object.name)
             if activity.isTouched(merge.key.appending(object.name), watch) { continue }

@@ -12,11 +12,10 @@ extension Engine {
         switch operation {
         case .takeRemote(let object):
             try takeRemote(object, state, &changes, database)
-        case .removeLocal:
+        case .removeLocal, .createAnew:
             _ = try vanish(state.inode, &changes, database)
-        case .createAnew:
-            try forgetRemote(state.inode, &changes, database)
         case .forget:
+            try orphanChildren(of: state.inode, &changes, database)
             try database.removeSynced(state.inode)
             try database.removePending(state.inode)
             changes.unlinked.append(state.inode)
@@ -66,69 +65,110 @@ extension Engine {
         _ object: RemoteObject, _ state: SyncState, _ changes: inout RemoteChanges,
         _ database: Database
     ) throws {
-        let place = state.synced.map { ($0.parent, $0.name) }
+        guard let synced = state.synced else { return }
+        var object = object
+        object.name = synced.name
+        if state.kind == .directory { _ = try vanish(state.inode, &changes, database) }
         try database.removeSynced(state.inode)
-        try database.removePending(state.inode)
-        guard let dirent = try database.dirent(of: state.inode),
+        guard state.kind != .directory, let dirent = try database.dirent(of: state.inode),
             var record = try database.inode(state.inode)
         else {
-            // Deleted here and changed there: it comes back.
-            changes.unlinked.append(state.inode)
-            guard let (parent, name) = place, let directory = try database.inode(parent),
-                directory.links > 0
-            else { return }
-            var object = object
-            object.name = name
-            try install(object, in: parent, &changes, database)
-            return
+            // It was deleted here, or is of another kind there: the remote's comes to its place.
+            if try database.dirent(of: state.inode) == nil {
+                try database.removePending(state.inode)
+                changes.unlinked.append(state.inode)
+            }
+            try revive(synced.parent, &changes, database)
+            return try install(object, in: synced.parent, &changes, database)
         }
+        try database.removePending(state.inode)
         record.links = 0
         try database.update(record)
         changes.unlinked.append(state.inode)
         try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
-        try install(object, in: dirent.parent, &changes, database)
+        let inode = try insert(object, in: synced.parent, database)
+        try database.insertDirent(dirent.name, in: dirent.parent, to: inode, at: inode.changed)
+        changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
+        if dirent.parent != synced.parent || dirent.name != synced.name {
+            // It was renamed here; the rename still has to go out.
+            try database.markPending(inode.id, at: clock.wallTime)
+            changes.pending.append(inode.id)
+        }
+    }
+
+    /// Gives a removed directory its name back, and those above it: there is something in it that
+    /// nobody here has seen.
+    func revive(
+        _ directory: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        guard var record = try database.inode(directory), record.links == 0,
+            let synced = try database.synced(directory)
+        else { return }
+        try revive(synced.parent, &changes, database)
+        if let holder = try database.dirent(synced.name, in: synced.parent) {
+            try displace(holder, &changes, database)
+        }
+        record.links = 2
+        record.isListed = false
+        try database.update(record)
+        try database.insertDirent(
+            synced.name, in: synced.parent, to: record, at: clock.wallTime)
+        changes.cacheChanges += [.name(synced.name, synced.parent), .inode(synced.parent)]
+        changes.pending.append(directory)
     }
 
     /// The remote no longer has an inode, nor anything below it: what is unchanged here goes, what
     /// was changed here stays and is created anew.
     ///
     /// - Returns: Whether something of it stays.
+    @discardableResult
     func vanish(
         _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
     ) throws -> Bool {
-        guard var record = try database.inode(inode) else { return false }
-        var isKept = try database.isPending(inode) || record.isWriting
+        guard let record = try database.inode(inode) else { return false }
+        var isKept = try syncState(of: inode, database).map(Planner.keepsWhenGone) ?? false
         if record.kind == .directory {
             for child in try database.children(of: inode) {
                 // A child that came from elsewhere is still where it was.
-                let synced = try database.synced(child.inode)
-                if let synced, synced.parent != inode { isKept = true; continue }
-                if try vanish(child.inode, &changes, database) { isKept = true }
+                if let synced = try database.synced(child.inode), synced.parent != inode {
+                    isKept = true
+                } else if try vanish(child.inode, &changes, database) {
+                    isKept = true
+                }
             }
+            try orphanChildren(of: inode, &changes, database)
         }
-        if isKept {
-            try forgetRemote(inode, &changes, database)
-            return true
-        }
-        if let dirent = try database.dirent(of: inode) {
-            try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
-            changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
-        }
-        record = try database.existingInode(inode)
-        record.links = 0
-        try database.update(record)
         try database.removeSynced(inode)
-        changes.unlinked.append(inode)
-        return false
+        if isKept {
+            try database.markPending(inode, at: clock.wallTime)
+            changes.pending.append(inode)
+        } else {
+            try removeLocally(inode, kind: record.kind, &changes, database)
+        }
+        return isKept
     }
 
-    /// From here on the inode counts as never having been on the remote.
-    private func forgetRemote(
-        _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
+    /// What the remote had in a directory that is gone, and has no name in it here, is gone too.
+    private func orphanChildren(
+        of directory: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
     ) throws {
-        try database.removeSynced(inode)
-        try database.markPending(inode, at: clock.wallTime)
-        changes.pending.append(inode)
+        for (child, _) in try database.syncedChildren(of: directory) {
+            try observe(.gone, of: child, &changes, database)
+        }
+    }
+
+    private func removeLocally(
+        _ inode: InodeNumber, kind: FileKind, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        if let dirent = try database.dirent(of: inode) {
+            try database.removeDirent(dirent, kind: kind, at: clock.wallTime)
+            changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
+        }
+        var record = try database.existingInode(inode)
+        record.links = 0
+        try database.update(record)
+        try database.removePending(inode)
+        changes.unlinked.append(inode)
     }
 
     /// Renames a local inode out of the way of the remote's: `name (conflict HOST YYYY-MM-DD).ext`.

@@ -44,7 +44,7 @@ extension Engine {
         } catch {
             // Without its database nothing goes on; each request says so to its caller.
             logger.error("pending changes cannot be read", metadata: ["reason": "\(error)"])
-            queue.withLock { $0.refill([], limit: limit, at: clock.uptime) }
+            queue.withLock { $0.refillFailed(at: clock.uptime) }
         }
     }
 
@@ -77,7 +77,7 @@ extension Engine {
             case .none:
                 if try settleIfDone(inode) { return .done }
             case .wait(let other):
-                return .blocked(by: other)
+                return try wait(inode, for: other)
             case .waitForWriter:
                 if let outcome = try await waitForWriter(state) { return outcome }
             case .takeRemote, .removeLocal, .createAnew, .forget:
@@ -101,6 +101,26 @@ extension Engine {
             if Task.isCancelled { return .again(after: .zero) }
         }
         return .again(after: .seconds(1))
+    }
+
+    /// - Returns: When to look again. What waits for something that cannot be sent cannot be sent.
+    private func wait(
+        _ inode: InodeNumber, for other: InodeNumber
+    ) throws(Halt) -> SyncQueue.Outcome {
+        try store.write { database in
+            guard let blocker = try database.pending(other) else {
+                return .again(after: .seconds(1))
+            }
+            if let failure = blocker.failure, failure.isFinal {
+                let name = ObjectKey(try database.path(of: other))
+                try database.setFailure(
+                    SyncFailure(
+                        what: "wait for \"\(name)\"", why: failure.why, remedy: failure.remedy,
+                        isFinal: true),
+                    attempts: 0, of: inode)
+            }
+            return .blocked(by: other)
+        }
     }
 
     /// Takes an inode off the list, if its plan is still to do nothing.

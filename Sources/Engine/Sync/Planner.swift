@@ -80,7 +80,12 @@ enum Planner {
     }
 
     private static func planMove(_ state: SyncState, _ local: LocalState) -> SyncOperation {
-        guard state.isParentSynced else { return .wait(local.parent) }
+        // Where those who wait for each other form a circle, one that is in another's place steps
+        // aside. Nobody wants the place that it steps to, so that it does so once.
+        guard state.isParentSynced else {
+            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
+        }
+        if state.isParentBelow { return .wait(local.parent) }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         if occupant.isUnlinked, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
@@ -97,7 +102,9 @@ enum Planner {
             return .takeRemote(object)
         case nil:
             if let successor = state.successor { return .wait(successor) }
-            if let child = state.remoteChild { return .wait(child) }
+            if let child = state.remoteChild {
+                return state.isPlaceWanted ? .moveAside : .wait(child)
+            }
             return .delete
         }
     }
@@ -105,17 +112,23 @@ enum Planner {
     private static func planObserved(
         _ state: SyncState, _ local: LocalState, _ remote: RemoteObservation
     ) -> SyncOperation {
-        let isEdited = isContentEdited(state) || state.synced == nil
+        if local.isWriting { return .waitForWriter }
         switch remote {
         case .gone:
-            // A file that was moved here and deleted there comes back, if its bytes are here.
-            let isMoved = local.parent != state.synced?.parent || local.name != state.synced?.name
-            let isMovedFile = isMoved && (state.kind != .file || local.isWhole)
-            return isEdited || isMovedFile ? .createAnew : .removeLocal
+            return keepsWhenGone(state) ? .createAnew : .removeLocal
         case .object(let object):
-            if local.isWriting { return .waitForWriter }
-            if isEdited || object.kind != state.kind { return .conflict(object) }
+            if isContentEdited(state) || state.synced == nil { return .conflict(object) }
             return .takeRemote(object)
         }
+    }
+
+    /// Whether an inode stays, and is created anew, where the remote has removed it: what was made
+    /// or changed here does, and what was moved here, if its bytes are here.
+    static func keepsWhenGone(_ state: SyncState) -> Bool {
+        guard let local = state.local else { return false }
+        guard let synced = state.synced else { return true }
+        if isContentEdited(state) { return true }
+        let isMoved = local.parent != synced.parent || local.name != synced.name
+        return isMoved && (state.kind != .file || local.isWhole)
     }
 }

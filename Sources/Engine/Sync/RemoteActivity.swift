@@ -42,6 +42,12 @@ final class RemoteActivity: Sendable {
         }
     }
 
+    /// Whether an operation under way changes what is at a key.
+    func isClaimed(_ key: ObjectKey) -> Bool {
+        let probe = Claim(inode: .root, keys: [key], isSubtree: false)
+        return state.withLock { $0.claims.contains { probe.crosses($0) } }
+    }
+
     /// Starts to note what is changed in a directory.
     func watch(_ directory: ObjectKey) -> Watch {
         state.withLock { state in

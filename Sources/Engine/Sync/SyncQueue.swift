@@ -38,22 +38,25 @@ struct SyncQueue {
     private var running = 0
     /// Whether the database may hold pending inodes that are not in the window.
     private var hasMore = true
+    /// Whether some of them may lie before ``cursor``.
+    private var hasSkipped = false
+    /// When to read the table again for those that left the window after a failure.
+    private var rescan: Duration?
     private var cursor = InodeNumber(rawValue: 0)
-    /// Whether nothing new is started.
-    var isPaused = false
+
+    /// How long what found no room stays away.
+    private static let rescanDelay: Duration = .seconds(30)
 
     init(runningMax: Int) {
         self.runningMax = max(1, runningMax)
     }
-
-    var runningCount: Int { running }
 
     /// Makes an inode due at `time`, or earlier where it was to be due earlier and did not fail.
     mutating func enqueue(_ inode: InodeNumber, at time: Duration) {
         switch conditions[inode] {
         case nil:
             guard conditions.count < Self.windowMax else {
-                hasMore = true
+                (hasMore, hasSkipped) = (true, true)
                 return
             }
             setDue(inode, at: time)
@@ -75,12 +78,18 @@ struct SyncQueue {
             cursor = last
         } else {
             cursor = InodeNumber(rawValue: 0)
-            hasMore = false
+            (hasMore, hasSkipped) = (hasSkipped, false)
         }
     }
 
+    /// The database could not be read.
+    mutating func refillFailed(at now: Duration) {
+        hasMore = false
+        rescan = now + .seconds(5)
+    }
+
     mutating func next(at now: Duration) -> Action {
-        if isPaused { return .wait(until: nil) }
+        if let time = rescan, time <= now { (hasMore, rescan) = (true, nil) }
         if running < runningMax, let first = due.first, first.time <= now {
             due.removeFirst()
             conditions[first.inode] = .running(nextDue: nil)
@@ -91,7 +100,8 @@ struct SyncQueue {
         if hasMore, running < runningMax, room >= Self.windowMax / 4 {
             return .refill(after: cursor, limit: room)
         }
-        return .wait(until: running < runningMax ? due.first?.time : nil)
+        guard running < runningMax else { return .wait(until: rescan) }
+        return .wait(until: [due.first?.time, rescan].compactMap { $0 }.min())
     }
 
     /// What was started has ended.
@@ -114,9 +124,20 @@ struct SyncQueue {
                 block(inode, by: blocker)
             }
         case .again(let delay):
-            setDue(inode, at: nextDue.map { max($0, now) } ?? now + delay)
+            if nextDue == nil, conditions.count > Self.windowMax / 2 {
+                // Those that fail must not keep the others out.
+                rescan = rescan ?? now + Self.rescanDelay
+            } else {
+                setDue(inode, at: nextDue.map { max($0, now) } ?? now + delay)
+            }
         }
-        wake(inode, at: now)
+        // One that waits itself has not come further; its waiters look again in case all wait for
+        // each other.
+        if case .blocked = outcome {
+            wake(inode, at: now + .seconds(1))
+        } else {
+            wake(inode, at: now)
+        }
     }
 
     private mutating func block(_ inode: InodeNumber, by blocker: InodeNumber) {

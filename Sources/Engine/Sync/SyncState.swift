@@ -10,6 +10,10 @@ struct SyncState: Hashable {
     var remote: RemoteObservation?
     /// Whether the directory that holds it locally is on the remote.
     var isParentSynced: Bool
+    /// Whether that directory lies, on the remote, below this one.
+    var isParentBelow = false
+    /// Whether another inode's local name is the place that this one has on the remote.
+    var isPlaceWanted = false
     /// Who holds, on the remote, the name that this inode is to have there.
     var occupant: Occupant?
     /// Who is about to take, by a local name, the place that this unlinked inode has on the remote.

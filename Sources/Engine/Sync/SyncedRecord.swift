@@ -56,7 +56,12 @@ extension Database {
     /// Stores what both sides agree on now. It settles what was observed before.
     func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
         try cachedStatement(
-            sql: "INSERT OR REPLACE INTO synced VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            sql: """
+                INSERT INTO synced VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (inode) DO UPDATE SET
+                    parent = excluded.parent, name = excluded.name, etag = excluded.etag,
+                    size = excluded.size, mode = excluded.mode, modified = excluded.modified,
+                    generation = excluded.generation
+                """
         ).execute(arguments: [
             inode.rawValue, synced.parent.rawValue, synced.name.data, synced.etag?.description,
             synced.size.stored, synced.mode, synced.modified.nanoseconds, synced.generation,

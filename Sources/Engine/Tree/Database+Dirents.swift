@@ -77,6 +77,9 @@ extension Database {
     func removeDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
         try cachedStatement(sql: "DELETE FROM dirents WHERE cookie = ?")
             .execute(arguments: [dirent.cookie])
+        // What was seen on the remote under the name of an inode that never was there is not the
+        // inode's any more.
+        if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
         try changeDirectory(dirent.parent, links: kind == .directory ? -1 : 0, at: now)
     }
 

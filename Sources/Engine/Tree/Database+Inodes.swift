@@ -10,17 +10,18 @@ extension Database {
         return try Row.fetchOne(statement, arguments: [number.rawValue]).map { InodeRecord($0) }
     }
 
-    /// - Throws: `.notFound` where there is none.
+    /// - Throws: `.changedRemotely` where there is none any more: whoever knows the number looks its
+    ///   name up again.
     func existingInode(_ number: InodeNumber) throws -> InodeRecord {
         guard let inode = try inode(number) else {
-            throw Halt.failure(.notFound, "find inode \(number)")
+            throw Halt.failure(.changedRemotely, "find inode \(number)")
         }
         return inode
     }
 
     /// A directory that still has its name.
     ///
-    /// - Throws: `.notFound`, `.notDirectory`.
+    /// - Throws: `.notFound` for a removed one, `.notDirectory`.
     func existingDirectory(_ number: InodeNumber) throws -> InodeRecord {
         let inode = try existingInode(number)
         guard inode.kind == .directory else {

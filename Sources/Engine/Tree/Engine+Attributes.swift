@@ -5,23 +5,30 @@ extension Engine {
     ///
     /// - Throws: `.notFound` once the inode is gone.
     package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
-        let record = try store.read { try $0.existingInode(inode) }
-        return current(record.attributes)
+        try current(try store.read { try $0.existingInode(inode) })
     }
 
-    /// A file that is being written knows its size and time better than the database.
-    func current(_ attributes: Attributes) -> Attributes {
-        guard attributes.kind == .file, let file = files.existing(attributes.inode) else {
-            return attributes
+    /// The attributes of an inode as they are now: a file that is being written knows its size and
+    /// time better than the row that was read.
+    func current(_ record: InodeRecord) throws(Halt) -> Attributes {
+        var record = record
+        // Its last writer may close between the reading of the row and the look at the open file.
+        // The row that is read then, or the next writer's file, knows.
+        while record.kind == .file, record.isWriting {
+            if let written = files.existing(record.id)?.writtenState {
+                var attributes = record.attributes
+                attributes.size = written.size
+                attributes.modified = written.modified
+                attributes.changed = max(attributes.changed, written.modified)
+                return attributes
+            }
+            let id = record.id
+            let isAbandoned = files.existing(id) == nil
+            guard let row = try store.read({ try $0.inode(id) }) else { break }
+            record = row
+            if isAbandoned, files.existing(id) == nil { break }
         }
-        var attributes = attributes
-        file.state.withLock { state in
-            guard state.isMarkedWriting else { return }
-            attributes.size = state.size
-            attributes.modified = state.modified
-            attributes.changed = max(attributes.changed, state.modified)
-        }
-        return attributes
+        return record.attributes
     }
 
     /// POSIX: `chmod`, `chown`, `truncate`, `utimensat`. Permissions were checked by the kernel.
@@ -55,7 +62,7 @@ extension Engine {
             return record
         }
         enqueue(inode, after: configuration.settleTime)
-        return current(record.attributes)
+        return try current(record)
     }
 
     /// Total and available space: the remote's where known, else the local disk's. POSIX: `statvfs`.
@@ -99,7 +106,7 @@ extension Engine {
         let (record, isPending) = try store.read {
             (try $0.existingInode(inode), try $0.isPending(inode))
         }
-        if isPending || record.isWriting { return .dirty }
+        if isPending { return .dirty }
         if record.kind == .directory { return record.isListed ? .local : .remote }
         if record.kind == .symlink { return .local }
         if let file = files.existing(inode) {

@@ -13,7 +13,7 @@ extension Engine {
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
-        return current(found.attributes)
+        return try current(found)
     }
 
     /// The parent of a directory, for `..`; the root is its own.
@@ -46,10 +46,13 @@ extension Engine {
             guard inode.isListed else { throw Halt.awaits(.listing(directory)) }
             return try database.entries(of: directory, after: cookie, limit: limit)
         }
-        return entries.map { dirent, inode in
-            DirectoryEntry(
-                name: dirent.name, attributes: current(inode.attributes), cookie: dirent.cookie)
+        var shown: [DirectoryEntry] = []
+        for (dirent, inode) in entries {
+            shown.append(
+                DirectoryEntry(
+                    name: dirent.name, attributes: try current(inode), cookie: dirent.cookie))
         }
+        return shown
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
@@ -124,7 +127,12 @@ extension Engine {
             if try database.dirent(name, in: parent) != nil {
                 throw Halt.failure(.exists, "make \"\(name)\" in inode \(parent)")
             }
-            _ = try database.listedDirectory(parent)
+            let directory = try database.listedDirectory(parent)
+            // POSIX: a set-group-ID directory hands its group down, and to directories the bit.
+            if directory.mode & 0o2000 != 0 {
+                inode.groupID = directory.groupID
+                if inode.kind == .directory { inode.mode |= 0o2000 }
+            }
             try database.insert(&inode)
             try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
             try database.markPending(inode.id, at: inode.changed)

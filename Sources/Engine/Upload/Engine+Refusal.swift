@@ -17,7 +17,7 @@ extension Engine {
             // Somebody else deleted it; all the better.
             try store.write { try $0.removeSynced(state.inode) }
         case (.notEmpty, .delete):
-            try await restoreDirectory(state, place)
+            try restoreDirectory(state.inode)
         case (.changed, _), (.missing, _), (.exists, _):
             logger.info(
                 "remote is not as expected",
@@ -67,12 +67,22 @@ extension Engine {
             // counts as the remote's side of the new file.
             try database.removeSynced(replaced)
             changes.unlinked.append(replaced)
-            if let source { try observe(.object(source), of: state.inode, &changes, database) }
+            let dirent = try database.dirent(of: state.inode)
+            if let source, dirent?.parent == place.parent, dirent?.name == place.name {
+                try observe(.object(source), of: state.inode, &changes, database)
+            }
         case .move, .moveAside:
             try noteMove(source, destination, plan, state, place, &changes, database)
         default:
             let observation = source.map { RemoteObservation.object($0) } ?? .gone
-            if state.synced == nil, observation == .gone { return }
+            if state.synced == nil {
+                // What was seen under a name says something of an inode that never was there only
+                // while it has that name.
+                let dirent = try database.dirent(of: state.inode)
+                guard observation != .gone, dirent?.parent == place.parent,
+                    dirent?.name == place.name
+                else { return }
+            }
             try observe(observation, of: state.inode, &changes, database)
         }
     }
@@ -111,22 +121,11 @@ extension Engine {
 
     /// A directory that was removed here has something on the remote that we have not seen: it
     /// comes back, to show that.
-    private func restoreDirectory(_ state: SyncState, _ place: Place) async throws {
-        let object = try await provider.stat(place.key)
+    private func restoreDirectory(_ directory: InodeNumber) throws {
         try finish(
             try store.write { database in
                 var changes = RemoteChanges()
-                guard let synced = state.synced, let directory = try database.inode(synced.parent),
-                    directory.links > 0
-                else {
-                    // Its parent was removed too, and comes back first.
-                    throw ProviderError(
-                        .notEmpty, attempt: "delete \"\(place.key)\"",
-                        reason: "somebody has put something into it")
-                }
-                try database.removeSynced(state.inode)
-                changes.unlinked.append(state.inode)
-                try install(object, in: synced.parent, &changes, database)
+                try revive(directory, &changes, database)
                 return changes
             })
     }
@@ -152,6 +151,7 @@ extension Engine {
                 }
                 var object = object
                 object.name = name
+                try revive(parent, &changes, database)
                 try install(object, in: parent, &changes, database)
                 try database.markPending(state.inode, at: clock.wallTime)
                 return changes

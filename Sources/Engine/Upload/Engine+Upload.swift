@@ -8,7 +8,11 @@ extension Engine {
     /// - Returns: nil where it is done or found to be out of date; else the inode whose operation is
     ///   in its way.
     func perform(_ plan: SyncOperation, _ state: SyncState) async throws -> InodeNumber? {
-        guard let target = try store.read({ try place(of: plan, state, $0) }) else { return nil }
+        guard let target = try store.read({ try place(of: plan, state, $0) }) else {
+            try noteLostPlace(state)
+            return nil
+        }
+        try await keepForReaders(plan, state)
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
             isSubtree: state.kind == .directory && plan != .setAttributes)
@@ -28,6 +32,44 @@ extension Engine {
             try await answerRefusal(error, plan, state, target)
         }
         return nil
+    }
+
+    /// A directory above it, on the remote, is gone, and so is everything below that.
+    private func noteLostPlace(_ state: SyncState) throws(Halt) {
+        guard state.synced != nil else { return }
+        try finish(
+            try store.write { database in
+                var changes = RemoteChanges()
+                if try database.synced(state.inode) != nil,
+                    try database.remoteKey(of: state.inode) == nil
+                {
+                    try observe(.gone, of: state.inode, &changes, database)
+                }
+                return changes
+            })
+    }
+
+    /// An unlinked file that is still open keeps all its bytes: those that are not here yet are
+    /// fetched before the remote loses them. POSIX: `unlink`.
+    private func keepForReaders(_ plan: SyncOperation, _ state: SyncState) async throws {
+        let lost: InodeNumber? =
+            switch plan {
+            case .delete: state.kind == .file ? state.inode : nil
+            case .upload(_, let replaced): replaced
+            case .move(let replaced): replaced?.inode
+            default: nil
+            }
+        guard let lost, let file = files.existing(lost), !file.state.withLock(\.isWhole) else {
+            return
+        }
+        do {
+            try await fetch(file, 0..<file.state.withLock(\.size), pieceBytes: 4 << 20)
+        } catch let error as ProviderError where error.isPassing {
+            throw error
+        } catch {
+            // The remote has it no more; the reader learns that from its next read.
+            logger.debug("open unlinked file not kept", metadata: ["reason": "\(error)"])
+        }
     }
 
     /// Where on the remote an operation happens.
@@ -52,12 +94,12 @@ extension Engine {
             guard let synced = state.synced, let current else { return nil }
             return Place(key: current, parent: synced.parent, name: synced.name)
         case .moveAside:
-            guard let synced = state.synced, let current,
-                let parent = try database.remoteKey(of: synced.parent),
-                let name = FileName(".moving-\(state.inode)-apus")
-            else { return nil }
+            // The root is below nothing that could be on its way too.
+            guard let current, let name = FileName(".moving-\(state.inode)-apus") else {
+                return nil
+            }
             return Place(
-                key: current, destination: parent.appending(name), parent: synced.parent,
+                key: current, destination: ObjectKey.root.appending(name), parent: .root,
                 name: name)
         case .move:
             guard let local = state.local, let current,
@@ -208,9 +250,10 @@ extension Engine {
     /// - Returns: Whether it was sent, and has to be planned again.
     func uploadOpenFile(_ state: SyncState, _ file: OpenFile) async throws -> Bool {
         file.state.withLock { $0.longWriterDue = clock.uptime + configuration.longWriterInterval }
-        guard file.state.withLock(\.isChanged) else { return false }
         var settled = state
         settled.local?.isWriting = false
+        // What was written since the last snapshot has no generation of its own yet.
+        if file.state.withLock(\.isChanged) { settled.local?.generation += 1 }
         let plan = Planner.plan(settled)
         guard case .upload = plan else { return false }
         return try await perform(plan, state) == nil

@@ -17,6 +17,7 @@ final class SingleFlight<Key: Hashable & Sendable>: Sendable {
         }
         guard isOurs else {
             await bell.wait(after: 0)
+            try Task.checkCancellation()
             return false
         }
         defer {
