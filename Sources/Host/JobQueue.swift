@@ -66,15 +66,17 @@ final class JobQueue: @unchecked Sendable {
     ///
     /// - Returns: nil when the queue is closed and empty; the caller must not come back.
     func takeFirst() -> UnownedJob? {
-        withLock { state in
-            while true {
-                if let job = state.popFirst() { return job }
-                if state.isClosed {
-                    state.takers -= 1
-                    return nil
-                }
-                pthread_cond_wait(changed, mutex)
+        // Not through ``withLock(_:)``: its access to the state would last through the wait, in which
+        // others change it, and the optimiser takes an exclusive access at its word.
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let job = state.popFirst() { return job }
+            if state.isClosed {
+                state.takers -= 1
+                return nil
             }
+            pthread_cond_wait(changed, mutex)
         }
     }
 
