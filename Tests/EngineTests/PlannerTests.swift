@@ -161,6 +161,35 @@ struct PlannerTests {
         #expect(Planner.plan(created) == .conflict(.changed))
     }
 
+    @Test func `whoever waits in a circle and is in another's place steps aside`() {
+        var state = SyncState.file(kind: .directory)
+        state.local?.name = .other
+        state.isParentSynced = false
+        state.isPlaceWanted = true
+        #expect(Planner.plan(state) == .moveAside)
+
+        var removed = SyncState.file(kind: .directory)
+        removed.local = nil
+        removed.remoteChild = .other
+        removed.isPlaceWanted = true
+        #expect(Planner.plan(removed) == .moveAside)
+    }
+
+    @Test func `a directory does not move below itself on the remote`() {
+        var state = SyncState.file(kind: .directory)
+        state.local?.name = .other
+        state.isParentBelow = true
+        #expect(Planner.plan(state) == .wait(.parent))
+    }
+
+    @Test func `an object of another kind in the place of a clean one is taken`() {
+        var directory = RemoteObject.changed
+        directory.kind = .directory
+        var state = SyncState.file()
+        state.remote = .object(directory)
+        #expect(Planner.plan(state) == .takeRemote(directory))
+    }
+
     @Test func `a conflict is not settled under a writer`() {
         var state = SyncState.file()
         state.local?.isWriting = true

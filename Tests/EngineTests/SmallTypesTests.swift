@@ -136,9 +136,11 @@ struct UsedDirectoriesTests {
     @Test func `are listed when first used, and again after the interval`() {
         var used = UsedDirectories(interval: .seconds(30))
         #expect(used.takeDue(at: .zero).due == [.root])
-        #expect(used.note(directory, at: .seconds(1)))
+        let isDue = used.note(directory, at: .seconds(1))
+        #expect(isDue)
         #expect(used.takeDue(at: .seconds(1)).due == [directory])
-        #expect(!used.note(directory, at: .seconds(2)))
+        let isDueAgain = used.note(directory, at: .seconds(2))
+        #expect(!isDueAgain)
         let (due, next) = used.takeDue(at: .seconds(3))
         #expect(due == [] && next == .seconds(30))
         #expect(used.takeDue(at: .seconds(31)).due == [.root, directory])
