@@ -72,7 +72,8 @@ extension Engine {
         do throws(Halt) {
             let state = try itemState(of: inode)
             return try store.read { database in
-                let record = try database.pending(inode)
+                let record =
+                    try database.pending(inode)
                     ?? PendingRecord(inode: inode, since: clock.wallTime, attempts: 0)
                 var item = try item(record, database)
                 item.state = state

@@ -91,6 +91,9 @@ extension Engine {
         } catch {
             noteFailure(error)
             if error.kind == .changed || error.kind == .missing {
+                if try isOutdated(inode, askedAt: key, etag: etag) {
+                    throw ProviderError(outdated: error)
+                }
                 // What is here is no longer what the remote has; find out what that is.
                 await refreshQuietly(synced.parent)
             }

@@ -39,6 +39,9 @@ extension Engine {
                 noteReachable()
             } catch {
                 noteFailure(error)
+                if error.kind == .missing, try isOutdated(directory, askedAt: key, etag: nil) {
+                    throw ProviderError(outdated: error)
+                }
                 if error.kind == .missing || error.kind == .wrongKind, directory != .root {
                     // Its parent's listing tells what became of it.
                     try await noteMissing(directory)
@@ -74,6 +77,8 @@ extension Engine {
         for object in objects {
             merge.seen.insert(object.name)
             if activity.isTouched(merge.key.appending(object.name), watch) { continue }
+            // Perhaps it is ours; who asked for it finds out.
+            if try database.attemptingInode(object.name, in: merge.directory) != nil { continue }
             try observe(object, in: merge.directory, &changes, database)
         }
         guard isLast else { return changes }

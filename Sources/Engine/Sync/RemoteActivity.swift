@@ -35,6 +35,12 @@ final class RemoteActivity: Sendable {
         }
     }
 
+    /// Whether an operation is changing what is at `key`, or a directory above it.
+    func isClaimed(_ key: ObjectKey) -> Bool {
+        let look = Claim(inode: .root, keys: [key], isSubtree: false)
+        return state.withLock { $0.claims.contains { look.crosses($0) } }
+    }
+
     /// The operation has ended, and the database knows how.
     func end(_ claim: Claim) {
         state.withLock { state in

@@ -5,6 +5,7 @@ enum Schema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in try database.execute(sql: first) }
+        migrator.registerMigration("2") { database in try database.execute(sql: second) }
         return migrator
     }
 
@@ -95,5 +96,20 @@ enum Schema {
             original BLOB NOT NULL,
             since INTEGER NOT NULL
         );
+        """
+
+    private static let second = """
+        -- Changes that the remote was asked for and whose answer is not known.
+        CREATE TABLE attempts (
+            inode INTEGER PRIMARY KEY,
+            parent INTEGER NOT NULL,
+            name BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            mode INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            generation INTEGER NOT NULL,
+            replaced INTEGER
+        );
+        CREATE INDEX attempts_by_name ON attempts (parent, name);
         """
 }
