@@ -35,11 +35,9 @@ package struct AloneRun {
                 var run = AloneRun(mount, program)
                 try await run.perform()
             }
-        } catch let failure as ProgramFailure where logLines > 0 {
-            var longer = ProgramFailure(
-                "\(failure.description)\n" + mount.log.lines.joined(separator: "\n"))
-            longer.step = failure.step
-            throw longer
+        } catch var failure as ProgramFailure {
+            failure.log = mount.log.lines
+            throw failure
         }
         return mount.executor.trace
     }
@@ -336,7 +334,7 @@ package struct AloneRun {
                 try await check.checkNames()
                 try await check.checkBytes(that: { Self.differs($0, among: candidates) })
             } catch {
-                complaints.append(error.description)
+                complaints.append("\(error)")
                 continue
             }
             model = candidate
