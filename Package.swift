@@ -54,7 +54,10 @@ let package = Package(
         .target(name: "Transport", dependencies: ["CCurl"], swiftSettings: settings),
         .target(
             name: "Providers", dependencies: ["CFolder", "Engine", log], swiftSettings: settings),
-        .target(name: "Simulation", dependencies: ["Engine"], swiftSettings: settings),
+        .target(
+            name: "Simulation",
+            dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift"), log],
+            swiftSettings: settings),
 
         // What the user meets.
         .target(name: "Mount", dependencies: ["CFuse", "Engine", log], swiftSettings: settings),

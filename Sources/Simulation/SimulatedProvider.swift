@@ -51,6 +51,11 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.tree.snapshot() }
     }
 
+    /// The permission bits of all objects but the root.
+    package func modes() -> [ObjectKey: UInt16] {
+        state.withLock { $0.tree.modes() }
+    }
+
     /// Every version that `key` ever held, in their order, by whomever and however.
     package func versions(of key: ObjectKey) -> [SimulatedVersion] {
         state.withLock { $0.tree.history[key] ?? [] }

@@ -15,6 +15,12 @@ package struct SimulatedProviderFaults: Sendable {
 
     package init() {}
 
+    /// Whether anything can fail at all.
+    package var isAny: Bool {
+        [unreachableBefore, unreachableAfter, busy, damagedRead, shortRead, staleListing]
+            .contains { $0 > 0 }
+    }
+
     /// Everything now and then, at one rate.
     package static func all(_ probability: Double) -> SimulatedProviderFaults {
         var faults = SimulatedProviderFaults()

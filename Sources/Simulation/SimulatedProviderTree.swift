@@ -77,6 +77,18 @@ struct SimulatedProviderTree {
             .map { object($0.key, node($0.value)) }
     }
 
+    func modes() -> [ObjectKey: UInt16] {
+        var modes: [ObjectKey: UInt16] = [:]
+        func collect(_ number: Int, _ key: ObjectKey) {
+            for (name, child) in node(number).children {
+                modes[key.appending(name)] = node(child).mode
+                collect(child, key.appending(name))
+            }
+        }
+        collect(0, .root)
+        return modes
+    }
+
     func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
         var entries: [ObjectKey: SimulatedSnapshotEntry] = [:]
         collect(0, .root, into: &entries)

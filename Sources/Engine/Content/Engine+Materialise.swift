@@ -71,54 +71,35 @@ extension Engine {
     /// Fetches one piece of the version that both sides agreed on. It counts as here only once the
     /// store has given all of it and vouched for its version (I5).
     private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
-        var place = try remotePlace(of: file.inode, piece)
-        for _ in 0..<3 {
-            do throws(ProviderError) {
-                try await provider.read(
-                    place.key, range: piece, etag: place.etag, into: ContentSink(file: file))
-                noteReachable()
-                file.state.withLock { $0.present.insert(piece) }
-                return
-            } catch {
-                noteFailure(error)
-                guard error.kind == .changed || error.kind == .missing else { throw error }
-                if activity.isClaimed(place.key) {
-                    // Our own operation is about to change the key or the version.
-                    throw ProviderError(
-                        .busy, attempt: error.attempt, reason: "it is on its way to another name")
-                }
-                let current = try remotePlace(of: file.inode, piece)
-                if current == place {
-                    // It is no longer what the remote has; find out what that is.
-                    await refreshQuietly(place.parent)
-                    throw error
-                }
-                place = current
-            }
-        }
-        throw ProviderError(
-            .busy, attempt: "read \"\(place.key)\"", reason: "it is renamed again and again")
-    }
-
-    private struct RemotePlace: Equatable {
-        var key: ObjectKey
-        var etag: ETag
-        var parent: InodeNumber
-    }
-
-    private func remotePlace(
-        of inode: InodeNumber, _ piece: Range<UInt64>
-    ) throws -> RemotePlace {
-        let place = try store.read { database -> RemotePlace? in
-            guard let synced = try database.synced(inode), let etag = synced.etag,
-                piece.upperBound <= synced.size, let key = try database.remoteKey(of: inode)
+        let inode = file.inode
+        let located = try store.read { database -> (ObjectKey, SyncedRecord)? in
+            guard let synced = try database.synced(inode),
+                let key = try database.remoteKey(of: inode)
             else { return nil }
-            return RemotePlace(key: key, etag: etag, parent: synced.parent)
+            return (key, synced)
         }
-        if let place { return place }
-        throw EngineError(
-            .changedRemotely, "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
-            remedy: "the remote no longer has this version; open the file again")
+        guard let (key, synced) = located, let etag = synced.etag, piece.upperBound <= synced.size
+        else {
+            throw EngineError(
+                .changedRemotely,
+                "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
+                remedy: "the remote no longer has this version; open the file again")
+        }
+        do throws(ProviderError) {
+            try await provider.read(key, range: piece, etag: etag, into: ContentSink(file: file))
+            noteReachable()
+        } catch {
+            noteFailure(error)
+            if error.kind == .changed || error.kind == .missing {
+                if try isOutdated(inode, askedAt: key, etag: etag) {
+                    throw ProviderError(outdated: error)
+                }
+                // What is here is no longer what the remote has; find out what that is.
+                await refreshQuietly(synced.parent)
+            }
+            throw error
+        }
+        file.state.withLock { $0.present.insert(piece) }
     }
 
     // MARK: The rest of the file

@@ -11,7 +11,8 @@ extension Engine {
         var state = SyncState(
             inode: inode, kind: record.kind, local: nil, synced: synced,
             remote: try name.flatMap { try database.remote(inode, name: $0) },
-            isParentSynced: true, occupant: nil, successor: nil, remoteChild: nil)
+            attempt: try database.attempt(of: inode), isParentSynced: true, occupant: nil,
+            successor: nil, remoteChild: nil)
         if let dirent {
             state.local = LocalState(
                 parent: dirent.parent, name: dirent.name, mode: record.mode,
@@ -26,7 +27,9 @@ extension Engine {
         } else if let synced {
             state.successor = try database.successor(of: synced, kind: record.kind)
             if record.kind == .directory {
-                state.remoteChild = try database.firstSyncedChild(of: inode)
+                state.remoteChild =
+                    try database.firstSyncedChild(of: inode)
+                    ?? database.firstAttemptingChild(of: inode)
             }
         }
         if let synced, let other = try database.dirent(synced.name, in: synced.parent) {
@@ -39,6 +42,13 @@ extension Engine {
 extension Database {
     /// Who else holds, on the remote, the place that a local name points to.
     fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
+        if let holder = try attemptingInode(dirent.name, in: dirent.parent), holder != inode,
+            let record = try self.inode(holder)
+        {
+            // Nobody knows yet what it holds; it finds out first.
+            return Occupant(
+                inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
+        }
         guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != inode,
             let record = try self.inode(holder), let synced = try synced(holder)
         else { return nil }

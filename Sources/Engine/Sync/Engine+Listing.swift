@@ -45,13 +45,13 @@ extension Engine {
                 noteReachable()
             } catch {
                 noteFailure(error)
-                let isGone = error.kind == .missing || error.kind == .wrongKind
-                if isGone, activity.isMoved(watch) || activity.isClaimed(key) {
-                    throw ProviderError(
-                        .busy, attempt: error.attempt, reason: "it is on its way to another name")
+                if error.kind == .missing, try isOutdated(directory, askedAt: key, etag: nil) {
+                    throw ProviderError(outdated: error)
                 }
-                // Its parent's listing tells what became of it.
-                if isGone, directory != .root { try await noteMissing(directory) }
+                if error.kind == .missing || error.kind == .wrongKind, directory != .root {
+                    // Its parent's listing tells what became of it.
+                    try await noteMissing(directory)
+                }
                 throw error
             }
             page = listing.next
@@ -88,6 +88,8 @@ extension Engine {
         for object in objects {
             merge.seen.insert(object.name)
             if activity.isTouched(merge.key.appending(object.name), watch) { continue }
+            // Perhaps it is ours; who asked for it finds out.
+            if try database.attemptingInode(object.name, in: merge.directory) != nil { continue }
             try observe(object, in: merge.directory, &changes, database)
         }
         guard isLast else { return changes }

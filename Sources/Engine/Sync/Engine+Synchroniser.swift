@@ -92,6 +92,8 @@ extension Engine {
                         return changes
                     })
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
+            case .verify(let attempt):
+                if let holder = try await verify(attempt, state) { return .blocked(by: holder) }
             case .conflict(let object):
                 try await resolve(state, object)
             case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,

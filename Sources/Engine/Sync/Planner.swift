@@ -8,6 +8,8 @@ enum SyncOperation: Hashable {
     case waitForWriter
 
     // On the remote.
+    /// Find out whether an earlier change happened.
+    case verify(AttemptRecord)
     case createDirectory
     case createSymlink
     /// Send the content to the inode's local name, which holds this on the remote.
@@ -36,6 +38,7 @@ enum SyncOperation: Hashable {
 /// states have equal plans, so that it can be interrupted anywhere and asked again.
 enum Planner {
     static func plan(_ state: SyncState) -> SyncOperation {
+        if let attempt = state.attempt { return .verify(attempt) }
         guard let local = state.local else { return planUnlinked(state) }
         if let remote = state.remote { return planObserved(state, local, remote) }
         guard let synced = state.synced else { return planCreation(state, local) }

@@ -35,17 +35,17 @@ final class RemoteActivity: Sendable {
         }
     }
 
+    /// Whether an operation is changing what is at `key`, or a directory above it.
+    func isClaimed(_ key: ObjectKey) -> Bool {
+        let look = Claim(inode: .root, keys: [key], isSubtree: false)
+        return state.withLock { $0.claims.contains { look.crosses($0) } }
+    }
+
     /// The operation has ended, and the database knows how.
     func end(_ claim: Claim) {
         state.withLock { state in
             if let index = state.claims.firstIndex(of: claim) { state.claims.remove(at: index) }
         }
-    }
-
-    /// Whether an operation under way changes what is at a key.
-    func isClaimed(_ key: ObjectKey) -> Bool {
-        let probe = Claim(inode: .root, keys: [key], isSubtree: false)
-        return state.withLock { $0.claims.contains { probe.crosses($0) } }
     }
 
     /// Starts to note what is changed in a directory.

@@ -8,6 +8,8 @@ struct SyncState: Hashable {
     var synced: SyncedRecord?
     /// What was seen on the remote in its place since; nil while that is what was agreed.
     var remote: RemoteObservation?
+    /// A change that the remote was asked for, with no answer so far.
+    var attempt: AttemptRecord?
     /// Whether the directory that holds it locally is on the remote.
     var isParentSynced: Bool
     /// Whether that directory lies, on the remote, below this one.

@@ -99,7 +99,7 @@ extension Database {
 
     /// Removes an inode that has no name on either side, with all that hangs on it.
     func deleteInode(_ number: InodeNumber) throws {
-        for table in ["extents", "pending", "remote", "synced", "conflicts"] {
+        for table in ["extents", "pending", "remote", "synced", "conflicts", "attempts"] {
             try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
                 .execute(arguments: [number.rawValue])
         }

@@ -95,5 +95,18 @@ enum Schema {
             original BLOB NOT NULL,
             since INTEGER NOT NULL
         );
+
+        -- Changes that the remote was asked for and whose answer is not known.
+        CREATE TABLE attempts (
+            inode INTEGER PRIMARY KEY,
+            parent INTEGER NOT NULL,
+            name BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            mode INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            generation INTEGER NOT NULL,
+            replaced INTEGER
+        );
+        CREATE INDEX attempts_by_name ON attempts (parent, name);
         """
 }

@@ -48,7 +48,7 @@ extension Engine {
             })
     }
 
-    private func statIfPresent(_ key: ObjectKey) async throws -> RemoteObject? {
+    func statIfPresent(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject? {
         do throws(ProviderError) {
             return try await provider.stat(key)
         } catch {

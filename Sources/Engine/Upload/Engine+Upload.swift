@@ -19,16 +19,21 @@ extension Engine {
         if let holder = activity.begin(claim) { return holder }
         defer { activity.end(claim) }
         // Between the plan and the claim somebody else's operation may have ended.
-        let isCurrent = try store.read { database in
+        let isCurrent = { [self] (database: Database) in
             try syncState(of: state.inode, database) == state
                 && place(of: plan, state, database) == target
         }
-        guard isCurrent else { return nil }
+        if let attempt = attempt(plan, state, target) {
+            guard try begin(attempt, of: state.inode, if: isCurrent) else { return nil }
+        } else {
+            guard try store.read(isCurrent) else { return nil }
+        }
         do throws(ProviderError) {
             try await carryOut(plan, state, target)
             noteReachable()
         } catch {
             noteFailure(error)
+            try noteAttempt(of: state.inode, failedWith: error)
             try await answerRefusal(error, plan, state, target)
         }
         return nil
@@ -116,6 +121,28 @@ extension Engine {
         }
     }
 
+    /// What is noted of a plan before it is carried out; nil where an upload notes it by itself, as
+    /// only that knows what it sends, or where asking twice does no harm.
+    private func attempt(
+        _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) -> AttemptRecord? {
+        let attributes = state.attributes
+        var attempt = AttemptRecord(
+            parent: place.parent, name: place.name, size: state.synced?.size ?? 0,
+            mode: attributes.mode, modified: attributes.modified,
+            generation: state.synced?.generation ?? 0, replaced: nil)
+        switch plan {
+        case .createDirectory, .createSymlink, .setAttributes: return attempt
+        case .move, .moveAside:
+            if let synced = state.synced {
+                (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
+            }
+            if case .move(let replaced) = plan { attempt.replaced = replaced?.inode }
+            return attempt
+        default: return nil
+        }
+    }
+
     private func carryOut(
         _ plan: SyncOperation, _ state: SyncState, _ place: Place
     ) async throws(ProviderError) {
@@ -190,6 +217,14 @@ extension Engine {
         let (frozen, record) = try engineWork { () throws(Halt) in try freeze(file) }
         defer { thaw(frozen, of: file) }
         let attributes = ObjectAttributes(modified: record.modified, mode: record.mode)
+        let attempt = AttemptRecord(
+            parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
+            modified: record.modified, generation: record.generation, replaced: replaced)
+        let isWanted = try engineWork { () throws(Halt) in
+            // It may have been unlinked while the rest of it was fetched.
+            try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
+        }
+        guard isWanted else { return }
         let object = try await tracking(inode, .upload, bytes: frozen.size) {
             () async throws(ProviderError) in
             try await provider.write(
@@ -268,6 +303,7 @@ extension Engine {
     ) throws(ProviderError) {
         try engineWork { () throws(Halt) in
             try store.write { database in
+                try database.removeAttempt(of: inode)
                 if let replaced { try database.removeSynced(replaced) }
                 try database.setSynced(
                     SyncedRecord(

@@ -53,6 +53,14 @@ package struct ProviderError: Error {
         self.cause = cause
     }
 
+    /// An answer that was true of a place or version which our own operation has changed since:
+    /// nothing is wrong, and the next call asks for the right one.
+    init(outdated error: ProviderError) {
+        self.init(
+            .busy, attempt: error.attempt, reason: "it is just being moved or changed",
+            cause: error)
+    }
+
     /// Whether the same call may well succeed later with nothing else changed.
     package var isPassing: Bool {
         switch kind {

@@ -1,0 +1,87 @@
+import Foundation
+import GRDB
+
+/// One row of `attempts`: a change that the remote was asked for, and whose answer is not known.
+///
+/// It is stored before the request leaves and removed with the answer. One that is found without
+/// its request under way (the answer got lost, or the process died) is looked into before anything
+/// else is planned for its inode: else an object that we made would pass for somebody else's.
+struct AttemptRecord: Hashable {
+    /// Where the object is, if the change happened.
+    var parent: InodeNumber
+    var name: FileName
+    /// What it is like then. The size and time also tell whether the object is ours.
+    var size: UInt64
+    var mode: UInt16
+    var modified: Timestamp
+    /// The ``InodeRecord/generation`` whose bytes it has then.
+    var generation: Int64
+    /// The inode whose place on the remote it takes.
+    var replaced: InodeNumber?
+}
+
+extension Database {
+    func attempt(of inode: InodeNumber) throws -> AttemptRecord? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT parent, name, size, mode, modified, generation, replaced
+                FROM attempts WHERE inode = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { AttemptRecord($0) }
+    }
+
+    /// The inode that may have got a name on the remote.
+    func attemptingInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// One of the inodes that may have got a name on the remote below a directory.
+    func firstAttemptingChild(of parent: InodeNumber) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM attempts WHERE parent = ? LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [parent.rawValue])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    func setAttempt(_ attempt: AttemptRecord, of inode: InodeNumber) throws {
+        try cachedStatement(
+            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        ).execute(arguments: [
+            inode.rawValue, attempt.parent.rawValue, attempt.name.data, attempt.size.stored,
+            attempt.mode, attempt.modified.nanoseconds, attempt.generation,
+            attempt.replaced?.rawValue,
+        ])
+    }
+
+    func removeAttempt(of inode: InodeNumber) throws {
+        try cachedStatement(sql: "DELETE FROM attempts WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+    }
+
+    /// Whether it is unknown where on the remote an inode is: it, or a directory above it, may have
+    /// moved.
+    func isPlaceUncertain(of inode: InodeNumber) throws -> Bool {
+        var current = inode
+        while current != .root {
+            if try attempt(of: current) != nil { return true }
+            guard let synced = try synced(current) else { return false }
+            current = synced.parent
+        }
+        return false
+    }
+}
+
+extension AttemptRecord {
+    fileprivate init(_ row: Row) {
+        parent = InodeNumber(rawValue: row[0])
+        name = FileName(stored: [UInt8](row[1] as Data))
+        size = UInt64(stored: row[2])
+        mode = row[3]
+        modified = Timestamp(nanoseconds: row[4])
+        generation = row[5]
+        replaced = (row[6] as Int64?).map { InodeNumber(rawValue: $0) }
+    }
+}

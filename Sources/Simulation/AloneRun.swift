@@ -1,0 +1,387 @@
+import Engine
+
+/// Runs a program against an engine that has the remote for itself, and the reference model beside
+/// it: every answer has to be the model's, and in the end so do the mounted tree and the remote.
+package struct AloneRun {
+    private struct Handle {
+        let inode: InodeNumber
+        let node: ReferenceModel.Number
+        let isWriting: Bool
+    }
+
+    private let mount: SimulatedMount
+    private let program: RandomProgram
+    private var model = ReferenceModel()
+    private var handles: [Int: Handle] = [:]
+    /// Every content that any file had at one moment (I3).
+    private var moments: Set<ContentMark> = [ContentMark([])]
+    private var faults = SimulatedProviderFaults()
+    private var isReachable = true
+    private var hasFaults: Bool { faults.isAny || !isReachable }
+
+    /// Runs `program` from the start to its checks at the end.
+    ///
+    /// - Parameter logLines: How many lines of the engine's log a failure shows.
+    /// - Returns: The way the run took.
+    /// - Throws: ``ProgramFailure``; what is not even that comes through as it is.
+    package static func perform(
+        _ program: RandomProgram, settings: SimulatedMountSettings? = nil, logLines: Int = 0
+    ) throws -> ExecutionTrace {
+        let mount = try SimulatedMount(
+            seed: program.seed, settings: settings ?? .drawn(from: program.seed),
+            logLines: logLines)
+        do {
+            try mount.run {
+                var run = AloneRun(mount, program)
+                try await run.perform()
+            }
+        } catch var failure as ProgramFailure {
+            failure.log = mount.log.lines
+            throw failure
+        }
+        return mount.executor.trace
+    }
+
+    private init(_ mount: SimulatedMount, _ program: RandomProgram) {
+        self.mount = mount
+        self.program = program
+    }
+
+    private mutating func perform() async throws {
+        for step in program.furniture { try furnish(step) }
+        try mount.start()
+        for (index, step) in program.steps.enumerated() {
+            mount.log.note("--- \(index): \(step)")
+            do {
+                try await take(step)
+                if mount.life.isDead { try await comeBack([model]) }
+            } catch var failure as ProgramFailure {
+                failure.step = index
+                throw failure
+            }
+        }
+        try await finish()
+    }
+
+    // MARK: Steps
+
+    private mutating func furnish(_ step: OtherClientStep) throws {
+        switch step {
+        case .write(let path, let count, let seed):
+            let bytes = ProgramBytes.make(count, seed: seed)
+            guard let (name, parent) = try? place(path, in: model),
+                let node = try? model.create(
+                    .init(kind: .file, mode: 0o644, bytes: bytes), name, in: parent)
+            else { return }
+            moments.insert(ContentMark(model[node].bytes))
+            try mount.provider.otherClientWrites(path.key, bytes)
+        case .makeDirectory(let path):
+            guard let (name, parent) = try? place(path, in: model),
+                (try? model.create(
+                    .init(kind: .directory, mode: 0o755), name, in: parent)) != nil
+            else { return }
+            try mount.provider.otherClientMakesDirectory(path.key)
+        case .delete, .rename: break
+        }
+    }
+
+    private mutating func take(_ step: ProgramStep) async throws {
+        switch step {
+        case .create(let slot, let path, let mode): try await create(slot, path, mode)
+        case .open(let slot, let path, let isWriting, let isTruncating):
+            try await open(slot, path, isWriting: isWriting, isTruncating: isTruncating)
+        case .close(let slot): close(slot)
+        case .write(let slot, let offset, let count, let seed):
+            try await write(slot, offset, ProgramBytes.make(count, seed: seed))
+        case .read(let slot, let offset, let count): try await read(slot, offset, count)
+        case .synchronize(let slot): try await synchronize(slot)
+        case .resize, .setMode, .makeDirectory, .makeSymlink, .removeDirectory, .unlink, .rename:
+            try await change(step)
+        case .look(let path): try await look(path)
+        case .list(let path): try await list(path)
+        case .evict(let path): try await evict(path)
+        case .wait(let duration):
+            try await mount.clock.sleep(until: mount.clock.uptime + duration)
+        case .waitForRest: try await waitForRest()
+        case .kill(let recoveryDeath): try await comeBack([model], recoveryDeath: recoveryDeath)
+        case .killSoon(let steps): mount.life.dieBeforeStep(steps)
+        case .setFaults(let perMille):
+            faults = .all(Double(perMille) / 1_000)
+            faults.staleListing = 0
+            mount.provider.setFaults(faults)
+        case .setReachable(let isReachable):
+            self.isReachable = isReachable
+            mount.provider.setReachable(isReachable)
+        case .otherClient: break
+        }
+    }
+
+    private mutating func create(_ slot: Int, _ path: Path, _ mode: UInt16) async throws {
+        close(slot)
+        let created = try await compare { engine in
+            let (name, parent) = try await place(path, engine)
+            let attributes = try await engine.completing { () throws(Halt) in
+                try engine.createFile(name, in: parent, mode: mode, caller: .test)
+            }
+            return attributes.inode
+        } with: { model in
+            let (name, parent) = try place(path, in: model)
+            return try model.create(.init(kind: .file, mode: mode), name, in: parent)
+        }
+        guard let (inode, node) = created else { return }
+        handles[slot] = Handle(inode: inode, node: node, isWriting: true)
+    }
+
+    private mutating func open(
+        _ slot: Int, _ path: Path, isWriting: Bool, isTruncating: Bool
+    ) async throws {
+        close(slot)
+        let opened = try await compare { engine in
+            let inode = try await find(path, engine)
+            try await engine.completing { () throws(Halt) in
+                // The kernel opens no symbolic link.
+                if try engine.attributes(of: inode).kind == .symlink {
+                    throw .failure(EngineError(.invalid, "open a symbolic link"))
+                }
+                try engine.open(
+                    inode, access: isWriting ? .write : .read, truncating: isTruncating)
+            }
+            return inode
+        } with: { model in
+            let node = try model.find(path.names)
+            _ = try model.file(node)
+            if isTruncating { try model.resize(node, to: 0) }
+            return node
+        }
+        guard let (inode, node) = opened else { return }
+        handles[slot] = Handle(inode: inode, node: node, isWriting: isWriting)
+    }
+
+    private mutating func close(_ slot: Int) {
+        guard let handle = handles.removeValue(forKey: slot) else { return }
+        mount.engine.release(handle.inode, access: handle.isWriting ? .write : .read)
+    }
+
+    private mutating func write(_ slot: Int, _ offset: Int, _ bytes: [UInt8]) async throws {
+        guard let handle = handles[slot], handle.isWriting else { return }
+        let written = try await compare { engine in
+            try await engine.completing { () throws(Halt) in
+                try bytes.withHalt { (buffer) throws(Halt) in
+                    try engine.write(handle.inode, buffer, at: UInt64(offset))
+                }
+            }
+        } with: { model in
+            model.write(bytes, at: offset, of: handle.node)
+        }
+        if written != nil { moments.insert(ContentMark(model[handle.node].bytes)) }
+    }
+
+    private mutating func read(_ slot: Int, _ offset: Int, _ count: Int) async throws {
+        guard let handle = handles[slot] else { return }
+        let read = try await compare { engine in
+            try await engine.bytes(of: handle.inode, at: offset, count: count)
+        } with: { model in
+            model[handle.node].bytes.dropFirst(offset).prefix(count)
+        }
+        guard let (bytes, expected) = read else { return }
+        guard bytes.elementsEqual(expected) else {
+            throw ProgramFailure(
+                "\(bytes.count) bytes were read, not the \(expected.count) that were written")
+        }
+    }
+
+    private mutating func synchronize(_ slot: Int) async throws {
+        guard let handle = handles[slot] else { return }
+        _ = try await compare { engine in
+            try await engine.completing { () throws(Halt) in
+                try engine.synchronize(handle.inode)
+            }
+        } with: { _ in
+        }
+    }
+
+    private mutating func change(_ step: ProgramStep) async throws {
+        let done = try await compare { engine in
+            try await step.change(engine)
+        } with: { model in
+            try step.change(&model)
+        }
+        if case .resize(let path, _) = step, done != nil, let node = try? model.find(path.names) {
+            moments.insert(ContentMark(model[node].bytes))
+        }
+    }
+
+    private mutating func look(_ path: Path) async throws {
+        let looks = try await compare { engine in
+            let inode = try await find(path, engine)
+            let attributes = try await engine.completing { () throws(Halt) in
+                try engine.attributes(of: inode)
+            }
+            return Look(attributes)
+        } with: { model in
+            Look(try model.find(path.names), in: model)
+        }
+        guard let (look, expected) = looks, look != expected else { return }
+        throw ProgramFailure("\(path) looks like \(look), not \(expected)")
+    }
+
+    private mutating func list(_ path: Path) async throws {
+        let lists = try await compare { engine in
+            try await engine.names(in: try await find(path, engine))
+        } with: { model in
+            try model.directory(try model.find(path.names)).children.keys.sorted()
+        }
+        guard let (names, expected) = lists, names.sorted() != expected else { return }
+        throw ProgramFailure("\(path) has the names \(names), not \(expected)")
+    }
+
+    private mutating func evict(_ path: Path) async throws {
+        _ = try await compare { engine in
+            try engine.evict(try await find(path, engine)).files
+        } with: { model in
+            try model.find(path.names)
+        }
+    }
+
+    private func waitForRest() async throws {
+        do {
+            try mount.engine.hasten(below: .root)
+            _ = try await mount.waitForRest(within: .seconds(30))
+        } catch {
+            if !mount.life.isDead { throw error }
+        }
+    }
+
+    // MARK: Engine and model side by side
+
+    /// Asks both. An operation that the engine did not acknowledge, as it died over it, has happened
+    /// or not; the tree tells.
+    ///
+    /// - Returns: Both answers; nil where both refused, or nothing happened.
+    private mutating func compare<Answer, Expected>(
+        _ ask: (Engine) async throws -> Answer,
+        with state: (inout ReferenceModel) throws -> Expected
+    ) async throws -> (Answer, Expected)? {
+        let answer: Result<Answer, EngineError>
+        do {
+            answer = .success(try await ask(mount.engine))
+        } catch let error as EngineError {
+            answer = .failure(error)
+        }
+        var after = model
+        let expected: Result<Expected, ReferenceModel.Refusal>
+        do {
+            expected = .success(try state(&after))
+        } catch let refusal as ReferenceModel.Refusal {
+            expected = .failure(refusal)
+        }
+        if mount.life.isDead {
+            try await comeBack(after == model ? [model] : [model, after])
+            return nil
+        }
+        return try judge(answer, expected, after)
+    }
+
+    private mutating func judge<Answer, Expected>(
+        _ answer: Result<Answer, EngineError>,
+        _ expected: Result<Expected, ReferenceModel.Refusal>, _ after: ReferenceModel
+    ) throws -> (Answer, Expected)? {
+        switch (answer, expected) {
+        case (.success(let answer), .success(let expected)):
+            model = after
+            return (answer, expected)
+        case (.failure(let error), .failure(let refusal)) where refusal.kinds.contains(error.kind):
+            return nil
+        case (.failure(let error), _) where error.kind == .unreachable && hasFaults:
+            return nil
+        case (.failure(let error), _): throw ProgramFailure("refused: \(error)")
+        case (.success, .failure(let refusal)):
+            throw ProgramFailure("granted, not refused as \(refusal.kinds)")
+        }
+    }
+
+    // MARK: Death
+
+    /// Ends the process, starts another one, and finds out which world it lives in.
+    private mutating func comeBack(
+        _ candidates: [ReferenceModel], recoveryDeath: Int? = nil
+    ) async throws {
+        await mount.kill()
+        handles = [:]
+        do throws(EngineError) {
+            try mount.start(dyingBeforeStep: recoveryDeath)
+        } catch {
+            guard recoveryDeath != nil else { throw error }
+            try mount.start()
+        }
+        if mount.life.isDead {
+            await mount.kill()
+            try mount.start()
+        }
+        mount.life.dieNoMore()
+        mount.provider.setFaults(SimulatedProviderFaults())
+        mount.provider.setReachable(true)
+        try await choose(among: candidates)
+        mount.provider.setFaults(faults)
+        mount.provider.setReachable(isReachable)
+    }
+
+    private mutating func choose(among candidates: [ReferenceModel]) async throws {
+        var complaints: [String] = []
+        for candidate in candidates.reversed() {
+            let check = TreeCheck(engine: mount.engine, model: candidate)
+            do throws(ProgramFailure) {
+                try await check.checkNames()
+                try await check.checkBytes(that: { Self.differs($0, among: candidates) })
+            } catch {
+                complaints.append("\(error)")
+                continue
+            }
+            model = candidate
+            for (_, node) in candidate.tree() where candidate[node].kind == .file {
+                moments.insert(ContentMark(candidate[node].bytes))
+            }
+            return
+        }
+        throw ProgramFailure("after the kill: " + complaints.joined(separator: "; nor: "))
+    }
+
+    private static func differs(
+        _ node: ReferenceModel.Number, among candidates: [ReferenceModel]
+    ) -> Bool {
+        let versions = candidates.filter { $0.has(node) }.map { $0[node].bytes }
+        return Set(versions).count > 1
+    }
+
+    // MARK: The end
+
+    private mutating func finish() async throws {
+        for slot in handles.keys.sorted() { close(slot) }
+        if mount.life.isDead { try await comeBack([model]) }
+        mount.life.dieNoMore()
+        mount.log.note("--- the end")
+        guard try await mount.settle() else {
+            let items = try mount.engine.status(below: .root, limit: 5).items
+            throw ProgramFailure("it does not come to rest: \(items)")
+        }
+        let check = TreeCheck(engine: mount.engine, model: model)
+        try await check.checkNames()
+        try await check.checkBytes(that: { _ in true })
+        try RemoteCheck(mount: mount).check(model)
+        try checkMoments()
+    }
+
+    /// Every version that the remote ever had was the content of a file at one moment (I3).
+    private func checkMoments() throws(ProgramFailure) {
+        for key in mount.provider.everyKey().sorted(by: {
+            $0.names.lexicographicallyPrecedes($1.names)
+        }) {
+            for version in mount.provider.versions(of: key)
+            where !moments.contains(ContentMark(version.bytes)) {
+                throw ProgramFailure(
+                    "the remote had \(version.bytes.count) bytes as \(version.etag) of \"\(key)\" "
+                        + "that no file ever had")
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Engine
+
+/// A disk as one process sees it: nothing happens on it after the process's death.
+final class MortalDisk: Disk {
+    private let disk: SimulatedDisk
+    private let life: SimulatedLife
+
+    init(_ disk: SimulatedDisk, life: SimulatedLife) {
+        self.disk = disk
+        self.life = life
+    }
+
+    func open(_ path: DiskPath) throws(DiskError) -> any DiskFile {
+        try life.step("open \"\(path)\"")
+        return MortalFile(try disk.open(path), life: life)
+    }
+
+    func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile {
+        guard let file = file as? MortalFile else {
+            preconditionFailure("a file of another disk cannot be cloned by this one")
+        }
+        try life.step("clone a file to \"\(path)\"")
+        return MortalFile(try disk.clone(file.file, to: path), life: life)
+    }
+
+    func remove(_ path: DiskPath) throws(DiskError) {
+        try life.step("remove \"\(path)\"")
+        try disk.remove(path)
+    }
+
+    func files(below directory: DiskPath) throws(DiskError) -> [DiskPath] {
+        try life.step("list the files below \"\(directory)\"")
+        return try disk.files(below: directory)
+    }
+
+    func space() throws(DiskError) -> StorageSpace {
+        try life.step("read the free space of the state directory")
+        return try disk.space()
+    }
+}
+
+/// A file that a ``MortalDisk`` opened.
+private final class MortalFile: DiskFile {
+    let file: any DiskFile
+    private let life: SimulatedLife
+
+    init(_ file: any DiskFile, life: SimulatedLife) {
+        self.file = file
+        self.life = life
+    }
+
+    var descriptor: Int32? { file.descriptor }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError)
+        -> Int
+    {
+        try life.step("read a file")
+        return try file.read(into: buffer, at: offset)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
+        try life.step("write to a file")
+        try file.write(bytes, at: offset)
+    }
+
+    func truncate(to size: UInt64) throws(DiskError) {
+        try life.step("set the size of a file")
+        try file.truncate(to: size)
+    }
+
+    func synchronize() throws(DiskError) {
+        try life.step("write a file through to the disk")
+        try file.synchronize()
+    }
+
+    func status() throws(DiskError) -> DiskFileStatus {
+        try life.step("read the status of a file")
+        return try file.status()
+    }
+
+    func setModified(_ time: Timestamp) throws(DiskError) {
+        try life.step("set the time of a file")
+        try file.setModified(time)
+    }
+}
+
+extension SimulatedLife {
+    /// A step on the disk.
+    fileprivate func step(_ attempt: @autoclosure () -> String) throws(DiskError) {
+        do throws(Death) {
+            try step()
+        } catch {
+            throw DiskError(.failed, attempt: attempt(), reason: "The process is dead")
+        }
+    }
+}

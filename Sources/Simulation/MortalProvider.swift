@@ -1,0 +1,167 @@
+import Engine
+import Synchronization
+
+/// A provider as one process sees it: it makes no request after its death.
+///
+/// A change that is under way when the process dies or gives it up may still happen, at once or
+/// while the next process is at work: the request has left, and nobody can call it back.
+final class MortalProvider: Provider {
+    private let provider: SimulatedProvider
+    private let life: SimulatedLife
+    private let executor: SeededExecutor
+    private let random: Mutex<SeededGenerator>
+
+    init(
+        _ provider: SimulatedProvider, life: SimulatedLife, executor: SeededExecutor,
+        random: SeededGenerator
+    ) {
+        self.provider = provider
+        self.life = life
+        self.executor = executor
+        self.random = Mutex(random)
+    }
+
+    var traits: ProviderTraits { provider.traits }
+
+    // MARK: Looking
+
+    func list(
+        _ directory: ObjectKey, page: PageToken?
+    ) async throws(ProviderError) -> ListingPage {
+        try begin("list \"\(directory)\"")
+        return try await provider.list(directory, page: page)
+    }
+
+    func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        try begin("stat \"\(key)\"")
+        return try await provider.stat(key)
+    }
+
+    func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        try begin("read \"\(key)\"")
+        try await provider.read(key, range: range, etag: etag, into: sink)
+    }
+
+    func space() async throws(ProviderError) -> StorageSpace? {
+        try begin("ask for the free space")
+        return try await provider.space()
+    }
+
+    // MARK: Changes
+
+    func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+    ) async throws(ProviderError) -> RemoteObject {
+        try await change("write \"\(key)\"") { [provider] () async throws(ProviderError) in
+            try await provider.write(
+                key, from: source, attributes: attributes, base: base, progress: progress)
+        }
+    }
+
+    func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        try await change("create \"\(key)\"") { [provider] () async throws(ProviderError) in
+            try await provider.createDirectory(key, attributes: attributes)
+        }
+    }
+
+    func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        try await change("create \"\(key)\"") { [provider] () async throws(ProviderError) in
+            try await provider.createSymlink(key, target: target, attributes: attributes)
+        }
+    }
+
+    func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) async throws(ProviderError) -> RemoteObject {
+        try await change("change \"\(key)\"") { [provider] () async throws(ProviderError) in
+            try await provider.setAttributes(key, to: attributes, etag: etag)
+        }
+    }
+
+    func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) async throws(ProviderError) -> RemoteObject {
+        try await change("move \"\(key)\"") { [provider] () async throws(ProviderError) in
+            try await provider.move(key, etag: etag, to: destination, base: base)
+        }
+    }
+
+    func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
+        try await change("delete \"\(key)\"") { [provider] () async throws(ProviderError) in
+            try await provider.delete(key, kind: kind, etag: etag)
+        }
+    }
+
+    // MARK: Helpers
+
+    private func begin(_ attempt: @autoclosure () -> String) throws(ProviderError) {
+        do throws(SimulatedLife.Death) {
+            try life.step()
+        } catch {
+            throw ProviderError(.cancelled, attempt: attempt(), reason: "the process is dead")
+        }
+    }
+
+    private func change<Value: Sendable>(
+        _ attempt: String,
+        _ call: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        try begin(attempt)
+        let answer = Answer<Value>()
+        let request = Task(executorPreference: executor) {
+            do throws(ProviderError) {
+                answer.give(.success(try await call()))
+            } catch {
+                answer.give(.failure(error))
+            }
+        }
+        let goesOn = random.withLock { $0.nextBool() }
+        let result = await withTaskCancellationHandler {
+            await answer.wait()
+        } onCancel: {
+            if !goesOn { request.cancel() }
+            answer.give(
+                .failure(ProviderError(.cancelled, attempt: attempt, reason: "cancelled")))
+        }
+        return try result.get()
+    }
+}
+
+/// The first of several answers, for one who waits for it.
+private final class Answer<Value: Sendable>: Sendable {
+    private typealias Outcome = Result<Value, ProviderError>
+
+    private struct State {
+        var outcome: Outcome?
+        var waiter: CheckedContinuation<Outcome, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    func give(_ outcome: Result<Value, ProviderError>) {
+        let waiter = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
+            guard state.outcome == nil else { return nil }
+            state.outcome = outcome
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: outcome)
+    }
+
+    func wait() async -> Result<Value, ProviderError> {
+        await withCheckedContinuation { continuation in
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiter = continuation }
+                return state.outcome
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+    }
+}

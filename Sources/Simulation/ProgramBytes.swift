@@ -1,0 +1,32 @@
+/// Bytes that tell programs and versions apart.
+enum ProgramBytes {
+    /// `count` bytes that no other seed gives.
+    static func make(_ count: Int, seed: UInt64) -> [UInt8] {
+        var generator = SeededGenerator(seed: seed)
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            var index = 0
+            while index < count {
+                let word = generator.next()
+                withUnsafeBytes(of: word) { bytes in
+                    let part = min(8, count - index)
+                    for position in 0..<part { buffer[index + position] = bytes[position] }
+                }
+                index += 8
+            }
+            filled = count
+        }
+    }
+}
+
+/// A short name of some bytes; two different contents share one with a chance of 2^-64.
+struct ContentMark: Hashable, Sendable {
+    private let hash: Int
+    private let count: Int
+
+    init(_ bytes: [UInt8]) {
+        var hasher = Hasher()
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        hash = hasher.finalize()
+        count = bytes.count
+    }
+}

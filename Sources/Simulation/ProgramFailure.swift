@@ -1,0 +1,17 @@
+/// What a run of a program found wrong.
+package struct ProgramFailure: Error, CustomStringConvertible {
+    private let reason: String
+    /// Where in the program; nil at its end.
+    package var step: Int?
+    /// The last lines of the log.
+    package var log: [String] = []
+
+    package init(_ reason: String) {
+        self.reason = reason
+    }
+
+    package var description: String {
+        let place = step.map { "at step \($0)" } ?? "at the end"
+        return ([reason + ", " + place] + log).joined(separator: "\n")
+    }
+}

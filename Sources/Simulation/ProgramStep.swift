@@ -1,0 +1,69 @@
+package import Engine
+
+/// One step of a random program. It stands for itself: dropping others before it leaves it
+/// meaningful, if perhaps refused, so that a program can be shortened.
+package enum ProgramStep: Hashable, Sendable {
+    /// Makes a file and keeps it open for writing in a slot, as all opens do, closing what the slot
+    /// held before.
+    case create(slot: Int, path: Path, mode: UInt16)
+    case open(slot: Int, path: Path, isWriting: Bool, isTruncating: Bool)
+    case close(slot: Int)
+    /// The bytes come from `seed`.
+    case write(slot: Int, offset: Int, count: Int, seed: UInt64)
+    case read(slot: Int, offset: Int, count: Int)
+    case synchronize(slot: Int)
+    case resize(path: Path, size: Int)
+    case setMode(path: Path, mode: UInt16)
+    case makeDirectory(path: Path)
+    case makeSymlink(path: Path, target: String)
+    case removeDirectory(path: Path)
+    case unlink(path: Path)
+    case rename(from: Path, to: Path, replaces: Bool)
+    case look(path: Path)
+    case list(path: Path)
+    case evict(path: Path)
+    /// Lets the engine and the remote work.
+    case wait(Duration)
+    /// Waits for all to be on the remote, for as long as a user's patience lasts.
+    case waitForRest
+    /// `kill -9` and a new start, which may die as well, before its n-th step.
+    case kill(recoveryDeath: Int?)
+    /// `kill -9` before the n-th thing that the process is about to do to disk, database or remote.
+    case killSoon(steps: Int)
+    case setFaults(perMille: Int)
+    case setReachable(Bool)
+    /// Another client of the same remote; see ``OtherClientStep``.
+    case otherClient(OtherClientStep)
+}
+
+/// What another client does to the remote, at once.
+package enum OtherClientStep: Hashable, Sendable {
+    case write(path: Path, count: Int, seed: UInt64)
+    case makeDirectory(path: Path)
+    case delete(path: Path)
+    case rename(from: Path, to: Path)
+}
+
+/// A path from the root of the mount, printed as people write it.
+package struct Path: Hashable, Sendable, CustomStringConvertible {
+    package var names: [FileName]
+
+    package init(_ names: [FileName]) {
+        self.names = names
+    }
+
+    /// - Parameter text: Valid names with `/` between them.
+    package init(_ text: String) {
+        names = text.split(separator: "/").compactMap { FileName(String($0)) }
+    }
+
+    package var parent: Path { Path(names.dropLast()) }
+
+    package var key: ObjectKey { ObjectKey(names) }
+
+    package func appending(_ name: FileName) -> Path { Path(names + [name]) }
+
+    package var description: String {
+        "\"\(names.map(\.description).joined(separator: "/"))\""
+    }
+}

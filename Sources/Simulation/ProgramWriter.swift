@@ -1,0 +1,239 @@
+import Engine
+
+/// Draws the steps of a ``RandomProgram``.
+///
+/// It keeps a rough idea of the tree that its steps make, so that most of them have something to
+/// work on; faults and deaths may let the run go another way.
+struct ProgramWriter {
+    private static let slots = 4
+    /// Few names, so that they meet.
+    private static let names = ["a", "b", "c", "d"].compactMap { FileName($0) }
+
+    private var random: SeededGenerator
+    private let style: RandomProgram.Style
+    private var model = ReferenceModel()
+    private var bytesSeed: UInt64
+
+    init(seed: UInt64, style: RandomProgram.Style) {
+        random = SeededGenerator(seed: seed ^ 0x50524f47)
+        self.style = style
+        bytesSeed = seed << 20
+    }
+
+    // MARK: The program
+
+    mutating func makeFurniture() -> [OtherClientStep] {
+        var steps: [OtherClientStep] = []
+        for _ in 0..<random.next(below: 10) {
+            let path = freshPath()
+            if random.next(below: 3) == 0 {
+                steps.append(.makeDirectory(path: path))
+                make(.directory, at: path)
+            } else {
+                steps.append(.write(path: path, count: size(), seed: freshSeed()))
+                make(.file, at: path)
+            }
+        }
+        return steps
+    }
+
+    mutating func makeSteps() -> [ProgramStep] {
+        var steps: [ProgramStep] = []
+        while steps.count < style.stepCount { steps += draw() }
+        return Array(steps.prefix(style.stepCount))
+    }
+
+    private mutating func draw() -> [ProgramStep] {
+        switch random.next(below: 100) {
+        case 0..<9: [create()]
+        case 9..<16: [open(isWriting: random.next(below: 3) > 0)]
+        case 16..<32: [write()]
+        case 32..<37: [read()]
+        case 37..<43: [.close(slot: slot())]
+        case 43..<46: [.resize(path: path(.file), size: size())]
+        case 46..<49: [.setMode(path: path(nil), mode: mode())]
+        case 49..<54: [makeDirectory()]
+        case 54..<56: [makeSymlink()]
+        case 56..<59: [removeDirectory()]
+        case 59..<64: [unlink()]
+        case 64..<71: [rename()]
+        case 71..<73: swap()
+        case 73..<75: saveAtomically()
+        case 75..<78: [.look(path: path(nil))]
+        case 78..<80: [.list(path: random.nextBool() ? Path([]) : path(.directory))]
+        case 80..<82: [.evict(path: random.next(below: 3) == 0 ? Path([]) : path(.file))]
+        case 82..<83: [.synchronize(slot: slot())]
+        case 83..<92: [.wait(pause())]
+        case 92..<94: [.waitForRest]
+        default: [disturbance()]
+        }
+    }
+
+    private mutating func disturbance() -> ProgramStep {
+        switch random.next(below: style.isShared ? 16 : 8) {
+        case 0, 1:
+            guard style.hasDeaths else { return .wait(pause()) }
+            let steps = random.next(below: 4) == 0 ? 1 + random.next(below: 12) : nil
+            return .kill(recoveryDeath: steps)
+        case 2, 3:
+            return style.hasDeaths ? .killSoon(steps: 1 + random.next(below: 40)) : .wait(pause())
+        case 4, 5:
+            let rates = [0, 20, 100, 300]
+            let rate = rates[random.next(below: rates.count)]
+            return style.hasFaults ? .setFaults(perMille: rate) : .wait(pause())
+        case 6, 7:
+            // More often there than not.
+            return style.hasFaults ? .setReachable(random.next(below: 3) > 0) : .wait(pause())
+        default: return .otherClient(otherClientStep())
+        }
+    }
+
+    private mutating func otherClientStep() -> OtherClientStep {
+        switch random.next(below: 8) {
+        case 0...4: .write(path: path(.file), count: size(), seed: freshSeed())
+        case 5: .makeDirectory(path: freshPath())
+        case 6: .delete(path: path(nil))
+        default: .rename(from: path(nil), to: freshPath())
+        }
+    }
+
+    // MARK: Steps
+
+    private mutating func create() -> ProgramStep {
+        let path = random.next(below: 8) == 0 ? path(nil) : freshPath()
+        make(.file, at: path)
+        return .create(slot: slot(), path: path, mode: mode())
+    }
+
+    private mutating func open(isWriting: Bool) -> ProgramStep {
+        .open(
+            slot: slot(), path: path(.file), isWriting: isWriting,
+            isTruncating: isWriting && random.next(below: 4) == 0)
+    }
+
+    private mutating func write() -> ProgramStep {
+        .write(slot: slot(), offset: offset(), count: 1 + size(), seed: freshSeed())
+    }
+
+    private mutating func read() -> ProgramStep {
+        .read(slot: slot(), offset: offset(), count: 1 + size())
+    }
+
+    private mutating func makeDirectory() -> ProgramStep {
+        let path = freshPath()
+        make(.directory, at: path)
+        return .makeDirectory(path: path)
+    }
+
+    private mutating func makeSymlink() -> ProgramStep {
+        let path = freshPath()
+        make(.symlink, at: path)
+        return .makeSymlink(path: path, target: "to/\(freshSeed())")
+    }
+
+    private mutating func removeDirectory() -> ProgramStep {
+        let path = path(.directory)
+        if let place = place(path) { try? model.removeDirectory(place.name, in: place.parent) }
+        return .removeDirectory(path: path)
+    }
+
+    private mutating func unlink() -> ProgramStep {
+        let path = path(random.next(below: 4) == 0 ? .symlink : .file)
+        if let place = place(path) { try? model.unlink(place.name, in: place.parent) }
+        return .unlink(path: path)
+    }
+
+    private mutating func rename() -> ProgramStep {
+        let from = path(random.next(below: 3) == 0 ? .directory : nil)
+        let to = random.nextBool() ? path(nil) : freshPath()
+        return rename(from, to, replaces: random.next(below: 6) > 0)
+    }
+
+    private mutating func rename(_ from: Path, _ to: Path, replaces: Bool) -> ProgramStep {
+        if let source = place(from), let target = place(to) {
+            try? model.rename(
+                source.name, in: source.parent, to: target.name, in: target.parent,
+                replaces: replaces)
+        }
+        return .rename(from: from, to: to, replaces: replaces)
+    }
+
+    /// Two or three names that go round in a ring.
+    private mutating func swap() -> [ProgramStep] {
+        let ring = (0..<(2 + random.next(below: 2))).map { _ in path(nil) }
+        guard Set(ring).count == ring.count, let aside = FileName("aside") else { return [] }
+        let spare = ring[0].parent.appending(aside)
+        var steps = [rename(ring[0], spare, replaces: true)]
+        for index in 1..<ring.count {
+            steps.append(rename(ring[index], ring[index - 1], replaces: true))
+        }
+        return steps + [rename(spare, ring[ring.count - 1], replaces: true)]
+    }
+
+    /// As editors do it: all of the new version under another name, then the rename.
+    private mutating func saveAtomically() -> [ProgramStep] {
+        let path = path(.file)
+        guard let name = FileName("draft") else { return [] }
+        let draft = path.parent.appending(name)
+        make(.file, at: draft)
+        return [
+            .create(slot: 0, path: draft, mode: 0o644),
+            .write(slot: 0, offset: 0, count: 1 + size(), seed: freshSeed()),
+            .close(slot: 0), rename(draft, path, replaces: true),
+        ]
+    }
+
+    // MARK: Parts
+
+    private mutating func slot() -> Int { random.next(below: Self.slots) }
+
+    private mutating func size() -> Int {
+        random.next(below: 4) == 0 ? random.next(below: 9_000) : random.next(below: 300)
+    }
+
+    private mutating func offset() -> Int {
+        random.nextBool() ? 0 : random.next(below: random.nextBool() ? 200 : 9_000)
+    }
+
+    private mutating func mode() -> UInt16 { [0o600, 0o644, 0o755, 0o400][random.next(below: 4)] }
+
+    private mutating func pause() -> Duration {
+        let longest = [5, 100, 1_500, 5_000, 40_000][random.next(below: 5)]
+        return .milliseconds(1 + random.next(below: longest))
+    }
+
+    private mutating func freshSeed() -> UInt64 {
+        bytesSeed += 1
+        return bytesSeed
+    }
+
+    private mutating func name() -> FileName { Self.names[random.next(below: Self.names.count)] }
+
+    /// A path that probably is there, of a kind or of any.
+    private mutating func path(_ kind: FileKind?) -> Path {
+        let known = model.tree().filter { kind == nil || model[$0.number].kind == kind }
+        guard !known.isEmpty, random.next(below: 12) > 0 else { return freshPath() }
+        return Path(known[random.next(below: known.count)].path)
+    }
+
+    /// A name in a directory that probably is there.
+    private mutating func freshPath() -> Path {
+        let directories = model.tree().filter {
+            model[$0.number].kind == .directory && $0.path.count < 4
+        }
+        let index = random.next(below: directories.count + 1)
+        return Path((index < directories.count ? directories[index].path : []) + [name()])
+    }
+
+    private func place(_ path: Path) -> (name: FileName, parent: ReferenceModel.Number)? {
+        guard let name = path.names.last, let parent = try? model.find(path.parent.names) else {
+            return nil
+        }
+        return (name, parent)
+    }
+
+    private mutating func make(_ kind: FileKind, at path: Path) {
+        guard let place = place(path) else { return }
+        _ = try? model.create(.init(kind: kind, mode: 0o644), place.name, in: place.parent)
+    }
+}

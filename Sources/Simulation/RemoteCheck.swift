@@ -1,0 +1,42 @@
+import Engine
+
+/// Compares what the remote holds with what it should.
+struct RemoteCheck {
+    let mount: SimulatedMount
+
+    /// - Throws: ``ProgramFailure`` where a name, a byte, a mode or a target is another.
+    func check(_ model: ReferenceModel) throws(ProgramFailure) {
+        let remote = mount.provider.snapshot()
+        let modes = mount.provider.modes()
+        var expected: Set<ObjectKey> = []
+        for (names, number) in model.tree() {
+            let key = ObjectKey(names)
+            expected.insert(key)
+            try check(key, remote[key], model[number])
+            guard model[number].kind == .symlink || modes[key] == model[number].mode else {
+                throw ProgramFailure(
+                    "the remote's \"\(key)\" has mode \(modes[key].map { String($0, radix: 8) } ?? "-")"
+                        + ", not \(String(model[number].mode, radix: 8))")
+            }
+        }
+        for key in remote.keys.map(\.description).sorted()
+        where !expected.contains(where: { $0.description == key }) {
+            throw ProgramFailure("the remote has \"\(key)\", which nobody made")
+        }
+    }
+
+    private func check(
+        _ key: ObjectKey, _ entry: SimulatedSnapshotEntry?, _ node: ReferenceModel.Node
+    ) throws(ProgramFailure) {
+        switch (entry, node.kind) {
+        case (.file(let bytes), .file) where bytes == node.bytes: break
+        case (.file(let bytes), .file):
+            throw ProgramFailure(
+                "the remote's \"\(key)\" " + Difference(bytes, node.bytes).description)
+        case (.directory, .directory): break
+        case (.symlink(let target), .symlink) where target == node.target: break
+        case (nil, _): throw ProgramFailure("the remote has no \"\(key)\"")
+        default: throw ProgramFailure("the remote's \"\(key)\" is something else")
+        }
+    }
+}

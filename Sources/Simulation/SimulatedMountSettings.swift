@@ -1,0 +1,26 @@
+package import Engine
+
+/// What kind of mount a ``SimulatedMount`` is.
+package struct SimulatedMountSettings: Sendable {
+    package var provider = SimulatedProviderSettings()
+    package var engine = EngineConfiguration(
+        source: "simulation", owner: Caller(userID: 1_000, groupID: 1_000), hostName: "here",
+        controlSocket: "/control")
+    /// What the local disk can hold.
+    package var diskBytes: UInt64 = 1 << 40
+
+    package init() {}
+
+    /// One of many kinds of remote, with pieces so small that transfers take time.
+    package static func drawn(from seed: UInt64) -> SimulatedMountSettings {
+        var random = SeededGenerator(seed: seed ^ 0x53455454)
+        var settings = SimulatedMountSettings()
+        let latencies = [1, 20, 200, 3_000]
+        settings.provider.latency =
+            .zero...(.milliseconds(latencies[random.next(below: latencies.count)]))
+        settings.provider.pieceBytes = 1...[500, 4_000, 20_000][random.next(below: 3)]
+        settings.provider.pieceDelay = .zero...(.milliseconds([1, 100][random.next(below: 2)]))
+        settings.provider.pageEntries = [1, 2, 100][random.next(below: 3)]
+        return settings
+    }
+}
