@@ -55,6 +55,12 @@ extension EngineFolder {
             items.insert(try engine.item(inode), at: 0)
         }
         report.items += items.map { StatusItem($0) }
+        report.items += status.conflicts.map { conflict in
+            var item = StatusItem(conflict)
+            item.operation = .conflict
+            item.since = conflict.since.date
+            return item
+        }
     }
 
     func statusChanges() -> AsyncStream<Void> {

@@ -10,6 +10,9 @@ package struct EngineStatus: Sendable {
     package var pending = PendingSummary()
     /// Pending items, those that failed first, then the oldest, as many as were asked for.
     package var items: [PendingItem] = []
+    /// Versions that lost their name to the remote's and are kept beside it, until somebody renames
+    /// or removes them; as many as were asked for.
+    package var conflicts: [PendingItem] = []
     package var reachability = Reachability()
 }
 
@@ -59,6 +62,10 @@ extension Engine {
                 status.pending = try pendingSummary(below: inode, snapshot, database)
                 status.items = try database.pending(below: inode, limit: limit)
                     .map { try item($0, snapshot, database) }
+                for (conflict, since) in try database.conflicts(below: inode, limit: limit) {
+                    let record = PendingRecord(inode: conflict, since: since, attempts: 0)
+                    status.conflicts.append(try item(record, snapshot, database))
+                }
                 return status
             }
             status.reachability = reachability.withLock { $0 }
@@ -106,11 +113,14 @@ extension Engine {
         _ pending: PendingRecord, _ snapshot: ActivitySnapshot, _ database: Database
     ) throws -> PendingItem {
         let transfer = snapshot.transfers[pending.inode]
+        let record = try database.inode(pending.inode)
+        let isPending = try database.isPending(pending.inode)
+        let state: ItemState =
+            transfer != nil ? .uploading : isPending ? .dirty : ItemState(record?.presence)
         return PendingItem(
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
-            state: transfer == nil ? .dirty : .uploading, transfer: transfer,
-            size: try database.inode(pending.inode)?.size ?? 0, attempts: pending.attempts,
+            state: state, transfer: transfer, size: record?.size ?? 0, attempts: pending.attempts,
             failure: pending.failure, since: pending.since)
     }
 

@@ -210,7 +210,8 @@ extension SyncState {
             synced: SyncedRecord(
                 parent: .parent, name: .agreed, etag: kind == .file ? .agreed : nil, size: 5,
                 mode: 0o644, modified: time, generation: 1),
-            remote: nil, attempt: nil, isParentSynced: true, occupant: nil, successor: nil, remoteChild: nil)
+            remote: nil, attempt: nil, isParentSynced: true, occupant: nil, successor: nil,
+            remoteChild: nil)
     }
 }
 

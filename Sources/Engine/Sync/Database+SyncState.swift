@@ -93,10 +93,4 @@ extension Database {
         else { return nil }
         return record.id
     }
-
-    func noteConflict(_ inode: InodeNumber, original: FileName, at now: Timestamp) throws {
-        try cachedStatement(
-            sql: "INSERT INTO conflicts VALUES (?, ?, ?) ON CONFLICT (inode) DO NOTHING"
-        ).execute(arguments: [inode.rawValue, original.data, now.nanoseconds])
-    }
 }

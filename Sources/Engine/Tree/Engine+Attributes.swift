@@ -116,11 +116,7 @@ extension Engine {
                     ? .remote : .partial
             }
         }
-        return switch record.presence {
-        case .remote: record.size == 0 ? .local : .remote
-        case .partial: .partial
-        case .whole: .local
-        }
+        return record.size == 0 ? .local : ItemState(record.presence)
     }
 }
 
@@ -136,4 +132,16 @@ package enum ItemState: String, Sendable {
     case dirty
     /// It is being sent.
     case uploading
+}
+
+extension ItemState {
+    /// The state of an item on which both sides agree.
+    init(_ presence: Presence?) {
+        self =
+            switch presence {
+            case .remote, nil: .remote
+            case .partial: .partial
+            case .whole: .local
+            }
+    }
 }

@@ -245,6 +245,7 @@ extension Engine {
             try database.removeDirent(dirent, kind: inode.kind, at: now)
             try database.insertDirent(newName, in: newParent, to: inode, at: now)
             try database.touchChanged(inode.id, at: now)
+            try database.removeConflict(inode.id)
             try database.markPending(inode.id, at: now)
             return (inode.id, target?.inode)
         }
