@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.swift Benchmarks/*/*.swift),Benchmarks)
 
-.PHONY: help setup build test demo lint format clean
+.PHONY: help setup build test demo bench lint format clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -19,6 +19,9 @@ test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
 
 demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
 	@scripts/demo
+
+bench: build ## Times a mount against the disk below it
+	@Benchmarks/run
 
 lint: ## Checks layout and style
 	swift format lint --strict --parallel --recursive $(SOURCES)
