@@ -145,7 +145,8 @@ extension RequestServer {
 extension Engine.Access {
     /// - Parameter flags: As of `open`.
     init(openFlags flags: CInt) {
-        self = flags & O_ACCMODE == O_RDONLY ? .read : .write
+        // Linux truncates at `open` whatever the access mode says.
+        self = flags & O_ACCMODE == O_RDONLY && flags & O_TRUNC == 0 ? .read : .write
     }
 
     /// - Parameter handle: As given to the kernel by ``fuse_file_info/init(_:)``.
