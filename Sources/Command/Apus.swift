@@ -36,9 +36,17 @@ struct Apus: AsyncParsableCommand {
             } else {
                 try command.run()
             }
+            end(with: 0)
         } catch {
-            Foundation.exit(report(error))
+            end(with: report(error))
         }
+    }
+
+    /// Ends the process without the C library's farewells: they would take TLS and other libraries
+    /// apart under threads that still run.
+    private static func end(with status: Int32) -> Never {
+        fflush(nil)
+        _exit(status)
     }
 
     /// Says on standard error what went wrong.
