@@ -38,6 +38,10 @@ package struct AloneRun {
         } catch var failure as ProgramFailure {
             failure.log = mount.log.lines
             throw failure
+        } catch let error as SimulationError where logLines > 0 {
+            var failure = ProgramFailure("the run went wrong: \(error.kind)")
+            failure.log = mount.log.lines
+            throw failure
         }
         return mount.executor.trace
     }

@@ -3,13 +3,15 @@ import Synchronization
 
 /// A provider as one process sees it: it makes no request after its death.
 ///
-/// A change that is under way when the process dies or gives it up may still happen, at once or
-/// while the next process is at work: the request has left, and nobody can call it back.
+/// A change that is under way when the process dies or gives it up may still happen: the request has
+/// left, and nobody can call it back. ``waitForRequests()`` waits until it has or has not.
 final class MortalProvider: Provider {
     private let provider: SimulatedProvider
     private let life: SimulatedLife
     private let executor: SeededExecutor
     private let random: Mutex<SeededGenerator>
+    private let requests = Mutex<[Int: Task<Void, Never>]>([:])
+    private let requestsMade = Mutex(0)
 
     init(
         _ provider: SimulatedProvider, life: SimulatedLife, executor: SeededExecutor,
@@ -19,6 +21,13 @@ final class MortalProvider: Provider {
         self.life = life
         self.executor = executor
         self.random = Mutex(random)
+    }
+
+    /// Returns once no request is under way.
+    func waitForRequests() async {
+        while let request = requests.withLock({ $0.min { $0.key < $1.key } }) {
+            await request.value.value
+        }
     }
 
     var traits: ProviderTraits { provider.traits }
@@ -105,7 +114,7 @@ final class MortalProvider: Provider {
         do throws(SimulatedLife.Death) {
             try life.step()
         } catch {
-            throw ProviderError(.cancelled, attempt: attempt(), reason: "the process is dead")
+            throw ProviderError(.unreachable, attempt: attempt(), reason: "the process is dead")
         }
     }
 
@@ -115,13 +124,19 @@ final class MortalProvider: Provider {
     ) async throws(ProviderError) -> Value {
         try begin(attempt)
         let answer = Answer<Value>()
+        let number = requestsMade.withLock { made in
+            made += 1
+            return made
+        }
         let request = Task(executorPreference: executor) {
             do throws(ProviderError) {
                 answer.give(.success(try await call()))
             } catch {
                 answer.give(.failure(error))
             }
+            self.requests.withLock { _ = $0.removeValue(forKey: number) }
         }
+        requests.withLock { $0[number] = request }
         let goesOn = random.withLock { $0.nextBool() }
         let result = await withTaskCancellationHandler {
             await answer.wait()

@@ -10,6 +10,11 @@ package struct ProgramFailure: Error, CustomStringConvertible {
         self.reason = reason
     }
 
+    /// The reason without names and numbers: two failures of one kind have the same.
+    package var kind: String {
+        String(reason.prefix(40).filter { $0.isLetter || $0 == " " })
+    }
+
     package var description: String {
         let place = step.map { "at step \($0)" } ?? "at the end"
         return ([reason + ", " + place] + log).joined(separator: "\n")

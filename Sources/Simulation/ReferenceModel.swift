@@ -68,12 +68,10 @@ package struct ReferenceModel: Equatable, Sendable {
         }
     }
 
-    /// POSIX: `st_nlink`.
+    /// POSIX: `st_nlink`, of what is no directory.
     package func links(_ number: Number) -> Int {
         let node = self[number]
-        guard node.isNamed else { return 0 }
-        guard node.kind == .directory else { return 1 }
-        return 2 + node.children.values.count { self[$0].kind == .directory }
+        return node.isNamed ? 1 : 0
     }
 
     /// Everything that has a name, with its path; parents before children, else by name.

@@ -19,6 +19,7 @@ package final class SimulatedMount: Sendable {
         let engine: Engine
         let life: SimulatedLife
         let commits: MortalCommits
+        let provider: MortalProvider
         let work: Task<Void, Never>
     }
 
@@ -41,7 +42,8 @@ package final class SimulatedMount: Sendable {
         self.seed = seed
         self.settings = settings
         clock = SimulatedClock()
-        executor = SeededExecutor(seed: random.next(), clock: clock)
+        executor = SeededExecutor(
+            seed: random.next(), clock: clock, stepsMax: settings.stepsMax)
         disk = SimulatedDisk(
             seed: random.next(), clock: clock, capacityBytes: settings.diskBytes)
         provider = SimulatedProvider(
@@ -88,14 +90,20 @@ package final class SimulatedMount: Sendable {
     package func start(dyingBeforeStep deathStep: Int? = nil) throws(EngineError) {
         precondition(state.withLock { $0.process == nil }, "one process at a time")
         let disk = disk
-        let life = SimulatedLife { disk.kill() }
+        let life = SimulatedLife { [weak self] in
+            disk.kill()
+            self?.state.withLock { $0.process?.work.cancel() }
+        }
         if let deathStep { life.dieBeforeStep(deathStep) }
         let commits = MortalCommits(life: life)
         database.add(transactionObserver: commits, extent: .observerLifetime)
         log.note("--- the process starts")
+        let (forProvider, forEngine) = state.withLock { ($0.random.split(), $0.random.split()) }
+        let provider = MortalProvider(
+            provider, life: life, executor: executor, random: forProvider)
         let engine: Engine
         do throws(EngineError) {
-            engine = try makeEngine(life)
+            engine = try makeEngine(life, provider, Jitter(forEngine))
         } catch {
             life.die()
             database.remove(transactionObserver: commits)
@@ -103,21 +111,18 @@ package final class SimulatedMount: Sendable {
         }
         let work = Task(executorPreference: executor) { await engine.run() }
         state.withLock {
-            $0.process = Process(engine: engine, life: life, commits: commits, work: work)
+            $0.process = Process(
+                engine: engine, life: life, commits: commits, provider: provider, work: work)
         }
     }
 
-    private func makeEngine(_ life: SimulatedLife) throws(EngineError) -> Engine {
-        let (forProvider, forEngine) = state.withLock {
-            ($0.random.split(), $0.random.split())
-        }
-        let jitter = Jitter(forEngine)
-        return try Engine(
+    private func makeEngine(
+        _ life: SimulatedLife, _ provider: MortalProvider, _ jitter: Jitter
+    ) throws(EngineError) -> Engine {
+        try Engine(
             configuration: settings.engine, store: try Store(database),
             disk: MortalDisk(disk, life: life), clock: clock,
-            provider: MortalProvider(
-                provider, life: life, executor: executor, random: forProvider),
-            logger: log.logger, random: { jitter.next() })
+            provider: provider, logger: log.logger, random: { jitter.next() })
     }
 
     /// Ends the process as `kill -9` does, and returns once nothing of it is left.
@@ -131,6 +136,8 @@ package final class SimulatedMount: Sendable {
         process.life.die()
         process.work.cancel()
         await process.work.value
+        // A store is done with a request long before a new process asks anything of it.
+        await process.provider.waitForRequests()
         database.remove(transactionObserver: process.commits)
     }
 

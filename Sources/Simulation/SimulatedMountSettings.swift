@@ -9,6 +9,9 @@ package struct SimulatedMountSettings: Sendable {
     /// What the local disk can hold.
     package var diskBytes: UInt64 = 1 << 40
 
+    /// After how many steps of tasks a run is taken to be one that never ends.
+    package var stepsMax = 30_000
+
     package init() {}
 
     /// One of many kinds of remote, with pieces so small that transfers take time.

@@ -5,13 +5,14 @@ struct Look: Hashable, CustomStringConvertible {
     var kind: FileKind
     var mode: UInt16
     var size: Int
+    /// 0 for a directory: one that was not listed does not know its own.
     var links: Int
 
     init(_ attributes: Attributes) {
         kind = attributes.kind
         mode = attributes.mode
         size = attributes.kind == .directory ? 0 : Int(attributes.size)
-        links = Int(attributes.links)
+        links = attributes.kind == .directory ? 0 : Int(attributes.links)
     }
 
     init(_ number: ReferenceModel.Number, in model: ReferenceModel) {
@@ -19,7 +20,7 @@ struct Look: Hashable, CustomStringConvertible {
         kind = node.kind
         mode = node.mode
         size = node.kind == .file ? node.bytes.count : node.target.count
-        links = model.links(number)
+        links = node.kind == .directory ? 0 : model.links(number)
     }
 
     var description: String {

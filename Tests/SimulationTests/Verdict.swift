@@ -3,20 +3,31 @@ import Testing
 
 /// Runs programs for tests, and tells all about one that fails.
 enum Verdict {
+    /// How long it may take to look for a shorter program.
+    private static let patience = Duration.seconds(10)
+
+    /// - Returns: Whether it passed.
+    @discardableResult
     static func expectPass(
         _ program: RandomProgram, sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        guard let failure = failure(of: program) else { return }
-        let short = Shrinker.shrink(program) { Self.failure(of: $0) != nil }
-        let again = Self.failure(of: short, logLines: 80)
+    ) -> Bool {
+        guard let failure = failure(of: program) else { return true }
+        let kind = kind(of: failure)
+        let deadline = ContinuousClock.now + patience
+        let short = Shrinker.shrink(program) { shorter in
+            guard ContinuousClock.now < deadline else { return false }
+            return Self.failure(of: shorter).map { Self.kind(of: $0) } == kind
+        }
+        let again = Self.failure(of: short, logLines: Soak.logLines)
         Issue.record(
             """
             \(failure)
-            The shortest program that fails, with
-            \(again.map { "\($0)" } ?? "nothing the second time: the run does not replay")
+            The shortest program found that fails:
             \(short)
+            \(again.map { "\($0)" } ?? "It does not fail the second time: the run does not replay.")
             """,
             sourceLocation: sourceLocation)
+        return false
     }
 
     private static func failure(of program: RandomProgram, logLines: Int = 0) -> (any Error)? {
@@ -25,6 +36,15 @@ enum Verdict {
             return nil
         } catch {
             return error
+        }
+    }
+
+    /// Leaving out steps shall not turn one failure into another.
+    private static func kind(of failure: any Error) -> String {
+        switch failure {
+        case let failure as ProgramFailure: failure.kind
+        case let error as SimulationError: "\(error.kind)"
+        default: "\(type(of: failure))"
         }
     }
 }

@@ -61,16 +61,16 @@ extension Database {
             .execute(arguments: [inode.rawValue])
     }
 
-    /// Whether it is unknown where on the remote an inode is: it, or a directory above it, may have
-    /// moved.
-    func isPlaceUncertain(of inode: InodeNumber) throws -> Bool {
+    /// Where it is unknown where on the remote an inode is, the one that may have moved: itself, or
+    /// a directory above it.
+    func uncertainInode(atOrAbove inode: InodeNumber) throws -> InodeNumber? {
         var current = inode
         while current != .root {
-            if try attempt(of: current) != nil { return true }
-            guard let synced = try synced(current) else { return false }
+            if try attempt(of: current) != nil { return current }
+            guard let synced = try synced(current) else { return nil }
             current = synced.parent
         }
-        return false
+        return nil
     }
 }
 

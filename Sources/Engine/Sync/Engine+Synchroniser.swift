@@ -170,9 +170,8 @@ extension Engine {
 
     /// Notes why an inode could not be synchronised, and when to try again.
     private func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> SyncQueue.Outcome {
-        if Task.isCancelled || (error as? ProviderError)?.kind == .cancelled {
-            return .again(after: .zero)
-        }
+        // A request that was cancelled although we were not is tried again like any that failed.
+        if Task.isCancelled { return .again(after: .zero) }
         do throws(Halt) {
             let attempts = try store.write { database in
                 let attempts = (try database.pending(inode)?.attempts ?? 0) + 1

@@ -38,6 +38,11 @@ extension Engine {
                 try database.remoteKey(of: attempt.parent)?.appending(attempt.name)
             )
         }
+        let above = try store.read { database in
+            try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+                ?? database.uncertainInode(atOrAbove: attempt.parent)
+        }
+        if let above { return above }
         guard let place else {
             // The directory that it would be in is gone, and took it along.
             try store.write { try $0.removeAttempt(of: inode) }
@@ -119,7 +124,8 @@ extension Engine {
             try database.setSynced(
                 SyncedRecord(
                     parent: attempt.parent, name: attempt.name, etag: object.etag,
-                    size: object.size, mode: attempt.mode, modified: attempt.modified,
+                    size: object.size, mode: object.mode ?? attempt.mode,
+                    modified: attempt.modified,
                     generation: attempt.generation),
                 of: inode)
         }
@@ -136,7 +142,7 @@ extension Engine {
         if activity.isClaimed(key) { return true }
         return try store.read { database in
             try database.remoteKey(of: inode) != key || database.synced(inode)?.etag != etag
-                || database.isPlaceUncertain(of: inode)
+                || database.uncertainInode(atOrAbove: inode) != nil
         }
     }
 }

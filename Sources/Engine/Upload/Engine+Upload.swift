@@ -12,7 +12,12 @@ extension Engine {
             try noteLostPlace(state)
             return nil
         }
-        try await keepForReaders(plan, state)
+        // A directory that may have moved is looked for first: its old place says nothing.
+        let above = try store.read { database in
+            try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+                ?? database.uncertainInode(atOrAbove: target.parent)
+        }
+        if let above { return above }
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
             isSubtree: state.kind == .directory && plan != .setAttributes)
@@ -52,29 +57,6 @@ extension Engine {
                 }
                 return changes
             })
-    }
-
-    /// An unlinked file that is still open keeps all its bytes: those that are not here yet are
-    /// fetched before the remote loses them. POSIX: `unlink`.
-    private func keepForReaders(_ plan: SyncOperation, _ state: SyncState) async throws {
-        let lost: InodeNumber? =
-            switch plan {
-            case .delete: state.kind == .file ? state.inode : nil
-            case .upload(_, let replaced): replaced
-            case .move(let replaced): replaced?.inode
-            default: nil
-            }
-        guard let lost, let file = files.existing(lost), !file.state.withLock(\.isWhole) else {
-            return
-        }
-        do {
-            try await fetch(file, 0..<file.state.withLock(\.size), pieceBytes: 4 << 20)
-        } catch let error as ProviderError where error.isPassing {
-            throw error
-        } catch {
-            // The remote has it no more; the reader learns that from its next read.
-            logger.debug("open unlinked file not kept", metadata: ["reason": "\(error)"])
-        }
     }
 
     /// Where on the remote an operation happens.
@@ -132,7 +114,10 @@ extension Engine {
             mode: attributes.mode, modified: attributes.modified,
             generation: state.synced?.generation ?? 0, replaced: nil)
         switch plan {
-        case .createDirectory, .createSymlink, .setAttributes: return attempt
+        case .createDirectory, .createSymlink: return attempt
+        case .setAttributes:
+            // Only a file gets another version by it.
+            return state.kind == .file ? attempt : nil
         case .move, .moveAside:
             if let synced = state.synced {
                 (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
@@ -149,6 +134,7 @@ extension Engine {
         let inode = state.inode
         switch plan {
         case .upload(let base, let replaced):
+            if let replaced { try await keepBytes(ofUnlinked: replaced) }
             try await upload(state, to: place, base: base, replaced: replaced)
         case .createDirectory, .createSymlink:
             let attributes = state.attributes
@@ -162,6 +148,7 @@ extension Engine {
             }
             try commit(object, of: inode, at: place, sent: attributes, generation: 0)
         case .move(let replaced):
+            if let replaced { try await keepBytes(ofUnlinked: replaced.inode) }
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
             try await move(state, place, base: base, replaced: replaced?.inode)
         case .moveAside:
@@ -176,6 +163,7 @@ extension Engine {
                 object, of: inode, at: place, sent: attributes,
                 generation: state.synced?.generation ?? 0)
         case .delete:
+            try await keepBytes(ofUnlinked: inode)
             try await tracking(inode, .delete) { () async throws(ProviderError) in
                 try await provider.delete(
                     place.key, kind: state.kind, etag: state.synced?.etag)
@@ -234,6 +222,22 @@ extension Engine {
         try commit(
             object, of: inode, at: place, sent: attributes, generation: record.generation,
             replaced: replaced)
+    }
+
+    /// Fetches what is missing of a file before the remote loses it, if somebody still has it open.
+    /// POSIX: an open file keeps its bytes after `unlink`.
+    private func keepBytes(ofUnlinked inode: InodeNumber) async throws(ProviderError) {
+        guard let open = files.existing(inode), !open.state.withLock(\.isWhole) else { return }
+        let file = try engineWork { () throws(EngineError) in try retainForTransfer(inode) }
+        defer { releaseUse(of: inode) }
+        do throws(ProviderError) {
+            try await fetchAll(of: file)
+        } catch {
+            if error.isPassing || error.kind == .cancelled { throw error }
+            logger.warning(
+                "unlinked file is open and incomplete",
+                metadata: ["inode": "\(inode)", "reason": "\(error.reason)"])
+        }
     }
 
     private func fetchAll(of file: OpenFile) async throws(ProviderError) {
