@@ -175,6 +175,13 @@ struct PlannerTests {
         #expect(Planner.plan(removed) == .moveAside)
     }
 
+    @Test func `nothing is done in a place that another inode may have got`() {
+        var state = SyncState.file()
+        state.local = nil
+        state.contender = .other
+        #expect(Planner.plan(state) == .wait(.other))
+    }
+
     @Test func `a directory does not move below itself on the remote`() {
         var state = SyncState.file(kind: .directory)
         state.local?.name = .other

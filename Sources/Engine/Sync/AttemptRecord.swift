@@ -38,6 +38,16 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
+    /// Another inode that may have got the place that an inode is known to have on the remote.
+    func contender(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
+        return try Int64.fetchOne(
+            statement,
+            arguments: [synced.parent.rawValue, synced.name.data, inode.rawValue]
+        ).map { InodeNumber(rawValue: $0) }
+    }
+
     /// One of the inodes that may have got a name on the remote below a directory.
     func firstAttemptingChild(of parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(

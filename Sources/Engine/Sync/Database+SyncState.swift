@@ -32,6 +32,7 @@ extension Engine {
                     ?? database.firstAttemptingChild(of: inode)
             }
         }
+        if let synced { state.contender = try database.contender(of: inode, at: synced) }
         if let synced, let other = try database.dirent(synced.name, in: synced.parent) {
             state.isPlaceWanted = other.inode != inode
         }
@@ -52,6 +53,11 @@ extension Database {
         guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != inode,
             let record = try self.inode(holder), let synced = try synced(holder)
         else { return nil }
+        if try attempt(of: holder) != nil {
+            // Nor does anybody know whether it is still there.
+            return Occupant(
+                inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
+        }
         return Occupant(
             inode: holder, kind: record.kind, etag: synced.etag,
             isUnlinked: record.links == 0, waitsForUs: try waits(holder, for: inode))

@@ -45,10 +45,11 @@ extension Engine {
                 noteReachable()
             } catch {
                 noteFailure(error)
-                if error.kind == .missing, try isOutdated(directory, askedAt: key, etag: nil) {
+                let isGone = error.kind == .missing || error.kind == .wrongKind
+                if isGone, try isOutdated(directory, askedAt: key, etag: nil) {
                     throw ProviderError(outdated: error)
                 }
-                if error.kind == .missing || error.kind == .wrongKind, directory != .root {
+                if isGone, directory != .root {
                     // Its parent's listing tells what became of it.
                     try await noteMissing(directory)
                 }

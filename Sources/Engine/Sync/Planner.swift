@@ -39,6 +39,7 @@ enum SyncOperation: Hashable {
 enum Planner {
     static func plan(_ state: SyncState) -> SyncOperation {
         if let attempt = state.attempt { return .verify(attempt) }
+        if let contender = state.contender { return .wait(contender) }
         guard let local = state.local else { return planUnlinked(state) }
         if let remote = state.remote { return planObserved(state, local, remote) }
         guard let synced = state.synced else { return planCreation(state, local) }

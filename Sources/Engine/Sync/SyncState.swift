@@ -10,6 +10,8 @@ struct SyncState: Hashable {
     var remote: RemoteObservation?
     /// A change that the remote was asked for, with no answer so far.
     var attempt: AttemptRecord?
+    /// Another inode that may have got this one's place on the remote; only that one can find out.
+    var contender: InodeNumber?
     /// Whether the directory that holds it locally is on the remote.
     var isParentSynced: Bool
     /// Whether that directory lies, on the remote, below this one.
