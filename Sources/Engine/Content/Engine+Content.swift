@@ -348,18 +348,20 @@ extension Engine {
             state.isWhole
             ? .whole
             : state.present.gaps(in: 0..<state.size) == [0..<state.size] ? .remote : .partial
-        // A file of which nothing is here, but which was cut, still has to remember its tail.
-        let isUntouched =
-            presence == .remote && state.stored == .remote && !state.isMarkedWriting
-        guard !isUntouched, presence != state.stored || presence == .partial else { return }
+        guard presence != .remote || state.stored != .remote || state.isMarkedWriting else {
+            return
+        }
+        // A file that was cut has to remember its size and tail, even if nothing else is here.
+        let kept: Presence = presence == .whole ? .whole : .partial
+        guard kept != state.stored || kept == .partial else { return }
         let (size, present) = (state.size, state.present)
         try store.write { database in
             guard var record = try database.inode(inode) else { return }
-            record.presence = presence == .whole ? .whole : .partial
+            record.presence = kept
             record.size = size
             try database.update(record)
-            try database.setExtents(presence == .whole ? ExtentSet() : present, of: inode)
+            try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
         }
-        state.stored = presence == .whole ? .whole : .partial
+        state.stored = kept
     }
 }
