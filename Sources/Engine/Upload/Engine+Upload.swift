@@ -114,10 +114,7 @@ extension Engine {
             mode: attributes.mode, modified: attributes.modified,
             generation: state.synced?.generation ?? 0, replaced: nil)
         switch plan {
-        case .createDirectory, .createSymlink: return attempt
-        case .setAttributes:
-            // Only a file gets another version by it.
-            return state.kind == .file ? attempt : nil
+        case .createDirectory, .createSymlink, .setAttributes: return attempt
         case .move, .moveAside:
             if let synced = state.synced {
                 (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
