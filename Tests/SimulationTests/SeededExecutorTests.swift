@@ -112,8 +112,10 @@ import Testing
         #expect(error?.kind == .endless)
     }
 
-    @Test func `work that left for another thread is found`() throws {
-        let executor = SeededExecutor(seed: 7, clock: clock)
+    @Test(.timeLimit(.minutes(5)))
+    func `work that left for another thread is found`() throws {
+        // As many steps as the other thread takes to be scheduled on a busy machine.
+        let executor = SeededExecutor(seed: 7, clock: clock, stepsMax: .max)
         let error = #expect(throws: SimulationError.self) {
             try executor.run {
                 // Keeps the run going until the stray job comes back.
