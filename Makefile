@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.swift Benchmarks/*/*.swift),Benchmarks)
 
-.PHONY: help setup build test demo bench lint format clean
+.PHONY: help setup build test soak demo bench lint format clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -16,6 +16,11 @@ build: ## Builds .build/release/apus
 
 test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
 	@scripts/test
+
+soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again
+	@scripts/setup --build
+	APUS_SOAK_SECONDS=$(or $(SECONDS),60) $(if $(SEED),APUS_SEED=$(SEED)) \
+		swift test --disable-xctest --filter SoakTests $(SWIFTFLAGS)
 
 demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
 	@scripts/demo
