@@ -2,10 +2,10 @@
 SHELL := /bin/bash
 SOURCES := Package.swift Sources Tests Integration $(if $(wildcard Benchmarks/*.swift Benchmarks/*/*.swift),Benchmarks)
 
-.PHONY: help setup build test soak demo bench lint format clean
+.PHONY: help setup build test soak soak-bugs demo bench lint format clean
 
 help: ## Shows this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: ## Installs the system packages that are missing
 	@scripts/setup
@@ -17,10 +17,15 @@ build: ## Builds .build/release/apus
 test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
 	@scripts/test
 
-soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again
+soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; FLAVOUR=… for one kind of world
 	@scripts/setup --build
-	APUS_SOAK_SECONDS=$(or $(SECONDS),60) $(if $(SEED),APUS_SEED=$(SEED)) \
-		swift test --disable-xctest --filter SoakTests $(SWIFTFLAGS)
+	swift build -c release --product soak $(SWIFTFLAGS)
+	.build/release/soak --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) \
+		$(if $(FLAVOUR),--flavour $(FLAVOUR))
+
+soak-bugs: ## Makes mistakes in the engine, and shows how soon the simulation finds each
+	APUS_BUGS=1 swift build -c release --product soak --scratch-path .build/bugs $(SWIFTFLAGS)
+	.build/bugs/release/soak
 
 demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
 	@scripts/demo

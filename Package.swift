@@ -13,18 +13,25 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + strictness
 
+/// `make soak-bugs` builds with mistakes that the simulator has to find; nothing else does.
+let mistakes: [SwiftSetting] = Context.environment["APUS_BUGS"] == nil ? [] : [.define("BUGS")]
+
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
+
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 
 let package = Package(
     name: "apus",
     products: [.executable(name: "apus", targets: ["apus"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -43,21 +50,40 @@ let package = Package(
 
         .systemLibrary(name: "CFolder"),
 
+        .systemLibrary(name: "CProcess"),
+
+        .systemLibrary(
+            name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
+
         // The system part.
         .target(
             name: "Engine",
             dependencies: [.product(name: "GRDB", package: "GRDB.swift"), log],
-            swiftSettings: settings),
+            swiftSettings: settings + mistakes),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
         .target(name: "Host", dependencies: ["CHost", "Engine"], swiftSettings: settings),
-        .target(name: "Transport", dependencies: ["CCurl"], swiftSettings: settings),
+        .target(name: "Transport", dependencies: ["CCurl", log], swiftSettings: settings),
         .target(
-            name: "Providers", dependencies: ["CFolder", "Engine", log], swiftSettings: settings),
+            name: "Providers",
+            dependencies: [
+                "CFolder", "CProcess", "CXML", "Engine", "Transport", crypto, log,
+                .product(name: "TOMLKit", package: "TOMLKit"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "CSimulation", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(
             name: "Simulation",
-            dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift"), log],
+            dependencies: [
+                "CSimulation", "Engine", .product(name: "GRDB", package: "GRDB.swift"), log,
+            ],
             swiftSettings: settings),
+
+        // Runs simulated mounts by the thousand; see `make soak`.
+        .executableTarget(
+            name: "soak", dependencies: ["Engine", "Simulation", arguments], path: "Sources/Soak",
+            swiftSettings: settings + mistakes),
 
         // What the user meets.
         .target(name: "Mount", dependencies: ["CFuse", "Engine", log], swiftSettings: settings),
@@ -88,19 +114,34 @@ let package = Package(
         .target(
             name: "ProviderConformance", dependencies: ["Engine"],
             path: "Tests/ProviderConformance", swiftSettings: settings),
-        .testTarget(name: "EngineTests", dependencies: ["Engine"], swiftSettings: settings),
+        .testTarget(
+            name: "EngineTests",
+            dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .testTarget(
             name: "HostTests", dependencies: ["Engine", "Host", "Simulation"],
             swiftSettings: settings),
         .testTarget(
+            name: "CheckTests",
+            dependencies: [
+                "Engine", "Host", "Simulation", .product(name: "GRDB", package: "GRDB.swift"), log,
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "MountTests", dependencies: ["CFuse", "Engine", "Mount"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TransportTests", dependencies: ["Transport", crypto, log],
             swiftSettings: settings),
         .testTarget(
             name: "SimulationTests", dependencies: ["Engine", "Simulation"],
             swiftSettings: settings),
         .testTarget(
             name: "ProvidersTests",
-            dependencies: ["Engine", "Host", "ProviderConformance", "Providers", "Simulation"],
+            dependencies: [
+                "Engine", "Host", "ProviderConformance", "Providers", "Simulation", "Transport",
+                log,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "FiltersTests", dependencies: ["CVips", "Filters"], swiftSettings: settings),
@@ -110,6 +151,11 @@ let package = Package(
 
         // The real thing: `apus` as a process, a real mount, real programs.
         .testTarget(
-            name: "Integration", path: "Integration", swiftSettings: settings),
+            name: "Integration",
+            dependencies: [
+                "Engine", "Host", "ProviderConformance", "Providers", "Transport", log,
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Integration", swiftSettings: settings),
     ]
 )

@@ -48,33 +48,6 @@ extension MountedTests {
             }
         }
 
-        @Test(.timeLimit(.minutes(3)))
-        func `git keeps a repository in the mount that git on the remote finds sound`() throws {
-            try MountedFolder.with { folder in
-                let repository = folder.local("repository")
-                try Program.require("git", "init", "-q", repository)
-                try Files.write(Array("one\n".utf8), to: repository + "/file")
-                try git(repository, "add", "file")
-                try git(repository, "commit", "-q", "-m", "One")
-                try Files.write(Array("two\n".utf8), to: repository + "/file")
-                try git(repository, "commit", "-q", "-a", "-m", "Two")
-                try git(repository, "gc", "-q")
-                try folder.sync()
-                try git(folder.remote("repository"), "fsck", "--strict")
-                try expectEqualTrees(folder)
-            }
-        }
-
-        private func git(_ repository: String, _ arguments: String...) throws {
-            let command =
-                [
-                    "git", "-C", repository, "-c", "user.name=A", "-c", "user.email=a@example.org",
-                    "-c", "safe.directory=*",
-                ] + arguments
-            let result = try Program.start(command).wait()
-            try #require(result.status == 0, "\(result)")
-        }
-
         /// Six directories of ten files each, with modes, times and links.
         private func makeTree(at root: String) throws {
             try Files.makeDirectory(root)

@@ -12,10 +12,15 @@ extension MountedTests {
         private static let bytes = SeededRandom.bytes(4 << 20, seed: 7)
 
         @Test(.timeLimit(.minutes(2)))
-        func `waits until everything is uploaded`() throws {
+        func `waits until everything is uploaded, and says so`() throws {
             try MountedFolder.with(Self.slow) { folder in
                 try Files.write(Self.bytes, to: folder.local("new"))
-                try folder.unmount()
+                let result = try Apus.run("unmount", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.errors.contains("1 change ("), "\(result)")
+                #expect(result.errors.contains(" to go"), "\(result)")
+                #expect(result.output.hasPrefix("Everything is on the remote, "), "\(result)")
+                #expect(!folder.isMounted)
                 #expect(try Files.read(folder.remote("new")) == Self.bytes)
                 #expect(try Files.names(in: folder.remote) == ["new"], "no temporary is left")
             }
@@ -26,7 +31,13 @@ extension MountedTests {
             try MountedFolder.with(Self.slow) { folder in
                 try Files.write(Self.bytes, to: folder.local("new"))
                 try eventually("uploading") { try folder.state(of: "new") == "uploading" }
-                try folder.unmount(now: true)
+                let result = try Apus.run("unmount", "--now", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(
+                    result.output
+                        == "1 change (4.0 MiB) not yet on the remote; the next mount sends them.\n"
+                )
+                #expect(!folder.isMounted)
                 #expect(!Files.exists(folder.remote("new")))
 
                 try folder.mount()
@@ -52,11 +63,25 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `after the mount went away gives the folder back`() throws {
+            try MountedFolder.with { folder in
+                try folder.killDaemon()
+                try Program.require("fusermount3", "-u", folder.point)
+                #expect(throws: CallError.self) { try Files.write([1], to: folder.local("later")) }
+                #expect(try Apus.run("unmount", folder.point).status == 0)
+                try Files.write([1], to: folder.local("later"))
+                try Files.unlink(folder.local("later"))
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `by another program ends the daemon and keeps what is queued`() throws {
             try MountedFolder.with(Self.slow) { folder in
                 try Files.write(Self.bytes, to: folder.local("new"))
                 try Program.require("fusermount3", "-u", folder.point)
                 try eventually("the daemon ends") { !folder.isDaemonRunning }
+                // What a program writes on would be lost to sight with the next mount.
+                #expect(throws: CallError.self) { try Files.write([1], to: folder.local("later")) }
                 try folder.mount()
                 try folder.sync()
                 #expect(try Files.read(folder.remote("new")) == Self.bytes)

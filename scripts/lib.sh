@@ -37,9 +37,16 @@ mounts_below() {
     } END { while (n > 0) print lines[--n] }' /proc/self/mountinfo
 }
 
-# Takes a mount away even if its daemon hangs or is dead.
+# Takes a mount away even if its daemon hangs or is dead, and gives the directory beneath back.
 force_unmount() {
     fusermount3 -uz "$1" 2>/dev/null || umount -l "$1" 2>/dev/null || true
+    unprotect "$1"
+}
+
+# Lets a directory be removed that a mount has left protected.
+unprotect() {
+    chattr -i "$1" 2>/dev/null || true
+    chmod u+w "$1" 2>/dev/null || true
 }
 
 # The ids of processes that were given a path, or one below it, as an argument: daemons that

@@ -1,10 +1,18 @@
 import Glibc
+import Testing
 
 /// POSIX calls on paths, with errors that name the call.
 enum Files {
     static func write(_ bytes: [UInt8], to path: String) throws(CallError) {
         let file = try OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC)
         try file.write(bytes)
+        try file.close()
+    }
+
+    /// Adds to a file, or gives a pipe a text.
+    static func append(_ text: String, to path: String) throws(CallError) {
+        let file = try OpenFile(path, O_WRONLY | O_APPEND)
+        try file.append(Array(text.utf8))
         try file.close()
     }
 
@@ -61,6 +69,24 @@ enum Files {
 
     static func setMode(_ mode: mode_t, of path: String) throws(CallError) {
         try CallError.check(chmod(path, mode), "chmod \(path)")
+    }
+
+    /// Has a directory refuse new names and removals, also where they are root's.
+    static func forbidChanges(in directory: String) throws {
+        if geteuid() == 0 {
+            try Program.require("chattr", "+i", directory)
+        } else {
+            try setMode(0o555, of: directory)
+        }
+    }
+
+    /// Takes ``forbidChanges(in:)`` back; also does no harm where there is nothing to take back.
+    static func allowChanges(in directory: String) throws {
+        if geteuid() == 0 {
+            try Program.require("chattr", "-i", directory)
+        } else {
+            try setMode(0o755, of: directory)
+        }
     }
 
     static func setModified(seconds: Int, nanoseconds: Int, of path: String) throws(CallError) {

@@ -1,26 +1,35 @@
 import Glibc
 import Testing
 
-/// A small XFS in a file, mounted: a disk that can share bytes between files.
+/// A small file system in a file, mounted: a disk with properties that this machine's lacks.
 struct LoopDisk {
+    enum FileSystem: String {
+        /// Can share bytes between files.
+        case xfs
+        /// Can be small, and gives its last block to whoever asks.
+        case ext4
+    }
+
     let path: String
 
-    /// Takes root and a kernel that has loop devices to give.
-    static let isPossible: Bool = {
-        guard geteuid() == 0, let disk = try? LoopDisk() else { return false }
-        disk.remove()
-        return true
-    }()
+    /// XFS takes root, `mkfs.xfs` and a kernel that has loop devices to give.
+    static let isPossible = isPossible(.xfs, mebibytes: 400)
 
-    init() throws {
+    /// As ``isPossible``, for disks that are there to be filled.
+    static let canBeSmall = isPossible(.ext4, mebibytes: 32)
+
+    init(_ fileSystem: FileSystem = .xfs, mebibytes: Int = 400) throws {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/x.XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         let image = path + ".image"
         do {
-            try Self.succeed("truncate", "-s", "400M", image)
-            try Self.succeed("mkfs.xfs", "-q", image)
+            try Self.succeed("truncate", "-s", "\(mebibytes)M", image)
+            switch fileSystem {
+            case .xfs: try Self.succeed("mkfs.xfs", "-q", image)
+            case .ext4: try Self.succeed("mkfs.ext4", "-q", "-F", "-m", "0", image)
+            }
             try Self.succeed("mount", "-o", "loop", image, path)
         } catch {
             remove()
@@ -31,6 +40,32 @@ struct LoopDisk {
     func remove() {
         _ = try? Program.run("umount", "-l", path)
         _ = try? Program.run("rm", "-rf", "--one-file-system", path, path + ".image")
+    }
+
+    /// Takes bytes for a file of its own, as a neighbour on the same disk would.
+    func occupy(mebibytes: Int) throws {
+        try Program.require("fallocate", "-l", "\(mebibytes)M", neighbour)
+    }
+
+    /// Takes all the room that is left.
+    func fill() throws {
+        // It ends with an error, which is that the disk is full.
+        try Program.run("dd", "if=/dev/zero", "of=\(neighbour)", "bs=64K")
+        try Program.run("dd", "if=/dev/zero", "of=\(neighbour)-rest", "bs=512", "conv=fsync")
+    }
+
+    /// Gives back what ``fill()`` or ``occupy(mebibytes:)`` took.
+    func clear() throws {
+        try Program.require("rm", "-f", neighbour, neighbour + "-rest")
+    }
+
+    private var neighbour: String { "\(path)/neighbour" }
+
+    private static func isPossible(_ fileSystem: FileSystem, mebibytes: Int) -> Bool {
+        guard geteuid() == 0, let disk = try? LoopDisk(fileSystem, mebibytes: mebibytes)
+        else { return false }
+        disk.remove()
+        return true
     }
 
     private static func succeed(_ command: String...) throws {

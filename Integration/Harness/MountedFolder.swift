@@ -9,10 +9,14 @@ final class MountedFolder: Sendable {
     struct Options: Sendable {
         /// The source's latency and rate: `rate=4MiB`.
         var source = ""
+        /// What to mount instead of a folder of this mount's own.
+        var otherSource: String?
         /// Further options of `apus mount`.
         var mount: [String] = []
         /// Where the state directory is made; a temporary directory by default.
         var stateParent: String?
+        /// Where the folder that plays the cloud is made; a temporary directory by default.
+        var remoteParent: String?
         /// When a test that hangs is cut off from its mount, so that its system calls fail.
         var limitSeconds = 90
     }
@@ -61,7 +65,7 @@ final class MountedFolder: Sendable {
         var template = Array("\(parent)/m.XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
         base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        remote = "\(base)/remote"
+        remote = "\(options.remoteParent ?? base)/remote"
         point = "\(base)/mount"
         state = "\(options.stateParent ?? base)/state"
         self.options = options
@@ -70,7 +74,8 @@ final class MountedFolder: Sendable {
     }
 
     var source: String {
-        "folder:\(remote)" + (options.source.isEmpty ? "" : "?\(options.source)")
+        if let other = options.otherSource { return other }
+        return "folder:\(remote)" + (options.source.isEmpty ? "" : "?\(options.source)")
     }
 
     // MARK: What a user does
@@ -176,6 +181,7 @@ final class MountedFolder: Sendable {
             Issue.record("left mounted: \(other)")
             _ = try? Program.run("fusermount3", "-uz", other)
         }
+        _ = try? Program.run("chattr", "-i", point)
         if getenv("KEEP") == nil {
             _ = try? Program.run("rm", "-rf", "--one-file-system", base, state)
         }
@@ -183,7 +189,7 @@ final class MountedFolder: Sendable {
 
     private func awaitEnd(of process: pid_t) {
         do {
-            try eventually("the daemon ends after unmounting", within: .seconds(10)) {
+            try eventually("the daemon ends after unmounting", within: .seconds(60)) {
                 !Self.isRunning(process)
             }
         } catch {

@@ -13,6 +13,10 @@ final class Program {
         let output: String
         let errors: String
 
+        func expectSuccess(sourceLocation: SourceLocation = #_sourceLocation) {
+            #expect(status == 0, Comment(rawValue: description), sourceLocation: sourceLocation)
+        }
+
         var errorLines: [Substring] { errors.split(separator: "\n") }
 
         var description: String {

@@ -4,6 +4,9 @@
 // Callbacks run on the thread that performs the transfer.
 #pragma once
 #include <curl/curl.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 static inline CURLcode apus_easy_set_long(CURL *handle, CURLoption option, long value) {
     return curl_easy_setopt(handle, option, value);
@@ -22,6 +25,39 @@ static inline CURLcode apus_easy_set_data_callback(
     CURL *handle, CURLoption option, apus_data_callback callback) {
     return curl_easy_setopt(handle, option, callback);
 }
+typedef int (*apus_seek_callback)(void *context, curl_off_t offset, int origin);
+static inline CURLcode apus_easy_set_seek_callback(CURL *handle, apus_seek_callback callback) {
+    return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, callback);
+}
 static inline CURLcode apus_easy_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);
+}
+static inline CURLMcode apus_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+// Ways to authenticate, as CURLOPT_HTTPAUTH and CURLINFO_HTTPAUTH_AVAIL have them.
+static const long apus_auth_basic = CURLAUTH_BASIC;
+static const long apus_auth_digest = CURLAUTH_DIGEST;
+static const long apus_auth_bearer = CURLAUTH_BEARER;
+
+// Keeps the handle's sockets from programs that this process starts.
+static inline int apus_close_on_exec(void *context, curl_socket_t socket, curlsocktype purpose) {
+    (void)context;
+    (void)purpose;
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    return CURL_SOCKOPT_OK;
+}
+static inline CURLcode apus_easy_set_close_on_exec(CURL *handle) {
+    return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, apus_close_on_exec);
+}
+
+// Bytes that the kernel holds of the handle's connection and the other side has not acknowledged;
+// -1 where there is no connection.
+static inline long apus_easy_unsent_bytes(CURL *handle) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    int bytes = 0;
+    if (curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK) return -1;
+    if (socket == CURL_SOCKET_BAD || ioctl(socket, SIOCOUTQ, &bytes) != 0) return -1;
+    return bytes;
 }

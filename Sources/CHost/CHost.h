@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /// For `lseek`: the next offset with data, the next one in a hole.
@@ -31,5 +32,19 @@ static inline ssize_t apus_copy_range(
         SYS_copy_file_range, source, &source_offset, target, &target_offset, count, 0u);
 }
 
+/// syncfs(2): puts all of a file system on the disk, the one that holds an open file.
+static inline int apus_synchronize_file_system(int descriptor) {
+    return (int)syscall(SYS_syncfs, descriptor);
+}
+
 /// Names the calling thread. The kernel copies the name and keeps its first 15 bytes.
 static inline void apus_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+/// The flags of `chattr` of an open file or directory; see ioctl_iflags(2).
+static inline int apus_get_inode_flags(int descriptor, int *flags) {
+    return ioctl(descriptor, FS_IOC_GETFLAGS, flags);
+}
+static inline int apus_set_inode_flags(int descriptor, int flags) {
+    return ioctl(descriptor, FS_IOC_SETFLAGS, &flags);
+}
+static const int apus_immutable_flag = FS_IMMUTABLE_FL;

@@ -23,7 +23,9 @@ struct Apus: AsyncParsableCommand {
         version: version,
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
-            EvictCommand.self, ApplyCommand.self,
+            EvictCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
+            ApplyCommand.self,
+            CheckCommand.self,
         ])
 
     static func main() async {

@@ -95,6 +95,26 @@ extension EngineFolder {
         }
     }
 
+    func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport {
+        guard let resolution = ConflictResolution(rawValue: keep) else {
+            throw ControlError(
+                .invalid, what: "resolve \"\(path)\"", why: "\"\(keep)\" is no way to do so",
+                remedy: "keep mine, theirs or both")
+        }
+        return try await onEngine { () async throws(EngineError) in
+            let inode = try await engine.resolve(path)
+            return ResolveReport(
+                path: try await engine.settleConflict(inode, keeping: resolution))
+        }
+    }
+
+    func confirmDeletions() async throws(ControlError) -> DeletionsReport {
+        try await onEngine { () async throws(EngineError) in
+            let confirmed = try engine.confirmDeletions()
+            return DeletionsReport(here: confirmed.here, onRemote: confirmed.onRemote)
+        }
+    }
+
     // MARK: Sync and unmount
 
     func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error> {
@@ -180,6 +200,18 @@ extension EngineFolder {
                         progress.uploading.append(.init(path: item.path, percent: item.percent))
                     }
                 }
+                if status.reachability.isUnauthorized {
+                    // Nothing goes on before somebody has renewed them.
+                    progress.isDone = true
+                    progress.failed.append(
+                        .init(path: "", error: Problem(unauthorized: status.reachability)))
+                }
+                // The guard's reasons; see `docs/semantics.md`.
+                if let rest = status.items.lazy.compactMap(\.failure).first(where: {
+                    $0.kind == .busy
+                }) {
+                    progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
+                }
                 for item in status.items {
                     guard let failure = item.failure, failure.isFinal else { continue }
                     progress.failed.append(.init(path: item.path, error: Problem(failure)))
@@ -199,7 +231,8 @@ extension StatusItem {
             operation: item.transfer.map { Operation($0.kind) }, bytes: item.size,
             bytesSent: item.transfer?.bytesSent ?? 0, attempts: item.attempts,
             error: item.failure.map { Problem($0) },
-            since: item.state == .dirty || item.state == .uploading ? item.since.date : nil)
+            since: item.state == .dirty || item.state == .uploading ? item.since.date : nil,
+            conflictsWith: item.counterpart)
     }
 }
 
@@ -217,6 +250,12 @@ extension StatusItem.Operation {
 }
 
 extension Problem {
+    fileprivate init(unauthorized reachability: Reachability) {
+        self.init(
+            what: "use the credentials", why: reachability.reason ?? "the remote refuses them",
+            remedy: "renew them; everything goes on by itself then")
+    }
+
     fileprivate init(_ failure: SyncFailure) {
         self.init(what: failure.what, why: failure.why, remedy: failure.remedy)
     }

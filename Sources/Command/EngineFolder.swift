@@ -6,6 +6,7 @@ import Logging
 import Mount
 import Providers
 import Synchronization
+import Transport
 
 /// A mount put together: the engine over its state directory, a provider, and a FUSE session.
 final class EngineFolder: MountedFolder {
@@ -19,6 +20,9 @@ final class EngineFolder: MountedFolder {
     private let store: Store
     /// Held for as long as the folder is.
     private let stateDirectory: StateDirectory
+
+    /// Whether somebody has asked us to unmount.
+    private let isEndWanted = Mutex(false)
 
     /// How many of the engine's tasks may wait for the disk at a time.
     private static let engineThreads = 8
@@ -37,7 +41,9 @@ final class EngineFolder: MountedFolder {
             stateDirectory = try StateDirectory(
                 path: options.stateDirectory, mountPoint: options.mountPoint)
             try MountChecks.room(in: options.stateDirectory)
-            let provider = try await source.connect(clock: clock)
+            try MountChecks.database(in: options.stateDirectory)
+            let provider = try await source.connect(
+                SourceWorld(clock: clock, transport: HTTPTransport(), logger: logger))
             store = try Store(path: "\(options.stateDirectory)/state.sqlite")
             engine = try Engine(
                 configuration: Self.configuration(options, source: source), store: store,
@@ -65,6 +71,7 @@ final class EngineFolder: MountedFolder {
             controlSocket: "\(options.stateDirectory)/\(SocketPath.name)")
         configuration.isReadOnly = options.isReadOnly
         configuration.refreshInterval = options.refresh
+        configuration.boot = Boot.identifier
         if let bytes = options.cacheBytesMax { configuration.cacheBytesMax = bytes }
         return configuration
     }
@@ -72,6 +79,9 @@ final class EngineFolder: MountedFolder {
     // MARK: Serving
 
     func run(usable: @escaping @Sendable () -> Void) async throws {
+        let bare = BareMountPoint(options.mountPoint)
+        // An earlier mount may have gone without notice.
+        bare?.release()
         try await onOwnThread { [session, options] in
             do {
                 try session.mount()
@@ -79,11 +89,16 @@ final class EngineFolder: MountedFolder {
                 throw CommandFailure(mounting: options, error)
             }
         }
+        if bare?.protect() == false {
+            logger.info("the directory below the mount cannot be protected")
+        }
         since.withLock { $0 = Date() }
         usable()
         let session = session
         let work = Task(executorPreference: executor) { [engine] in await engine.run() }
         let served = await Result { try await onOwnThread { try session.run() } }
+        // Whoever took the mount away without asking us may leave programs behind that write on.
+        if isEndWanted.withLock({ $0 }) { bare?.release() }
         work.cancel()
         await work.value
         try? await onOwnThread { [executor, store] in
@@ -98,6 +113,7 @@ final class EngineFolder: MountedFolder {
     }
 
     func unmountNow() async {
+        isEndWanted.withLock { $0 = true }
         do {
             try await onOwnThread { [session] in try session.unmount() }
         } catch {
@@ -110,8 +126,10 @@ final class EngineFolder: MountedFolder {
     /// Unmounts, if nobody uses the folder.
     func unmountIfUnused() async throws(ControlError) {
         do {
+            isEndWanted.withLock { $0 = true }
             try await onOwnThread { [session] in try session.unmount() }
         } catch let error as MountError {
+            isEndWanted.withLock { $0 = false }
             throw ControlError(
                 .refused, what: "unmount \(options.mountPoint)", why: error.reason,
                 remedy: error.remedy)
@@ -183,6 +201,6 @@ extension ControlError {
             case .invalid: .invalid
             default: .failed
             }
-        self.init(kind, what: error.attempt, why: "\(error.kind)", remedy: error.remedy)
+        self.init(kind, what: error.attempt, why: error.kind.phrase, remedy: error.remedy)
     }
 }

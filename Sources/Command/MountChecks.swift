@@ -1,4 +1,5 @@
 import Control
+import Engine
 import Foundation
 
 /// What can be said of a mount before it is tried.
@@ -35,6 +36,28 @@ enum MountChecks {
             what: "use the state directory \(stateDirectory)",
             why: "its disk has only \(HumanSize.format(available)) left",
             remedy: "free some space, or choose a folder on another disk with --state-dir")
+    }
+
+    /// - Throws: `CommandFailure` where there are contents without the database that says whose they
+    ///   are: a new one would take them for nobody's.
+    static func database(in stateDirectory: String) throws {
+        let database = "\(stateDirectory)/\(StateDatabase.name)"
+        guard !FileManager.default.fileExists(atPath: database),
+            holdsFiles("\(stateDirectory)/content")
+        else { return }
+        throw CommandFailure(
+            what: "use the state directory \(stateDirectory)",
+            why: "its database \(StateDatabase.name) is gone, and contents of files are there",
+            remedy: "put the database back, or run `apus check \(stateDirectory)`, which keeps them"
+        )
+    }
+
+    private static func holdsFiles(_ directory: String) -> Bool {
+        let paths = FileManager.default.enumerator(atPath: directory)
+        while paths?.nextObject() != nil {
+            if paths?.fileAttributes?[.type] as? FileAttributeType == .typeRegular { return true }
+        }
+        return false
     }
 
     private static func occupied(

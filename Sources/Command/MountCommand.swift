@@ -17,9 +17,11 @@ struct MountCommand: AsyncParsableCommand {
               apus mount folder:/srv/cloud ~/Cloud
               apus mount 'folder:/srv/cloud?latency=20ms&rate=10MiB' /mnt/cloud --foreground
               apus mount folder:/srv/cloud ~/Cloud --cache-size 20GiB --refresh 1m
+              apus mount webdav+https://cloud.example.org/dav ~/Cloud
+              apus mount 's3://bucket/prefix?endpoint=https://s3.example.org' ~/Cloud
             """)
 
-    @Argument(help: "What to mount: folder:PATH.")
+    @Argument(help: "What to mount: folder:PATH, webdav+https://HOST/PATH or s3://BUCKET/PREFIX.")
     var source: String
 
     @Argument(help: "An empty folder.", completion: .directory)

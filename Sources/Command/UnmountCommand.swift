@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Host
 
 struct UnmountCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -25,6 +26,7 @@ struct UnmountCommand: AsyncParsableCommand {
 
     func run() async throws {
         let table = try MountTable.current()
+        if try releaseUnmounted(table) { return }
         let place = try MountLocator.place(of: mountpoint, in: table)
         guard place.path.isEmpty else {
             throw CommandFailure(
@@ -36,6 +38,21 @@ struct UnmountCommand: AsyncParsableCommand {
         } catch let error as ControlError where error.kind == .unreachable {
             try await cleanUp(place.mountPoint, after: error)
         }
+    }
+
+    /// A folder whose mount went away without notice is given back.
+    ///
+    /// - Returns: Whether it was one.
+    private func releaseUnmounted(_ table: MountTable) throws -> Bool {
+        guard let path = try? MountLocator.resolve(mountpoint, in: table),
+            table.mount(at: path) == nil,
+            let bare = BareMountPoint(path), bare.isProtected
+        else { return false }
+        bare.release()
+        Console.printLine(
+            "The mount was gone already; the folder can be written to again. Pending changes, if "
+                + "any, go out with the next mount.")
+        return true
     }
 
     private func unmount(_ target: Daemons.Target) async throws {
@@ -68,6 +85,7 @@ struct UnmountCommand: AsyncParsableCommand {
         let waiter = try MountWaiter(mountPoint: mountPoint, pid: nil)
         try await DeadMount.remove(mountPoint)
         try await waiter.wait(timeout: Self.endTimeout)
+        BareMountPoint(mountPoint)?.release()
         Console.printLine(
             "The daemon was dead; the mount is gone. Pending changes, if any, go out with the next"
                 + " mount.")

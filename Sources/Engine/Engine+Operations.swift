@@ -26,10 +26,22 @@ extension Engine {
                             .unreachable, "wait for \(need)",
                             remedy: "check the connection to the remote")
                     }
-                    try await satisfy(need, until: deadline)
+                    try await satisfyInTime(need, until: deadline)
                 }
             }
         }
+    }
+
+    /// - Throws: `.unreachable` at the deadline, also where the remote neither answers nor fails.
+    private func satisfyInTime(
+        _ need: Need, until deadline: Duration
+    ) async throws(EngineError) {
+        let (result, isCutShort) = await withWatchdog(
+            { [clock] in try? await clock.sleep(until: deadline) },
+            { () async throws(EngineError) in try await self.satisfy(need, until: deadline) })
+        guard isCutShort else { return try result.get() }
+        throw EngineError(
+            .unreachable, "wait for \(need)", remedy: "check the connection to the remote")
     }
 
     /// Fetches what an operation needs, trying again where the remote is out of reach.
@@ -47,6 +59,8 @@ extension Engine {
                 failure = error
             } catch let error as EngineError {
                 throw error
+            } catch is CancellationError {
+                throw EngineError(.interrupted, "wait for \(need)")
             } catch {
                 throw EngineError(.failed, "fetch what a request needs", cause: error)
             }
@@ -76,7 +90,8 @@ extension EngineError {
             case .corrupt: (.failed, "the remote gave damaged replies; try again later")
             case .changed: (.changedRemotely, "open the file again")
             case .missing: (.notFound, nil)
-            case .denied: (.denied, "check the credentials and permissions on the remote")
+            case .unauthorized: (.denied, "renew the credentials; it goes on by itself then")
+            case .denied: (.denied, "check the permissions on the remote")
             case .full: (.outOfSpace, "free space on the remote")
             case .cancelled: (.interrupted, nil)
             case .wrongKind: (.notDirectory, nil)
@@ -85,8 +100,13 @@ extension EngineError {
             case .unsupported: (.unsupported, nil)
             case .sink, .source: (.failed, nil)
             }
-        if let inner = error.cause as? DiskError, error.kind == .sink || error.kind == .source {
+        let isLocal = error.kind == .sink || error.kind == .source
+        if isLocal, let inner = error.cause as? DiskError {
             self.init(inner, error.attempt)
+        } else if isLocal, case .failure(let inner)? = error.cause as? Halt {
+            self = inner
+        } else if isLocal, let inner = error.cause as? EngineError {
+            self = inner
         } else {
             self.init(kind, "\(error.attempt): \(error.reason)", remedy: remedy, cause: error)
         }

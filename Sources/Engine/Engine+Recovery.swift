@@ -5,13 +5,30 @@ extension Engine {
     /// Brings the state of an engine that ended somehow into order, before anything else happens.
     func recover() throws(Halt) {
         try identify()
+        #if BUGS
+            if DeliberateBug.forgetRenamesAtStart.isMade {
+                try store.write { try $0.execute(sql: Self.forgetRenames) }
+            }
+        #endif
+        try recoverFromPowerCut()
         try recoverWrites()
+        try recoverDeletions()
         try removeUnlinked()
         try removeStrayContent()
         try onDisk("empty the folder of frozen content") { () throws(DiskError) in
             for path in try disk.files(below: Self.frozenFolder) { try disk.remove(path) }
         }
     }
+
+    #if BUGS
+        private static var forgetRenames: String {
+            """
+            DELETE FROM pending WHERE inode IN (
+                SELECT synced.inode FROM synced JOIN dirents ON dirents.inode = synced.inode
+                WHERE synced.name <> dirents.name OR synced.parent <> dirents.parent)
+            """
+        }
+    #endif
 
     static var frozenFolder: DiskPath { DiskPath("frozen") }
 
@@ -70,12 +87,17 @@ extension Engine {
             try disk.files(below: OpenFile.folder)
         }
         for path in paths {
-            let isKept = try store.read { database in
-                guard let inode = OpenFile.inode(at: path), let record = try database.inode(inode)
-                else { return false }
-                return record.presence != .remote
+            let inode = OpenFile.inode(at: path)
+            let record = try store.read { database in try inode.flatMap { try database.inode($0) } }
+            if let record, record.presence != .remote { continue }
+            if let inode, record == nil {
+                // A power cut has taken its row back; the number will be given out again.
+                try onDisk("keep stray content") { () throws(DiskError) in
+                    if try disk.open(path).status().size > 0 {
+                        return try disk.move(path, to: Self.lostAndFound(inode, nil))
+                    }
+                }
             }
-            if isKept { continue }
             try onDisk("remove stray content") { () throws(DiskError) in try disk.remove(path) }
         }
     }
@@ -92,7 +114,13 @@ extension Engine {
             if record.presence == .whole { record.size = status.size }
             record.isWriting = false
             // A handle that could write, and did not, changed nothing.
-            if try database.isPending(inode) {
+            #if BUGS
+                if DeliberateBug.forgetWritesAtStart.isMade {
+                    return try database.update(record)
+                }
+            #endif
+            // Nor did one of which nothing is here: what changes it is noted with it.
+            if record.presence != .remote, try database.isPending(inode) {
                 record.modified = max(record.modified, status.modified)
                 record.generation += 1
             }

@@ -25,13 +25,15 @@ package struct PendingSummary: Hashable, Sendable {
     package var failed: UInt64 = 0
     /// Those of them that only a change can help.
     package var failedFinally: UInt64 = 0
+    /// Those that the remote deleted, and that somebody is to confirm.
+    package var held: UInt64 = 0
     /// Those that are being sent now.
     package var transferring: UInt64 = 0
     /// Those that wait only for their writer to close or write: the bytes so far are sent.
     package var openAndSent: UInt64 = 0
 
     /// Whether nothing more can be sent as things are.
-    package var isSettled: Bool { count <= failedFinally + openAndSent }
+    package var isSettled: Bool { count <= failedFinally + held + openAndSent }
 }
 
 /// An item whose changes are not on the remote yet.
@@ -46,6 +48,8 @@ package struct PendingItem: Sendable {
     package var attempts: Int
     package var failure: SyncFailure?
     package var since: Timestamp
+    /// Of a conflict, the path of the remote's version.
+    package var counterpart: String?
 }
 
 extension Engine {
@@ -64,7 +68,14 @@ extension Engine {
                     .map { try item($0, snapshot, database) }
                 for (conflict, since) in try database.conflicts(below: inode, limit: limit) {
                     let record = PendingRecord(inode: conflict, since: since, attempts: 0)
-                    status.conflicts.append(try item(record, snapshot, database))
+                    var item = try item(record, snapshot, database)
+                    if let dirent = try database.dirent(of: conflict),
+                        let original = try database.conflictOriginal(of: conflict)
+                    {
+                        let parent = ObjectKey(try database.path(of: dirent.parent))
+                        item.counterpart = parent.appending(original).description
+                    }
+                    status.conflicts.append(item)
                 }
                 return status
             }
@@ -91,6 +102,11 @@ extension Engine {
         } catch {
             throw error.failure
         }
+    }
+
+    /// The version of a file that both sides last agreed on; nil while the remote has none.
+    package func agreedVersion(of inode: InodeNumber) throws(Halt) -> ETag? {
+        try store.read { try $0.synced(inode)?.etag }
     }
 
     private func pendingSummary(

@@ -34,6 +34,16 @@ package final class Engine: Sendable {
     let fillBell = Doorbell()
     let usedDirectories: Mutex<UsedDirectories>
     let refreshBell = Doorbell()
+    /// Rings when the remote has refused the credentials.
+    let pauseBell = Doorbell()
+    let deletions = Mutex(DeletionGuard())
+    /// Rings when something has come into the trash.
+    let trashBell = Doorbell()
+    /// Evicted inodes whose eviction may not survive a power cut yet.
+    let evictionsUnsynced = Mutex<Set<InodeNumber>>([])
+    let detailQueue = Mutex<[InodeNumber]>([])
+    let detailBell = Doorbell()
+    let room = Mutex(RoomLedger())
     let remoteSpace = Mutex<StorageSpace?>(nil)
     let reachability = Mutex<Reachability>(Reachability())
     private let kernelCache = Mutex<(any KernelCache)?>(nil)
@@ -52,7 +62,7 @@ package final class Engine: Sendable {
         self.store = store
         self.disk = disk
         self.clock = clock
-        self.provider = provider
+        self.provider = ImpatientProvider(inner: provider, clock: clock)
         self.logger = logger
         self.random = random
         usedDirectories = Mutex(UsedDirectories(interval: configuration.refreshInterval))
@@ -75,7 +85,14 @@ package final class Engine: Sendable {
             group.addTask { await self.runFillers() }
             group.addTask { await self.runRefresher() }
             group.addTask { await self.runEvictor() }
+            group.addTask { await self.runSafekeeper() }
+            group.addTask { await self.runProber() }
+            group.addTask { await self.runDetailer() }
+            group.addTask { await self.runAbandoner() }
         }
+        // A start of the machine before the next mount must not cost what only we have. What the
+        // remote has too is not worth the wait for a busy disk.
+        keepPendingSafe()
     }
 
     /// Names the kernel whose caches are to follow the remote's changes.
@@ -104,12 +121,4 @@ package final class Engine: Sendable {
 enum CacheChange: Hashable {
     case name(FileName, InodeNumber)
     case inode(InodeNumber)
-}
-
-/// Whether the remote answered when it was last asked.
-package struct Reachability: Hashable, Sendable {
-    package var isReachable = true
-    /// The store's words, while it does not answer.
-    package var reason: String?
-    package var since: Timestamp?
 }

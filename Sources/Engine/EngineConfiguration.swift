@@ -19,6 +19,9 @@ package struct EngineConfiguration: Sendable {
     /// The permission bits of what comes from a remote that keeps none.
     package var fileMode: UInt16 = 0o644
     package var directoryMode: UInt16 = 0o755
+    /// Names the time since the machine was started: after another one, what was not put on the disk
+    /// is not believed. Linux: `/proc/sys/kernel/random/boot_id`.
+    package var boot = ""
     /// Names this machine in the names of conflicting versions.
     package var hostName: String
     /// The path of the control socket, for `user.apus.control`.

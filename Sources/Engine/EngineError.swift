@@ -1,6 +1,6 @@
 /// Why the engine did not do what it was asked.
 package struct EngineError: Error {
-    package enum Kind: Hashable, Sendable, CaseIterable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// No such name, or the inode is gone.
         case notFound
         case exists
@@ -50,6 +50,33 @@ package struct EngineError: Error {
         self.attempt = attempt
         self.remedy = remedy
         self.cause = cause
+    }
+}
+
+extension EngineError.Kind {
+    /// For people, after the words for what was attempted.
+    package var phrase: String {
+        switch self {
+        case .notFound: "it is not there"
+        case .exists: "it is there already"
+        case .isDirectory: "it is a directory"
+        case .notDirectory: "it is no directory"
+        case .notEmpty: "it is not empty"
+        case .invalid: "that makes no sense"
+        case .readOnly: "the mount is read-only"
+        case .denied: "it is not allowed"
+        case .unsupported: "there is no such thing here"
+        case .nameTooLong: "the name is too long"
+        case .tooLarge: "it is too large"
+        case .outOfSpace: "there is no room"
+        case .noAttribute: "there is no such attribute"
+        case .unreachable: "the remote cannot be reached"
+        case .changedRemotely: "the remote no longer has this version"
+        case .busy: "it is in use"
+        case .damaged: "the state is damaged"
+        case .interrupted: "it was interrupted"
+        case .failed: "the disk failed"
+        }
     }
 }
 

@@ -23,15 +23,21 @@ package final class PosixDisk: Disk {
     /// - Parameters:
     ///   - path: An existing directory, locked by a ``StateDirectory``: two disks over one directory
     ///     disturb each other's clones.
+    ///   - isReadOnly: Whether even the clones that a killed process left stay.
     /// - Throws: `.missing`, `.denied`, `.full`, `.failed`.
-    package convenience init(directory path: String) throws(DiskError) {
-        try self.init(directory: path, sharesBytes: true, copies: SparseCopy())
+    package convenience init(
+        directory path: String, isReadOnly: Bool = false
+    ) throws(DiskError) {
+        try self.init(
+            directory: path, sharesBytes: true, copies: SparseCopy(), isReadOnly: isReadOnly)
     }
 
     /// - Parameters:
     ///   - sharesBytes: Whether clones try `FICLONE` before they copy.
     ///   - copies: How clones are copied.
-    init(directory path: String, sharesBytes: Bool, copies: SparseCopy) throws(DiskError) {
+    init(
+        directory path: String, sharesBytes: Bool, copies: SparseCopy, isReadOnly: Bool = false
+    ) throws(DiskError) {
         do {
             root = try Descriptor(directory: path)
         } catch {
@@ -39,7 +45,7 @@ package final class PosixDisk: Disk {
         }
         self.sharesBytes = sharesBytes
         self.copies = copies
-        try emptyWorkshop()
+        if !isReadOnly { try emptyWorkshop() }
     }
 
     package func open(_ path: DiskPath) throws(DiskError) -> any DiskFile {
@@ -83,6 +89,20 @@ package final class PosixDisk: Disk {
         }
     }
 
+    package func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError) {
+        do throws(SystemError) {
+            let (from, to) = (Location(path), Location(destination))
+            // Where the file itself is missing, a second look finds that too.
+            try withParents(of: to) { () throws(SystemError) in
+                _ = try retryingInterrupts {
+                    renameat(root.rawValue, from.path, root.rawValue, to.path)
+                }
+            }
+        } catch {
+            throw DiskError(error, attempt: "move \"\(path)\" to \"\(destination)\"")
+        }
+    }
+
     package func remove(_ path: DiskPath) throws(DiskError) {
         do {
             _ = try retryingInterrupts { unlinkat(root.rawValue, Location(path).path, 0) }
@@ -98,6 +118,14 @@ package final class PosixDisk: Disk {
                 .files(below: directory.description).map { DiskPath($0) }
         } catch {
             throw DiskError(error, attempt: "list the files below \"\(directory)\"")
+        }
+    }
+
+    package func synchronizeAll() throws(DiskError) {
+        do {
+            _ = try retryingInterrupts { apus_synchronize_file_system(root.rawValue) }
+        } catch {
+            throw DiskError(error, attempt: "put all files on the disk")
         }
     }
 

@@ -4,12 +4,15 @@ import Glibc
 ///
 /// The lock lies on the file `lock` and belongs to the open descriptor (`flock`), so the kernel
 /// releases it when the process ends, however that comes about. The file holds two lines for
-/// messages, the process id and the mount point; they mean nothing once the lock is free.
+/// messages, the process id and the mount point; once the lock is free they tell of the last mount.
+/// While the directory is checked, `check` stands after the process id.
 package final class StateDirectory: Sendable {
     /// Who holds a state directory.
     package struct Holder: Hashable, Sendable {
         package let processID: Int32
         package let mountPoint: String
+        /// Whether it checks the directory, which was last mounted there.
+        package var isChecking = false
     }
 
     package let path: String
@@ -27,11 +30,36 @@ package final class StateDirectory: Sendable {
         self.path = path
         let holder = Holder(processID: getpid(), mountPoint: mountPoint)
         do {
+            try Self.reporting { () throws(SystemError) in try Self.makeDirectories(path) }
             lock = try Self.open(path)
             try Self.take(lock, for: holder)
         } catch {
             throw StateDirectoryError(error, path: path)
         }
+    }
+
+    /// Takes a directory that is there, to look through it; where it was mounted stays on record.
+    ///
+    /// - Throws: As ``init(path:mountPoint:)`` does.
+    package init(checking path: String) throws(StateDirectoryError) {
+        self.path = path
+        do {
+            lock = try Self.open(path)
+            let mountPoint = Holder(readFrom: lock)?.mountPoint ?? ""
+            try Self.take(
+                lock,
+                for: Holder(processID: getpid(), mountPoint: mountPoint, isChecking: true))
+        } catch {
+            throw StateDirectoryError(error, path: path)
+        }
+    }
+
+    /// Where a state directory is mounted, or was last; nil where that is not known.
+    package static func lastMountPoint(of path: String) -> String? {
+        guard let directory = try? Descriptor(directory: path),
+            let lock = try? Descriptor(opening: "lock", in: directory, flags: O_RDONLY)
+        else { return nil }
+        return Holder(readFrom: lock).flatMap { $0.mountPoint.isEmpty ? nil : $0.mountPoint }
     }
 
     /// Where a mount keeps its state unless the user says otherwise: `/var/lib/apus/NAME` for root,
@@ -65,8 +93,7 @@ extension StateDirectory {
     /// - Returns: The lock file of the directory, which is there now and ours alone.
     private static func open(_ path: String) throws(StateDirectoryError.Kind) -> Descriptor {
         let directory = try reporting { () throws(SystemError) in
-            try makeDirectories(path)
-            return try Descriptor(directory: path)
+            try Descriptor(directory: path)
         }
         let status = try reporting(directory.status)
         // Asked of the open directory, so nobody can put another one in its place meanwhile.
@@ -128,15 +155,18 @@ extension StateDirectory.Holder {
             return String(decoding: $0.prefix(count), as: UTF8.self)
         }
         let lines = text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
-        guard lines.count == 2, let processID = Int32(lines[0]), lines[1].hasSuffix("\n") else {
-            return nil
-        }
-        self.init(processID: processID, mountPoint: String(lines[1].dropLast()))
+        let words = (lines.first ?? "").split(separator: " ")
+        guard lines.count == 2, let processID = words.first.flatMap({ Int32($0) }),
+            lines[1].hasSuffix("\n")
+        else { return nil }
+        self.init(
+            processID: processID, mountPoint: String(lines[1].dropLast()),
+            isChecking: words.dropFirst() == ["check"])
     }
 
     fileprivate func write(to lock: Descriptor) throws(SystemError) {
         _ = try retryingInterrupts { ftruncate(lock.rawValue, 0) }
-        let text = Array("\(processID)\n\(mountPoint)\n".utf8)
+        let text = Array("\(processID)\(isChecking ? " check" : "")\n\(mountPoint)\n".utf8)
         try text.withUnsafeBufferPointer { (bytes) throws(SystemError) in
             try PosixIO.write(lock.rawValue, UnsafeRawBufferPointer(bytes), at: 0)
         }

@@ -28,6 +28,9 @@ package struct StateDirectoryError: Error, CustomStringConvertible {
         self.kind = kind
         attempt = "use the state directory \"\(path)\""
         switch kind {
+        case .held(let holder?) where holder.isChecking:
+            reason = "process \(holder.processID) is checking it"
+            remedy = "wait until that is done"
         case .held(let holder?):
             reason = "process \(holder.processID) has it for \"\(holder.mountPoint)\""
             remedy = "unmount that one first (apus unmount \"\(holder.mountPoint)\")"

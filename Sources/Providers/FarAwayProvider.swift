@@ -59,20 +59,25 @@ package struct FarAwayProvider: Provider {
 
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "write \"\(key)\""
         try await travel(attempt)
         guard let pace = pace() else {
             return try await inner.write(
-                key, from: source, attributes: attributes, base: base, progress: progress)
+                key, from: source, attributes: attributes, base: base, session: session)
         }
         let paced = FarAwaySource(inner: source, clock: clock, pace: pace)
         let object = try await inner.write(
-            key, from: paced, attributes: attributes, base: base, progress: progress)
+            key, from: paced, attributes: attributes, base: base, session: session)
         // It is stored now; a cancellation that comes too late must not deny that.
         try? await clock.sleep(until: pace.due(bytes: source.size))
         return object
+    }
+
+    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        try await travel("abandon an upload of \"\(key)\"")
+        try await inner.abandon(token, of: key)
     }
 
     package func createDirectory(
@@ -97,10 +102,12 @@ package struct FarAwayProvider: Provider {
     }
 
     package func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         try await travel("move \"\(key)\" to \"\(destination)\"")
-        return try await inner.move(key, etag: etag, to: destination, base: base)
+        return try await inner.move(
+            key, etag: etag, to: destination, base: base, continues: continues)
     }
 
     package func delete(

@@ -1,18 +1,23 @@
 package import Engine
-import Glibc
+package import Logging
+package import Transport
 
 /// What a user names as the cloud to be mounted.
 ///
 /// ```
 /// folder:PATH[?latency=TIME&rate=SIZE]
+/// webdav+https://HOST[:PORT]/PATH
+/// rclone:NAME:PATH
+/// s3://BUCKET[/PREFIX][?endpoint=URL&region=REGION&profile=NAME&anonymous=true&path-style=true
+///     &storage-class=CLASS&requester-pays=true]
 /// ```
 /// In PATH, `%` and two hexadecimal digits stand for a byte, so a `%` of a name is written `%25`
 /// and a `?` is written `%3F`; every other character, blanks included, stands for itself. A
 /// relative PATH counts from the working directory. `latency` delays each call, `rate` bounds the
-/// bytes a second of each transfer, see ``Quantity``.
-package struct Source: Hashable, Sendable {
-    /// A directory, and how far away it pretends to be.
-    private let folder: FolderSource
+/// bytes a second of each transfer, see ``Quantity``. NAME is a remote in rclone's configuration, and
+/// its PATH stands as it is.
+package struct Source: Sendable {
+    private let form: any SourceForm
 
     /// - Parameter workingDirectory: Where a relative path begins, absolute; by default the
     ///   process's own.
@@ -24,40 +29,42 @@ package struct Source: Hashable, Sendable {
         let rest = text.dropFirst(scheme.count + 1)
         guard scheme.count < text.count else { throw Self.unknown(text) }
         switch scheme.lowercased() {
+        case let scheme where WebDAVSource.schemes.contains(scheme):
+            form = try WebDAVSource(scheme: scheme, parsing: rest)
         case "folder":
-            folder = try FolderSource(parsing: rest, workingDirectory: workingDirectory)
-        case "webdav", "webdav+http", "webdav+https", "s3", "rclone":
-            throw SourceError(
-                .misspelled, "\(scheme): sources are not in this version of apus",
-                remedy: "mount a folder: \(Self.forms)")
+            form = try FolderSource(parsing: rest, workingDirectory: workingDirectory)
+        case "rclone":
+            form = try RcloneSource(parsing: rest)
+        case "s3":
+            form = try S3Source(parsing: rest)
         default:
             throw Self.unknown(text)
         }
     }
 
     /// The source as it can be written, in one way only, and without secrets.
-    package var description: String { folder.description }
+    package var description: String { form.description }
 
-    /// Where the bytes are, for telling sources apart: the description without how far away a
-    /// source pretends to be.
-    package var identity: String { folder.identity }
+    /// Where the bytes are, for telling sources apart: the description without what does not
+    /// change that, as how far away a folder pretends to be.
+    package var identity: String { form.identity }
 
     /// A name for what belongs to this source on this machine, such as its state directory.
     ///
-    /// At most 60 bytes of letters, digits and `-_.`; the end of the path to be recognised by
-    /// people, and a hash of all of it, so that other sources have other names. How far away a
-    /// source pretends to be does not count.
-    package var stateName: String { folder.stateName }
+    /// At most 60 bytes of letters, digits and `-_.`: a part to be recognised by people, and a hash
+    /// of the whole identity, so that other sources have other names.
+    package var stateName: String { form.stateName }
 
     /// Opens it.
     ///
-    /// - Parameter clock: What latency and rate are reckoned with.
     /// - Throws: `.unavailable` if it cannot be reached now, or is not what it should be.
-    package func connect(clock: any Clock) async throws(SourceError) -> any Provider {
-        try await folder.connect(clock: clock)
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+        try await form.connect(world)
     }
 
-    static let forms = "folder:/PATH or folder:/PATH?latency=20ms&rate=10MiB"
+    static let forms =
+        "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB, \(WebDAVSource.forms), "
+        + "\(S3Source.forms) or \(RcloneSource.form)"
 
     private static func unknown(_ text: String) -> SourceError {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }
@@ -66,11 +73,46 @@ package struct Source: Hashable, Sendable {
                 .misspelled, "\"\(text)\" does not say what kind of source it is",
                 remedy: "for a folder write \"folder:\(text)\"")
         }
-        let near = Spelling.nearest(to: scheme.lowercased(), among: ["folder"])
+        let near = Spelling.nearest(
+            to: scheme.lowercased(), among: ["folder", "s3", "rclone"] + WebDAVSource.schemes)
         let remedy = near.map { "did you mean \"\($0):\"?" } ?? "a source is written \(forms)"
         return SourceError(
             .misspelled, "there is no kind of source \"\(scheme)\"", remedy: remedy)
     }
 }
 
+extension Source: Hashable {
+    package static func == (left: Self, right: Self) -> Bool {
+        left.description == right.description
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(description)
+    }
+}
+
 extension Source: CustomStringConvertible {}
+
+/// What every source is opened with.
+package struct SourceWorld: Sendable {
+    /// What latency, rates, deadlines and signatures are reckoned with.
+    package var clock: any Clock
+    /// The process's one transport.
+    package var transport: HTTPTransport
+    package var logger: Logger
+
+    package init(clock: any Clock, transport: HTTPTransport, logger: Logger) {
+        self.clock = clock
+        self.transport = transport
+        self.logger = logger
+    }
+}
+
+/// One way to write a source. See the properties of ``Source`` that have the same names.
+protocol SourceForm: Sendable {
+    var description: String { get }
+    var identity: String { get }
+    var stateName: String { get }
+
+    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider
+}

@@ -15,9 +15,7 @@ package struct AloneRun {
     private var handles: [Int: Handle] = [:]
     /// Every content that any file had at one moment (I3).
     private var moments: Set<ContentMark> = [ContentMark([])]
-    private var faults = SimulatedProviderFaults()
-    private var isReachable = true
-    private var hasFaults: Bool { faults.isAny || !isReachable }
+    private var weather = Weather()
 
     /// Runs `program` from the start to its checks at the end.
     ///
@@ -30,18 +28,9 @@ package struct AloneRun {
         let mount = try SimulatedMount(
             seed: program.seed, settings: settings ?? .drawn(from: program.seed),
             logLines: logLines)
-        do {
-            try mount.run {
-                var run = AloneRun(mount, program)
-                try await run.perform()
-            }
-        } catch var failure as ProgramFailure {
-            failure.log = mount.log.lines
-            throw failure
-        } catch let error as SimulationError where logLines > 0 {
-            var failure = ProgramFailure("the run went wrong: \(error.kind)")
-            failure.log = mount.log.lines
-            throw failure
+        try mount.explaining {
+            var run = AloneRun(mount, program)
+            try await run.perform()
         }
         return mount.executor.trace
     }
@@ -85,7 +74,7 @@ package struct AloneRun {
                     .init(kind: .directory, mode: 0o755), name, in: parent)) != nil
             else { return }
             try mount.provider.otherClientMakesDirectory(path.key)
-        case .delete, .rename: break
+        case .delete, .deleteTree, .replaceByDirectory, .rename: break
         }
     }
 
@@ -109,14 +98,13 @@ package struct AloneRun {
         case .waitForRest: try await waitForRest()
         case .kill(let recoveryDeath): try await comeBack([model], recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
-        case .setFaults(let perMille):
-            faults = .all(Double(perMille) / 1_000)
-            faults.staleListing = 0
-            mount.provider.setFaults(faults)
-        case .setReachable(let isReachable):
-            self.isReachable = isReachable
-            mount.provider.setReachable(isReachable)
-        case .otherClient: break
+        case .setFaults, .setFault, .setReachable, .setAuthorized:
+            weather.change(step)
+            // With nobody else about, an old listing would be a lie that nothing excuses.
+            weather.faults.staleListing = 0
+            weather.apply(to: mount.provider)
+        case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
+        case .otherClient, .cutPower, .failDisk: break
         }
     }
 
@@ -296,7 +284,7 @@ package struct AloneRun {
             return (answer, expected)
         case (.failure(let error), .failure(let refusal)) where refusal.kinds.contains(error.kind):
             return nil
-        case (.failure(let error), _) where error.kind == .unreachable && hasFaults:
+        case (.failure(let error), _) where weather.excuses(error):
             return nil
         case (.failure(let error), _): throw ProgramFailure("refused: \(error)")
         case (.success, .failure(let refusal)):
@@ -311,50 +299,52 @@ package struct AloneRun {
         _ candidates: [ReferenceModel], recoveryDeath: Int? = nil
     ) async throws {
         await mount.kill()
+        try mount.check()
         handles = [:]
-        do throws(EngineError) {
-            try mount.start(dyingBeforeStep: recoveryDeath)
-        } catch {
-            guard recoveryDeath != nil else { throw error }
-            try mount.start()
-        }
-        if mount.life.isDead {
-            await mount.kill()
-            try mount.start()
-        }
-        mount.life.dieNoMore()
-        mount.provider.setFaults(SimulatedProviderFaults())
-        mount.provider.setReachable(true)
+        try await mount.startAgain(dyingBeforeStep: recoveryDeath)
+        Weather().apply(to: mount.provider)
         try await choose(among: candidates)
-        mount.provider.setFaults(faults)
-        mount.provider.setReachable(isReachable)
+        weather.apply(to: mount.provider)
     }
 
     private mutating func choose(among candidates: [ReferenceModel]) async throws {
         var complaints: [String] = []
         for candidate in candidates.reversed() {
-            let check = TreeCheck(engine: mount.engine, model: candidate)
             do throws(ProgramFailure) {
-                try await check.checkNames()
-                try await check.checkBytes(that: { Self.differs($0, among: candidates) })
+                model = try await Self.world(like: candidate, among: candidates, mount.engine)
             } catch {
                 complaints.append("\(error)")
                 continue
             }
-            model = candidate
-            for (_, node) in candidate.tree() where candidate[node].kind == .file {
-                moments.insert(ContentMark(candidate[node].bytes))
+            for (_, node) in model.tree() where model[node].kind == .file {
+                moments.insert(ContentMark(model[node].bytes))
             }
             return
         }
         throw ProgramFailure("after the kill: " + complaints.joined(separator: "; nor: "))
     }
 
-    private static func differs(
-        _ node: ReferenceModel.Number, among candidates: [ReferenceModel]
-    ) -> Bool {
-        let versions = candidates.filter { $0.has(node) }.map { $0[node].bytes }
-        return Set(versions).count > 1
+    /// The world that is mounted, if it is a candidate but for a write that was not acknowledged,
+    /// any part of which may be there.
+    private static func world(
+        like candidate: ReferenceModel, among candidates: [ReferenceModel], _ engine: Engine
+    ) async throws(ProgramFailure) -> ReferenceModel {
+        let check = TreeCheck(engine: engine, model: candidate)
+        try await check.checkNames()
+        var world = candidate
+        for (names, node) in candidate.tree() where candidate[node].kind == .file {
+            let versions = candidates.filter { $0.has(node) }.map { $0[node].bytes }
+            guard Set(versions).count > 1 else { continue }
+            let bytes = try await check.bytes(of: Path(names))
+            guard bytes.count == candidate[node].bytes.count,
+                Mixture.isMixture(bytes, of: versions)
+            else {
+                throw ProgramFailure(
+                    "\(Path(names)) " + Difference(bytes, candidate[node].bytes).description)
+            }
+            world.replaceBytes(of: node, by: bytes)
+        }
+        return world
     }
 
     // MARK: The end
@@ -370,9 +360,11 @@ package struct AloneRun {
         }
         let check = TreeCheck(engine: mount.engine, model: model)
         try await check.checkNames()
-        try await check.checkBytes(that: { _ in true })
+        try await check.checkBytes()
         try RemoteCheck(mount: mount).check(model)
         try checkMoments()
+        await mount.kill()
+        try mount.check()
     }
 
     /// Every version that the remote ever had was the content of a file at one moment (I3).

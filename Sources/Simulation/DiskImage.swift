@@ -41,17 +41,36 @@ struct DiskImage: Sendable {
         inodes[number]?.isNamed = true
     }
 
+    /// - Returns: Whether there is such a file.
+    mutating func move(_ path: String, to destination: String) -> Bool {
+        guard let number = names[path] else { return false }
+        guard path != destination else { return true }
+        // Named all the while, so that it is not taken for unused.
+        unlink(destination)
+        names[destination] = number
+        names[path] = nil
+        if durableNames[path] == number {
+            // A journal has the old name or the new one, never both or neither; here the new one.
+            durableNames[path] = nil
+            setDurable(number, as: destination)
+        } else if durableNames[path] != nil {
+            noteRemoval(of: path)
+        }
+        return true
+    }
+
     mutating func unlink(_ path: String) {
         guard let number = names.removeValue(forKey: path) else { return }
         inodes[number]?.isNamed = false
-        if durableNames[path] != nil {
-            removalsPending.append(path)
-            if removalsPending.count > Self.removalsPendingMax {
-                let oldest = removalsPending.removeFirst()
-                if names[oldest] == nil { setDurable(nil, as: oldest) }
-            }
-        }
+        if durableNames[path] != nil { noteRemoval(of: path) }
         dropIfUnused(number)
+    }
+
+    private mutating func noteRemoval(of path: String) {
+        removalsPending.append(path)
+        guard removalsPending.count > Self.removalsPendingMax else { return }
+        let oldest = removalsPending.removeFirst()
+        if names[oldest] == nil { setDurable(nil, as: oldest) }
     }
 
     mutating func opened(_ number: Number) {
@@ -61,6 +80,14 @@ struct DiskImage: Sendable {
     mutating func closed(_ number: Number) {
         inodes[number]?.openCount -= 1
         dropIfUnused(number)
+    }
+
+    /// Puts all bytes and names on the medium, and takes removed names from it.
+    mutating func synchronizeAll() {
+        for number in inodes.keys { inodes[number]?.synchronize() }
+        for (path, number) in names { setDurable(number, as: path) }
+        for path in durableNames.keys.filter({ names[$0] == nil }) { setDurable(nil, as: path) }
+        removalsPending = []
     }
 
     /// Puts a file's bytes on the medium, and its name if it still is `path`.

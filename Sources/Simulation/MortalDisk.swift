@@ -28,9 +28,19 @@ final class MortalDisk: Disk {
         try disk.remove(path)
     }
 
+    func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError) {
+        try life.step("move \"\(path)\"")
+        try disk.move(path, to: destination)
+    }
+
     func files(below directory: DiskPath) throws(DiskError) -> [DiskPath] {
         try life.step("list the files below \"\(directory)\"")
         return try disk.files(below: directory)
+    }
+
+    func synchronizeAll() throws(DiskError) {
+        try life.step("put all files on the disk")
+        try disk.synchronizeAll()
     }
 
     func space() throws(DiskError) -> StorageSpace {

@@ -62,11 +62,18 @@ final class MortalProvider: Provider {
 
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         try await change("write \"\(key)\"") { [provider] () async throws(ProviderError) in
             try await provider.write(
-                key, from: source, attributes: attributes, base: base, progress: progress)
+                key, from: source, attributes: attributes, base: base, session: session)
+        }
+    }
+
+    func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        try await change("abandon an upload of \"\(key)\"") {
+            [provider] () async throws(ProviderError) in
+            try await provider.abandon(token, of: key)
         }
     }
 
@@ -95,10 +102,12 @@ final class MortalProvider: Provider {
     }
 
     func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         try await change("move \"\(key)\"") { [provider] () async throws(ProviderError) in
-            try await provider.move(key, etag: etag, to: destination, base: base)
+            try await provider.move(
+                key, etag: etag, to: destination, base: base, continues: continues)
         }
     }
 

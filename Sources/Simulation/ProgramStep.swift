@@ -30,8 +30,17 @@ package enum ProgramStep: Hashable, Sendable {
     case kill(recoveryDeath: Int?)
     /// `kill -9` before the n-th thing that the process is about to do to disk, database or remote.
     case killSoon(steps: Int)
+    /// The power goes, now or before the n-th step.
+    case cutPower(steps: Int?)
+    /// Some of the next operations of the local disk fail, or find it full.
+    case failDisk(isFull: Bool, after: Int, count: Int)
     case setFaults(perMille: Int)
     case setReachable(Bool)
+    /// One kind of fault only.
+    case setFault(SimulatedProviderFaults.Kind, perMille: Int)
+    case setAuthorized(Bool)
+    /// Moves the time of day, not the time that passes.
+    case jumpWall(Duration)
     /// Another client of the same remote; see ``OtherClientStep``.
     case otherClient(OtherClientStep)
 }
@@ -41,6 +50,10 @@ package enum OtherClientStep: Hashable, Sendable {
     case write(path: Path, count: Int, seed: UInt64)
     case makeDirectory(path: Path)
     case delete(path: Path)
+    /// Deletes it with all below it.
+    case deleteTree(path: Path)
+    /// Deletes it with all below it, and makes a directory in its place.
+    case replaceByDirectory(path: Path)
     case rename(from: Path, to: Path)
 }
 

@@ -7,7 +7,7 @@ import Engine
 struct ProgramWriter {
     private static let slots = 4
     /// Few names, so that they meet.
-    private static let names = ["a", "b", "c", "d"].compactMap { FileName($0) }
+    private static let names = ["a", "b", "c", "d", "B"].compactMap { FileName($0) }
 
     private var random: SeededGenerator
     private let style: RandomProgram.Style
@@ -62,7 +62,7 @@ struct ProgramWriter {
         case 75..<78: [.look(path: path(nil))]
         case 78..<80: [.list(path: random.nextBool() ? Path([]) : path(.directory))]
         case 80..<82: [.evict(path: random.next(below: 3) == 0 ? Path([]) : path(.file))]
-        case 82..<83: [.synchronize(slot: slot())]
+        case 82..<(style.flavour == .powerCut ? 86 : 83): [.synchronize(slot: slot())]
         case 83..<92: [.wait(pause())]
         case 92..<94: [.waitForRest]
         default: [disturbance()]
@@ -70,30 +70,50 @@ struct ProgramWriter {
     }
 
     private mutating func disturbance() -> ProgramStep {
-        switch random.next(below: style.isShared ? 16 : 8) {
+        switch style.flavour {
+        case .shared where random.nextBool(): return .otherClient(otherClientStep())
+        case .powerCut where random.next(below: 3) == 0:
+            return .cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 60))
+        case .badDisk where random.nextBool():
+            return .failDisk(
+                isFull: random.nextBool(), after: random.next(below: 60),
+                count: 1 + random.next(below: random.nextBool() ? 3 : 40))
+        default: break
+        }
+        switch random.next(below: 9) {
         case 0, 1:
             guard style.hasDeaths else { return .wait(pause()) }
             let steps = random.next(below: 4) == 0 ? 1 + random.next(below: 12) : nil
             return .kill(recoveryDeath: steps)
         case 2, 3:
             return style.hasDeaths ? .killSoon(steps: 1 + random.next(below: 40)) : .wait(pause())
-        case 4, 5:
-            let rates = [0, 20, 100, 300]
-            let rate = rates[random.next(below: rates.count)]
-            return style.hasFaults ? .setFaults(perMille: rate) : .wait(pause())
-        case 6, 7:
-            // More often there than not.
-            return style.hasFaults ? .setReachable(random.next(below: 3) > 0) : .wait(pause())
-        default: return .otherClient(otherClientStep())
+        case 4...7: return style.hasFaults ? fault() : .wait(pause())
+        default: return .jumpWall(.seconds(random.next(below: 200_000) - 100_000))
+        }
+    }
+
+    private mutating func fault() -> ProgramStep {
+        let rates = [0, 20, 100, 300]
+        switch random.next(below: 8) {
+        case 0, 1, 2: return .setFaults(perMille: rates[random.next(below: rates.count)])
+        case 3:
+            let kinds = SimulatedProviderFaults.Kind.allCases
+            return .setFault(kinds[random.next(below: kinds.count)], perMille: 700)
+        case 4: return .setAuthorized(random.next(below: 3) > 0)
+        // More often there than not.
+        default: return .setReachable(random.next(below: 3) > 0)
         }
     }
 
     private mutating func otherClientStep() -> OtherClientStep {
-        switch random.next(below: 8) {
-        case 0...4: .write(path: path(.file), count: size(), seed: freshSeed())
-        case 5: .makeDirectory(path: freshPath())
-        case 6: .delete(path: path(nil))
-        default: .rename(from: path(nil), to: freshPath())
+        switch random.next(below: 14) {
+        case 0...4: return .write(path: path(.file), count: size(), seed: freshSeed())
+        case 5, 6: return .write(path: freshPath(), count: size(), seed: freshSeed())
+        case 7: return .makeDirectory(path: freshPath())
+        case 8, 9: return .delete(path: path(nil))
+        case 10: return .deleteTree(path: path(nil))
+        case 11: return .replaceByDirectory(path: path(nil))
+        default: return .rename(from: path(nil), to: random.nextBool() ? path(nil) : freshPath())
         }
     }
 

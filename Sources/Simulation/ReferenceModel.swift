@@ -178,6 +178,11 @@ package struct ReferenceModel: Equatable, Sendable {
         nodes[number] = node
     }
 
+    /// For a world of which it was seen what it holds.
+    package mutating func replaceBytes(of number: Number, by bytes: [UInt8]) {
+        nodes[number]?.bytes = bytes
+    }
+
     package mutating func resize(_ number: Number, to size: Int) throws(Refusal) {
         let count = try file(number).bytes.count
         if size < count {

@@ -12,6 +12,7 @@ package final class SimulatedDisk: Disk {
         var generator: SeededGenerator
         var operationCount = 0
         var faults: [Int: DiskFault] = [:]
+        var plan = DiskFaultPlan()
         /// Counts up with each disaster; files opened in an earlier life are dead.
         var life = 0
         var isDown = false
@@ -58,6 +59,15 @@ package final class SimulatedDisk: Disk {
         }
     }
 
+    package func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError) {
+        let attempt = "move \"\(path)\" to \"\(destination)\""
+        try operate(attempt) { (state) throws(DiskError) in
+            guard state.image.move(path.description, to: destination.description) else {
+                throw DiskError(.missing, attempt: attempt, reason: "there is no such file")
+            }
+        }
+    }
+
     package func remove(_ path: DiskPath) throws(DiskError) {
         try operate("remove \"\(path)\"") { $0.image.unlink(path.description) }
     }
@@ -67,6 +77,10 @@ package final class SimulatedDisk: Disk {
         return try operate("list the files below \"\(directory)\"") { state in
             state.image.names.keys.filter { $0.hasPrefix(prefix) }.sorted().map { DiskPath($0) }
         }
+    }
+
+    package func synchronizeAll() throws(DiskError) {
+        try operate("put all files on the disk") { $0.image.synchronizeAll() }
     }
 
     package func space() throws(DiskError) -> StorageSpace {
@@ -89,6 +103,10 @@ extension SimulatedDisk {
     /// - Parameter operation: Counted from 1 for the first that this disk was ever asked for.
     package func schedule(_ fault: DiskFault, atOperation operation: Int) {
         state.withLock { $0.faults[operation] = fault }
+    }
+
+    func setFaults(_ plan: DiskFaultPlan) {
+        state.withLock { $0.plan = plan }
     }
 
     /// Cuts the power and brings it back: all that was not synchronized may be gone, in whole or in
@@ -135,6 +153,12 @@ extension SimulatedDisk.State {
         case .kill:
             kill()
             isDown = true
+        case nil: break
+        }
+        switch plan.take() {
+        case .fails:
+            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
+        case .full: throw .full(attempt())
         case nil: break
         }
         if isDown { throw DiskError(.failed, attempt: attempt(), reason: "The machine is down") }

@@ -18,7 +18,8 @@ package final class SimulatedMount: Sendable {
     private struct Process {
         let engine: Engine
         let life: SimulatedLife
-        let commits: MortalCommits
+        let database: DatabaseQueue
+        let commits: MortalCommits?
         let provider: MortalProvider
         let work: Task<Void, Never>
     }
@@ -30,8 +31,11 @@ package final class SimulatedMount: Sendable {
     package let provider: SimulatedProvider
     package let log: SimulatedLog
     private let settings: SimulatedMountSettings
-    private let database: DatabaseQueue
+    /// What all processes use, one after the other; nil where they find it on ``databaseDisk``.
+    private let database: DatabaseQueue?
+    private let databaseDisk: DatabaseDisk?
     private let state: Mutex<State>
+    private let boots = Mutex(0)
 
     /// - Parameter logLines: How many lines of the engine's log are kept for messages.
     package init(
@@ -49,7 +53,8 @@ package final class SimulatedMount: Sendable {
         provider = SimulatedProvider(
             clock: clock, random: random.split(), settings: settings.provider)
         log = SimulatedLog(clock: clock, linesMax: logLines)
-        database = try DatabaseQueue()
+        database = settings.keepsDatabaseOnDisk ? nil : try DatabaseQueue()
+        databaseDisk = settings.keepsDatabaseOnDisk ? DatabaseDisk(random: random.split()) : nil
         state = Mutex(State(random: random, process: nil))
     }
 
@@ -66,6 +71,20 @@ package final class SimulatedMount: Sendable {
             }
             await self.kill()
             return try result.get()
+        }
+    }
+
+    /// ``run(_:)``, with the end of the log in what it throws.
+    func explaining(_ body: @escaping @Sendable () async throws -> Void) throws {
+        do {
+            try run(body)
+        } catch var failure as ProgramFailure {
+            failure.log = log.lines
+            throw failure
+        } catch let error as SimulationError where !log.lines.isEmpty {
+            var failure = ProgramFailure("the run went wrong: \(error.kind)")
+            failure.log = log.lines
+            throw failure
         }
     }
 
@@ -95,32 +114,79 @@ package final class SimulatedMount: Sendable {
             self?.state.withLock { $0.process?.work.cancel() }
         }
         if let deathStep { life.dieBeforeStep(deathStep) }
-        let commits = MortalCommits(life: life)
-        database.add(transactionObserver: commits, extent: .observerLifetime)
+        let (database, commits) = try openDatabase(for: life)
         log.note("--- the process starts")
         let (forProvider, forEngine) = state.withLock { ($0.random.split(), $0.random.split()) }
         let provider = MortalProvider(
             provider, life: life, executor: executor, random: forProvider)
         let engine: Engine
         do throws(EngineError) {
-            engine = try makeEngine(life, provider, Jitter(forEngine))
+            engine = try makeEngine(life, database, provider, Jitter(forEngine))
         } catch {
             life.die()
-            database.remove(transactionObserver: commits)
+            close(database, commits)
             throw error
         }
         let work = Task(executorPreference: executor) { await engine.run() }
         state.withLock {
             $0.process = Process(
-                engine: engine, life: life, commits: commits, provider: provider, work: work)
+                engine: engine, life: life, database: database, commits: commits,
+                provider: provider, work: work)
         }
     }
 
+    private func openDatabase(
+        for life: SimulatedLife
+    ) throws(EngineError) -> (DatabaseQueue, MortalCommits?) {
+        if let database {
+            let commits = MortalCommits(life: life)
+            database.add(transactionObserver: commits, extent: .observerLifetime)
+            return (database, commits)
+        }
+        do {
+            guard let databaseDisk else { preconditionFailure("it is in memory or on the disk") }
+            return (try databaseDisk.open(for: life), nil)
+        } catch {
+            life.die()
+            throw EngineError(.failed, "open the simulated database", cause: error)
+        }
+    }
+
+    private func close(_ database: DatabaseQueue, _ commits: MortalCommits?) {
+        if let commits {
+            database.remove(transactionObserver: commits)
+        } else {
+            // The process is dead, so that nothing is written any more.
+            try? database.close()
+        }
+    }
+
+    /// Starts a process over what a dead one left, and another one should it die while it takes that
+    /// up. The last one does not die any more.
+    ///
+    /// - Parameter deathStep: At which of its steps the first one dies; nil for never.
+    package func startAgain(dyingBeforeStep deathStep: Int?) async throws(EngineError) {
+        do throws(EngineError) {
+            try start(dyingBeforeStep: deathStep)
+        } catch {
+            guard deathStep != nil else { throw error }
+            try start()
+        }
+        if life.isDead {
+            await kill()
+            try start()
+        }
+        life.dieNoMore()
+    }
+
     private func makeEngine(
-        _ life: SimulatedLife, _ provider: MortalProvider, _ jitter: Jitter
+        _ life: SimulatedLife, _ database: DatabaseQueue, _ provider: MortalProvider,
+        _ jitter: Jitter
     ) throws(EngineError) -> Engine {
-        try Engine(
-            configuration: settings.engine, store: try Store(database),
+        var configuration = settings.engine
+        configuration.boot = "\(boots.withLock { $0 })"
+        return try Engine(
+            configuration: configuration, store: try Store(database),
             disk: MortalDisk(disk, life: life), clock: clock,
             provider: provider, logger: log.logger, random: { jitter.next() })
     }
@@ -138,7 +204,22 @@ package final class SimulatedMount: Sendable {
         await process.work.value
         // A store is done with a request long before a new process asks anything of it.
         await process.provider.waitForRequests()
-        database.remove(transactionObserver: process.commits)
+        close(process.database, process.commits)
+    }
+
+    /// Ends the machine: what was not synced may be lost.
+    package func cutPower() async {
+        await kill()
+        log.note("--- the power is cut")
+        disk.powerCut()
+        databaseDisk?.cutPower()
+        boots.withLock { $0 += 1 }
+    }
+
+    /// Lets some of the next operations of the disk fail, for content files and database alike.
+    func setDiskFaults(_ faults: DiskFaultPlan) {
+        disk.setFaults(faults)
+        databaseDisk?.setFaults(faults)
     }
 
     /// Ends the process in order, as an unmount that does not wait for pending changes.
@@ -148,6 +229,25 @@ package final class SimulatedMount: Sendable {
         await kill()
     }
 
+    /// Checks what a dead process left, and repairs nothing on the disk. Only where the database is
+    /// in memory.
+    ///
+    /// - Throws: ``ProgramFailure`` where anything is wrong, which it never is.
+    package func check() throws {
+        precondition(state.withLock { $0.process == nil }, "a living process holds its state")
+        // One on the disk is put in order by the next process that opens it.
+        guard let database else { return }
+        let check = StateCheck(
+            store: try Store(database), disk: disk, now: clock.wallTime,
+            owner: settings.engine.owner, isDryRun: true)
+        let report = try check.run()
+        if report.isClean { return }
+        throw ProgramFailure(
+            "the check finds: "
+                + report.findings.filter { $0.outcome != .note }.map { "\($0)" }
+                .joined(separator: "; "))
+    }
+
     // MARK: Coming to rest
 
     /// Ends all faults, and waits until all local changes are on the remote.
@@ -155,8 +255,7 @@ package final class SimulatedMount: Sendable {
     /// - Parameter bound: How long that may take by the simulated clock.
     /// - Returns: Whether it came to rest.
     package func settle(within bound: Duration = .seconds(7_200)) async throws -> Bool {
-        provider.setFaults(SimulatedProviderFaults())
-        provider.setReachable(true)
+        Weather().apply(to: provider)
         return try await waitForRest(within: bound)
     }
 

@@ -9,6 +9,10 @@ package struct SimulatedMountSettings: Sendable {
     /// What the local disk can hold.
     package var diskBytes: UInt64 = 1 << 40
 
+    /// Whether the database is on a disk that forgets what was not synced; else nothing of it is
+    /// ever lost.
+    package var keepsDatabaseOnDisk = false
+
     /// After how many steps of tasks a run is taken to be one that never ends.
     package var stepsMax = 30_000
 
@@ -24,6 +28,8 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.pieceBytes = 1...[500, 4_000, 20_000][random.next(below: 3)]
         settings.provider.pieceDelay = .zero...(.milliseconds([1, 100][random.next(below: 2)]))
         settings.provider.pageEntries = [1, 2, 100][random.next(below: 3)]
+        settings.provider.resumesUploads = random.nextBool()
+        settings.provider.movesDirectoriesAtOnce = random.nextBool()
         return settings
     }
 }

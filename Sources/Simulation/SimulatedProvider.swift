@@ -7,15 +7,20 @@ import Synchronization
 /// Every call waits its latency first, then decides its fault, then does its work in one step;
 /// transfers move their pieces at different moments and publish or check at the end.
 package final class SimulatedProvider: Provider {
-    package let traits = ProviderTraits(
-        name: "simulation", keepsMode: true, keepsSymlinks: true,
-        modifiedResolution: .nanoseconds(1), transfersMax: 4)
+    package let traits: ProviderTraits
 
     private struct State {
         var tree = SimulatedProviderTree()
         var random: SeededGenerator
         var faults = SimulatedProviderFaults()
         var isReachable = true
+        var isStandingStill = false
+        /// What has arrived of uploads that can be gone on with.
+        var uploads: [UploadToken: [UInt8]] = [:]
+        var uploadsBegun = 0
+        var bytesReceived: UInt64 = 0
+        var refusal: (kind: ProviderError.Kind, attempts: String)?
+        var isAuthorized = true
     }
 
     private typealias Tree = SimulatedProviderTree
@@ -31,6 +36,10 @@ package final class SimulatedProvider: Provider {
     ) {
         self.clock = clock
         self.settings = settings
+        traits = ProviderTraits(
+            name: "simulation", keepsMode: true, keepsSymlinks: true,
+            modifiedResolution: .nanoseconds(1), transfersMax: 4,
+            movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce)
         state = Mutex(State(random: random, faults: faults))
     }
 
@@ -44,6 +53,30 @@ package final class SimulatedProvider: Provider {
     /// Takes the store off the network, or puts it back.
     package func setReachable(_ isReachable: Bool) {
         state.withLock { $0.isReachable = isReachable }
+    }
+
+    /// Refuses calls from now on, for a reason that does not pass by itself.
+    ///
+    /// - Parameters:
+    ///   - kind: nil to refuse none.
+    ///   - attempts: Only calls whose ``ProviderError/attempt`` contains this.
+    package func refuse(_ kind: ProviderError.Kind?, attempts: String = "") {
+        state.withLock { $0.refusal = kind.map { ($0, attempts) } }
+    }
+
+    /// Answers nobody from now on, or answers again whoever asks anew.
+    package func stand(_ isStandingStill: Bool) {
+        state.withLock { $0.isStandingStill = isStandingStill }
+    }
+
+    /// Lets the credentials run out, or renews them.
+    package func setAuthorized(_ isAuthorized: Bool) {
+        state.withLock { $0.isAuthorized = isAuthorized }
+    }
+
+    /// Everything that was ever written to it.
+    package func everyContent() -> [SimulatedContent] {
+        state.withLock { $0.tree.contents }
     }
 
     /// All objects but the root.
@@ -157,24 +190,61 @@ package final class SimulatedProvider: Provider {
 
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "write \(source.size) bytes to \"\(key)\""
         try await arrive(attempt)
-        let bytes = try await take(source, attempt, progress: progress)
-        return try change(attempt) { tree throws(Tree.Failure) in
+        let token = try beginUpload(attempt, session)
+        let bytes = try await take(source, attempt, token, session)
+        let object = try change(attempt) { tree throws(Tree.Failure) in
             guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
                 throw Tree.Failure(.full, "there is no room")
             }
             return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
         }
+        if let token { state.withLock { $0.uploads[token] = nil } }
+        return object
     }
 
-    /// Takes the bytes over, a piece at a time.
+    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        try await arrive("abandon an upload of \"\(key)\"")
+        state.withLock { $0.uploads[token] = nil }
+    }
+
+    /// Bytes that uploads have handed over, those that failed included.
+    package var bytesReceived: UInt64 { state.withLock { $0.bytesReceived } }
+
+    /// How many uploads were begun, and neither completed nor abandoned.
+    package var uploadCount: Int { state.withLock { $0.uploads.count } }
+
+    /// - Returns: What the store knows the upload by; nil where it keeps nothing of one.
+    private func beginUpload(
+        _ attempt: String, _ session: any UploadSession
+    ) throws(ProviderError) -> UploadToken? {
+        guard settings.resumesUploads else { return nil }
+        let (token, isNew) = state.withLock { state in
+            if let token = session.token, state.uploads[token] != nil { return (token, false) }
+            state.uploadsBegun += 1
+            let token = UploadToken("\(state.uploadsBegun)")
+            state.uploads[token] = []
+            return (token, true)
+        }
+        guard isNew else { return token }
+        do {
+            try session.keep(token)
+        } catch {
+            throw ProviderError(
+                .source, attempt: attempt, reason: "the upload cannot be kept", cause: error)
+        }
+        return token
+    }
+
+    /// Takes the bytes over, a piece at a time, from where the upload was left.
     private func take(
-        _ source: any ByteSource, _ attempt: String, progress: @Sendable (UInt64) -> Void
+        _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
+        _ session: any UploadSession
     ) async throws(ProviderError) -> [UInt8] {
-        var bytes: [UInt8] = []
+        var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
         while UInt64(bytes.count) < source.size {
             try state.withLock { state throws(ProviderError) in
                 try Self.checkReachable(state, attempt)
@@ -197,7 +267,11 @@ package final class SimulatedProvider: Provider {
                     .source, attempt: attempt,
                     reason: "it ended at \(start) of \(source.size) bytes")
             }
-            progress(UInt64(bytes.count))
+            state.withLock { state in
+                state.bytesReceived += UInt64(bytes.count) - start
+                if let token, state.uploads[token] != nil { state.uploads[token] = bytes }
+            }
+            session.noteSent(UInt64(bytes.count))
             try await pause(attempt)
         }
         return bytes
@@ -243,12 +317,65 @@ package final class SimulatedProvider: Provider {
     }
 
     package func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "move \"\(key)\" to \"\(destination)\""
         try await arrive(attempt)
+        let isDirectory = state.withLock { (try? $0.tree.node(key).kind) == .directory }
+        if !settings.movesDirectoriesAtOnce, isDirectory, etag == nil {
+            return try await moveInSteps(key, to: destination, attempt, continues: continues)
+        }
         return try change(attempt) { tree throws(Tree.Failure) in
             try tree.move(key, etag: etag, to: destination, base: base)
+        }
+    }
+
+    /// Moves a directory object by object. What is moved stays so, whatever comes in between.
+    private func moveInSteps(
+        _ key: ObjectKey, to destination: ObjectKey, _ attempt: String, continues: Bool
+    ) async throws(ProviderError) -> RemoteObject {
+        try step(attempt) { tree throws(Tree.Failure) in
+            guard !destination.names.starts(with: key.names) else {
+                throw Tree.Failure(.unsupported, "a directory cannot move below itself")
+            }
+            let old = try tree.node(key)
+            if continues, let there = try? tree.node(destination) {
+                guard there.kind == .directory else { throw Tree.Failure(.exists, "no directory") }
+                return
+            }
+            let node = Tree.Node(kind: .directory, modified: old.modified, mode: old.mode)
+            _ = try tree.create(node, at: destination)
+        }
+        while true {
+            try await pause(attempt)
+            let isDone = try step(attempt) { tree throws(Tree.Failure) in
+                guard let child = try tree.children(of: key).first else {
+                    try tree.delete(key, kind: .directory, etag: nil)
+                    return true
+                }
+                let (from, to) = (key.appending(child.name), destination.appending(child.name))
+                // Directories move whole: one level is as good as many.
+                _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
+                return false
+            }
+            if isDone { break }
+        }
+        return try change(attempt) { tree throws(Tree.Failure) in try tree.object(destination) }
+    }
+
+    /// One of several steps of a change; the connection may break after any.
+    private func step<Value: Sendable>(
+        _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
+    ) throws(ProviderError) -> Value {
+        do throws(ProviderError) {
+            return try change(attempt, step)
+        } catch {
+            // What was done before this step stays done, so that only a look tells how things are.
+            if error.kind == .missing || error.kind == .changed {
+                throw ProviderError(.unreachable, attempt: attempt, reason: error.reason)
+            }
+            throw error
         }
     }
 
@@ -266,9 +393,16 @@ package final class SimulatedProvider: Provider {
 
     /// Lets the request travel, and fail before anything has happened.
     private func arrive(_ attempt: String) async throws(ProviderError) {
-        try await wait(state.withLock { $0.random.duration(in: settings.latency) }, attempt)
+        let isStandingStill = state.withLock(\.isStandingStill)
+        let latency = state.withLock { $0.random.duration(in: settings.latency) }
+        try await wait(isStandingStill ? .seconds(1_000_000) : latency, attempt)
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state, attempt)
+            if let (kind, attempts) = state.refusal,
+                attempts.isEmpty || attempt.contains(attempts)
+            {
+                throw ProviderError(kind, attempt: attempt, reason: "it is refused")
+            }
             if state.random.happens(state.faults.unreachableBefore) {
                 throw ProviderError(.unreachable, attempt: attempt, reason: "the request was lost")
             }
@@ -315,6 +449,9 @@ package final class SimulatedProvider: Provider {
         guard state.isReachable else {
             throw ProviderError(.unreachable, attempt: attempt, reason: "there is no network")
         }
+        guard state.isAuthorized else {
+            throw ProviderError(.unauthorized, attempt: attempt, reason: "the token has expired")
+        }
     }
 
     private static func attempting<Value: Sendable>(
@@ -353,7 +490,11 @@ package final class SimulatedProvider: Provider {
         _ step: (inout SimulatedProviderTree) throws(SimulatedProviderTree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         try state.withLock { state throws(ProviderError) in
-            try Self.attempting(attempt) { () throws(Tree.Failure) in try step(&state.tree) }
+            state.tree.client = .other
+            defer { state.tree.client = .mount }
+            return try Self.attempting(attempt) { () throws(Tree.Failure) in
+                try step(&state.tree)
+            }
         }
     }
 }
@@ -389,6 +530,13 @@ extension SimulatedProvider {
         try edit("delete \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
             let node = try tree.node(key)
             try tree.delete(key, kind: node.kind, etag: node.etag)
+        }
+    }
+
+    /// Deletes anything, a directory with all below it.
+    package func otherClientDeletesTree(_ key: ObjectKey) throws(ProviderError) {
+        try edit("delete all of \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            try tree.deleteTree(key)
         }
     }
 

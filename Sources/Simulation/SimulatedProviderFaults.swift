@@ -13,7 +13,24 @@ package struct SimulatedProviderFaults: Sendable {
     /// A listing shows the directory as at the listing before.
     package var staleListing = 0.0
 
+    /// Names one of them.
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
+        case unreachableBefore, unreachableAfter, busy, damagedRead, shortRead, staleListing
+    }
+
     package init() {}
+
+    /// One kind alone.
+    package init(_ kind: Kind, _ probability: Double) {
+        switch kind {
+        case .unreachableBefore: unreachableBefore = probability
+        case .unreachableAfter: unreachableAfter = probability
+        case .busy: busy = probability
+        case .damagedRead: damagedRead = probability
+        case .shortRead: shortRead = probability
+        case .staleListing: staleListing = probability
+        }
+    }
 
     /// Whether anything can fail at all.
     package var isAny: Bool {

@@ -13,5 +13,11 @@ package struct SimulatedProviderSettings: Sendable {
     /// What a busy store asks for.
     package var retryAfter: Duration = .seconds(2)
 
+    /// Whether uploads can be gone on with where they stopped.
+    package var resumesUploads = false
+
+    /// Whether a directory moves in one step; else object by object.
+    package var movesDirectoriesAtOnce = true
+
     package init() {}
 }

@@ -9,6 +9,8 @@ struct SimulatedProviderTree {
         var modified: Timestamp
         var mode: UInt16
         var etag: ETag?
+        /// Which of ``contents`` a file holds.
+        var content: Int?
         var children: [FileName: Int] = [:]
         /// What the listing before showed, for stale ones.
         var listed: [RemoteObject]?
@@ -31,6 +33,10 @@ struct SimulatedProviderTree {
     private(set) var bytesStored: UInt64 = 0
     /// Every version that any key ever held, in their order.
     private(set) var history: [ObjectKey: [SimulatedVersion]] = [:]
+    /// Everything that any client ever wrote.
+    private(set) var contents: [SimulatedContent] = []
+    /// Who makes the changes now.
+    var client = SimulatedContent.Client.mount
 
     init() {
         nodes = [
@@ -123,13 +129,15 @@ struct SimulatedProviderTree {
     ) throws(Failure) -> RemoteObject {
         let parent = try parent(of: key)
         try expect(base, at: key)
+        let etag = nextVersion()
         let node = Node(
             kind: .file, bytes: bytes, modified: attributes.modified, mode: attributes.mode,
-            etag: nextVersion())
+            etag: etag, content: contents.count)
         if let old = nodes[parent.number]?.children[parent.name] { drop(old) }
         bytesStored += UInt64(bytes.count)
         insert(node, at: parent)
         record(key)
+        contents.append(SimulatedContent(bytes: bytes, author: client, key: key, etags: [etag]))
         return object(parent.name, node)
     }
 
@@ -148,7 +156,11 @@ struct SimulatedProviderTree {
         let number = try number(of: key)
         var node = node(number)
         try expectVersion(etag, of: node)
-        if node.kind == .file, node.modified != attributes.modified { node.etag = nextVersion() }
+        if node.kind == .file, node.modified != attributes.modified {
+            let etag = nextVersion()
+            node.etag = etag
+            if let content = node.content { contents[content].etags.append(etag) }
+        }
         node.modified = attributes.modified
         node.mode = attributes.mode
         nodes[number] = node
@@ -186,6 +198,19 @@ struct SimulatedProviderTree {
         if let etag, node.etag != etag { throw Failure(.changed, "it is another version") }
         guard node.children.isEmpty else { throw Failure(.notEmpty, "it is not empty") }
         nodes[parent.number]?.children[parent.name] = nil
+        drop(number)
+    }
+
+    /// Deletes whatever is there, with all below it.
+    mutating func deleteTree(_ key: ObjectKey) throws(Failure) {
+        let parent = try parent(of: key)
+        let number = try number(of: key)
+        nodes[parent.number]?.children[parent.name] = nil
+        dropTree(number)
+    }
+
+    private mutating func dropTree(_ number: Int) {
+        for child in node(number).children.values { dropTree(child) }
         drop(number)
     }
 
@@ -242,6 +267,7 @@ struct SimulatedProviderTree {
 
     private mutating func drop(_ number: Int) {
         bytesStored -= UInt64(node(number).bytes.count)
+        if let content = node(number).content { contents[content].endedBy = client }
         nodes[number] = nil
     }
 

@@ -73,24 +73,27 @@ struct TreeCheck {
         }
     }
 
-    /// The bytes of all files for which `isWanted`; the names were checked before.
-    func checkBytes(
-        that isWanted: (ReferenceModel.Number) -> Bool
-    ) async throws(ProgramFailure) {
-        for (names, node) in model.tree() where model[node].kind == .file && isWanted(node) {
+    /// All bytes of all files; the names were checked before.
+    func checkBytes() async throws(ProgramFailure) {
+        for (names, node) in model.tree() where model[node].kind == .file {
             let path = Path(names)
-            let bytes = try await asking("read \(path)") { () async throws(EngineError) in
-                let inode = try await find(path, engine)
-                try await engine.completing { () throws(Halt) in
-                    try engine.open(inode, access: .read, truncating: false)
-                }
-                defer { engine.release(inode, access: .read) }
-                return try await engine.bytes(of: inode, at: 0, count: 1 << 30)
-            }
+            let bytes = try await bytes(of: path)
             guard bytes == model[node].bytes else {
                 throw ProgramFailure(
                     "\(path) " + Difference(bytes, model[node].bytes).description)
             }
+        }
+    }
+
+    /// All bytes of a file, as a program reads them.
+    func bytes(of path: Path) async throws(ProgramFailure) -> [UInt8] {
+        try await asking("read \(path)") { () async throws(EngineError) in
+            let inode = try await find(path, engine)
+            try await engine.completing { () throws(Halt) in
+                try engine.open(inode, access: .read, truncating: false)
+            }
+            defer { engine.release(inode, access: .read) }
+            return try await engine.bytes(of: inode, at: 0, count: 1 << 30)
         }
     }
 

@@ -1,14 +1,25 @@
 import Foundation
+import Logging
+import Synchronization
 
 /// HTTP for the whole process: any number of requests side by side on one thread of its own.
+///
+/// Connections are kept and used again; names are resolved on libcurl's own threads. To each host
+/// go as many requests at a time as it serves well, see ``HostLimit``; the rest waits in the order
+/// in which it came. Proxies are those of the environment. Nothing is decompressed.
 ///
 /// The thread, `apus-transport`, ends with the last reference; requests on their way are then
 /// cancelled.
 package final class HTTPTransport: Sendable {
-    private let shared = TransportThread()
+    private let options: TransportOptions
+    private let shared: TransportThread
+    /// How hosts that were asked with negotiated credentials authenticate, by origin.
+    private let schemes = Mutex<[String: AuthenticationScheme]>([:])
 
-    package init() {
-        let shared = shared
+    package init(_ options: TransportOptions = TransportOptions()) {
+        self.options = options
+        let shared = TransportThread(options)
+        self.shared = shared
         let thread = Thread { shared.run() }
         thread.name = "apus-transport"
         thread.start()
@@ -20,13 +31,47 @@ package final class HTTPTransport: Sendable {
 
     /// Sends a request, and returns once `sink` has the whole body of the answer.
     ///
-    /// Redirects are answers like any other. Cancelling the task closes the connection.
+    /// Cancelling the task stops the transfer at once and closes its connection.
     ///
     /// - Throws: Whatever keeps the answer from being whole; a status of 400 and above does not.
     package func send(
         _ request: HTTPRequest, into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
-        let transfer = try Transfer(request, into: sink)
+        let deadline = request.timeout.map { ContinuousClock.now + $0 }
+        var request = request
+        while true {
+            let answer = try await ask(request, into: sink, deadline: deadline)
+            guard let next = answer.next else { return answer.response }
+            request = next
+        }
+    }
+
+    /// Sends a request and collects the body of the answer.
+    ///
+    /// - Throws: `.tooLarge` for a body above `bytesMax`, and as ``send(_:into:)``.
+    package func send(
+        _ request: HTTPRequest, bytesMax: Int = 1 << 20
+    ) async throws(TransportError) -> (response: HTTPResponse, body: [UInt8]) {
+        let sink = BoundedSink(bytesMax: bytesMax)
+        do {
+            let response = try await send(request, into: sink)
+            return (response, sink.bytes)
+        } catch {
+            guard error.cause is BoundedSink.Full else { throw error }
+            throw TransportError(
+                .tooLarge, attempt: error.attempt,
+                reason: "the body of the answer is longer than \(bytesMax) bytes")
+        }
+    }
+
+    /// One request to one host.
+    private func ask(
+        _ request: HTTPRequest, into sink: any HTTPBodySink, deadline: ContinuousClock.Instant?
+    ) async throws(TransportError) -> Transfer.Answer {
+        let start = ContinuousClock.now
+        let transfer = try Transfer(
+            request, into: sink, deadline: deadline, knownScheme: knownScheme(for: request),
+            options: options)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 transfer.onEnd(continuation)
@@ -35,8 +80,74 @@ package final class HTTPTransport: Sendable {
                 if Task.isCancelled { shared.post(.cancel(transfer)) }
             }
         } onCancel: {
+            transfer.giveUp()
             shared.post(.cancel(transfer))
         }
+        log(transfer, outcome, since: start)
+        if case .success(let answer) = outcome { learn(from: answer, to: request) }
         return try outcome.get()
+    }
+
+    // MARK: Authentication
+
+    private func knownScheme(for request: HTTPRequest) -> AuthenticationScheme? {
+        guard case .negotiated = request.credentials, let parts = URLParts(request.url) else {
+            return nil
+        }
+        return schemes.withLock { $0[parts.origin] }
+    }
+
+    private func learn(from answer: Transfer.Answer, to request: HTTPRequest) {
+        guard case .negotiated = request.credentials, let scheme = answer.scheme,
+            let parts = URLParts(request.url)
+        else { return }
+        // After a refusal all is open again, since the server may have been set up anew.
+        let isRefused = answer.response.status == 401
+        schemes.withLock { $0[parts.origin] = isRefused ? nil : scheme }
+    }
+
+    // MARK: Log
+
+    private func log(
+        _ transfer: Transfer, _ outcome: Transfer.Outcome, since start: ContinuousClock.Instant
+    ) {
+        let level: Logger.Level = if case .success = outcome { .trace } else { .debug }
+        guard options.logger.logLevel <= level else { return }
+        var metadata: Logger.Metadata = [
+            "request": "\(transfer.attempt)",
+            "duration": "\(ContinuousClock.now - start)",
+            "sentBytes": "\(transfer.sentBytes)",
+            "receivedBytes": "\(transfer.receivedBytes)",
+        ]
+        switch outcome {
+        case .success(let answer):
+            metadata["status"] = "\(answer.response.status)"
+            options.logger.log(level: level, "request answered", metadata: metadata)
+        case .failure(let error):
+            metadata["kind"] = "\(error.kind)"
+            metadata["reason"] = "\(error.reason)"
+            options.logger.log(level: level, "request failed", metadata: metadata)
+        }
+    }
+}
+
+/// Keeps a body up to a length.
+private final class BoundedSink: HTTPBodySink {
+    struct Full: Error {}
+
+    private let bytesMax: Int
+    private let collected = Mutex<[UInt8]>([])
+
+    init(bytesMax: Int) {
+        self.bytesMax = bytesMax
+    }
+
+    var bytes: [UInt8] { collected.withLock { $0 } }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
+        try collected.withLock { collected in
+            guard collected.count + bytes.count <= bytesMax else { throw Full() }
+            collected.append(contentsOf: bytes)
+        }
     }
 }

@@ -5,10 +5,16 @@ package struct TransportError: Error {
         case unreachable
         /// The connection broke after it stood; whether the server acted is unknown.
         case interrupted
-        /// One of the request's timeouts passed.
+        /// One of the request's timeouts passed; whether the server acted is unknown.
         case timedOut
+        /// The server's certificate is not to be trusted; nothing was sent.
+        case tls
         /// The sink refused the bytes; ``TransportError/cause`` says why.
         case sink
+        /// The source gave no bytes; ``TransportError/cause`` says why.
+        case source
+        /// The answer is larger than asked for or than we take: its body or its header.
+        case tooLarge
         /// The calling task was cancelled, or the transport has stopped.
         case cancelled
         /// The request makes no sense to libcurl, or its answer is no HTTP.

@@ -7,7 +7,7 @@ struct CommandLineTests {
         ["mount"], ["mount", "folder:/x"], ["evict"], ["unmount"], ["nonsense"],
         ["mount", "folder:/x", "/tmp", "--cache-size", "much"],
         ["mount", "folder:/x", "/tmp", "--refresh", "soon"], ["status", "--nonsense"],
-        ["status", "--watch", "/a", "/b"],
+        ["status", "--watch", "/a", "/b"], ["check", "a", "b"],
     ])
     func `bad usage is told with exit status 2`(arguments: [String]) async throws {
         let outcome = try await Program.run([Program.apus] + arguments)
@@ -24,7 +24,7 @@ struct CommandLineTests {
         #expect(outcome.complaint == "")
     }
 
-    @Test(arguments: ["mount", "unmount", "status", "sync", "evict"])
+    @Test(arguments: ["mount", "unmount", "status", "sync", "evict", "check"])
     func `every command's help has examples`(command: String) async throws {
         let outcome = try await Program.run([Program.apus, command, "--help"])
         #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))

@@ -126,6 +126,24 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `resolve names the version and the choice, and tells where it is`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            let answer = try await server.client.resolve("a/b", keep: "theirs")
+            #expect(answer == ResolveReport(path: "a/b"))
+            #expect(service.calls == [.resolve("a/b", keep: "theirs")])
+        }
+    }
+
+    @Test func `confirmed deletions are counted`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            let answer = try await server.client.confirmDeletions()
+            #expect(answer == DeletionsReport(here: 120, onRemote: 0))
+            #expect(service.calls == [.confirmDeletions])
+        }
+    }
+
     @Test func `evict without a path is refused`() async throws {
         try await ServerFixture.run { server in
             let empty = try await server.send(.post, "/v1/evict")

@@ -8,6 +8,8 @@ final class FakeMount: MountService {
         case status([String])
         case sync([String])
         case evict([String])
+        case resolve(String, keep: String)
+        case confirmDeletions
         case unmount(now: Bool)
     }
 
@@ -82,6 +84,20 @@ final class FakeMount: MountService {
         }
         if let refusal { throw refusal }
         return report
+    }
+
+    func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport {
+        let refusal = state.withLock { state in
+            state.calls.append(.resolve(path, keep: keep))
+            return state.refusal
+        }
+        if let refusal { throw refusal }
+        return ResolveReport(path: path)
+    }
+
+    func confirmDeletions() async throws(ControlError) -> DeletionsReport {
+        state.withLock { $0.calls.append(.confirmDeletions) }
+        return DeletionsReport(here: 120, onRemote: 0)
     }
 
     func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {

@@ -74,6 +74,9 @@ struct RenderingTests {
         let progress = SyncProgress(
             pending: 3, bytesPending: 1536, uploading: [.init(path: "a", percent: 7)])
         #expect(progress.line == "3 changes (1.5 KiB) to go, 7 % a")
+        var resting = progress
+        resting.resting = "they rest"
+        #expect(resting.line == "3 changes (1.5 KiB) to go, 7 % a, they rest")
         #expect(
             SyncProgress(bytesSent: 2048, isDone: true).line
                 == "Everything is on the remote, 2.0 KiB sent")

@@ -48,7 +48,8 @@ struct ServerFixture {
         let sink = CollectingSink()
         let response = try await transport.send(
             HTTPRequest(
-                method, "http://apus\(path)", body: Array(body.utf8), unixSocketPath: socketPath),
+                method, "http://apus\(path)", body: body.isEmpty ? .none : .bytes(Array(body.utf8)),
+                unixSocketPath: socketPath),
             into: sink)
         return (response.status, sink.text)
     }

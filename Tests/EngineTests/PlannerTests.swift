@@ -10,6 +10,13 @@ struct PlannerTests {
         #expect(Planner.plan(.file(kind: .directory)) == .none)
     }
 
+    /// Goal: `chmod` and `touch` of the mount point do not pass for its removal.
+    @Test func `leaves the root alone, which has no name on either side`() {
+        let root = SyncState(
+            inode: .root, kind: .directory, local: nil, synced: nil, isParentSynced: true)
+        #expect(Planner.plan(root) == .none)
+    }
+
     @Test func `creates what the remote has never had, after its parent`() {
         var state = SyncState.file()
         state.synced = nil

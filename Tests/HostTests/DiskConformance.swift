@@ -119,6 +119,20 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
+    func `a moved file has its new path alone, and open handles follow it`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([1], at: 0)
+        _ = try it.disk.open(DiskPath("trash/1")).write([2, 2], at: 0)
+        try it.disk.move(path, to: DiskPath("trash/1"))
+        try it.disk.move(DiskPath("trash/1"), to: DiskPath("trash/deep/er/2"))
+        try file.write([3], at: 1)
+        #expect(try it.disk.open(DiskPath("trash/deep/er/2")).read(2, at: 0) == [1, 3])
+        #expect(try it.disk.files(below: DiskPath("content")) == [])
+        #expect(throws: DiskError.self) { try it.disk.move(path, to: DiskPath("trash/3")) }
+    }
+
+    @Test(arguments: DiskKind.allCases)
     func `a removed file is gone, and open handles keep its bytes`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)

@@ -5,6 +5,12 @@ import Synchronization
 package struct ConformanceStore: Sendable {
     let provider: any Provider
     let options: ConformanceOptions
+    private let versions = ConformanceCounter()
+
+    init(provider: any Provider, options: ConformanceOptions) {
+        self.provider = provider
+        self.options = options
+    }
 
     /// A time that every store can keep, and that is not now.
     static let modified = Timestamp(seconds: 1_600_000_000)
@@ -36,8 +42,17 @@ package struct ConformanceStore: Sendable {
         _ path: String, _ bytes: [UInt8], base: BaseVersion = .absent
     ) async throws -> RemoteObject {
         try await provider.write(
-            key(path), from: ConformanceSource(bytes: bytes), attributes: Self.attributes,
-            base: base, progress: { _ in })
+            key(path), from: ConformanceSource(bytes: bytes), attributes: attributesOfNextVersion(),
+            base: base, session: UntrackedUpload())
+    }
+
+    /// Those of ``attributes`` for the first version, and for all where that is enough.
+    private func attributesOfNextVersion() -> ObjectAttributes {
+        guard !options.tellsVersionsOfOneTime else { return Self.attributes }
+        var attributes = Self.attributes
+        attributes.modified = Timestamp(
+            seconds: Self.modified.seconds + Int64(versions.next()))
+        return attributes
     }
 
     @discardableResult
@@ -103,6 +118,26 @@ package struct ConformanceStore: Sendable {
         throw ConformanceFailure("\(what): expected \(kinds), and it succeeded")
     }
 
+    /// Expects `listed` to show the same as a look at each object alone, or as much of it as a
+    /// listing that lacks details has to.
+    func expect(_ listed: [RemoteObject], shows objects: [RemoteObject]) throws {
+        try require(listed.map(\.name), equals: objects.map(\.name), "the names in the listing")
+        for (listed, object) in zip(listed, objects) {
+            guard !listed.isDetailed else {
+                try require(listed, equals: object, "\"\(object.name)\" in the listing")
+                continue
+            }
+            let isLinkAsFile = object.kind == .symlink && listed.kind == .file
+            try require(
+                listed.kind == object.kind || isLinkAsFile,
+                "\"\(object.name)\" in the listing is no \(listed.kind)")
+            if object.kind == .file {
+                try require(listed.etag, equals: object.etag, "its etag")
+                try require(listed.size, equals: object.size, "its size")
+            }
+        }
+    }
+
     func expectNothing(at path: String) async throws {
         try await expect(.missing, of: "stat of \"\(path)\"") {
             _ = try await provider.stat(key(path))
@@ -138,5 +173,17 @@ final class ConformanceTask<Value: Sendable>: Sendable {
 
     func cancel() {
         task.withLock { $0 }?.cancel()
+    }
+}
+
+/// Counts from 0.
+private final class ConformanceCounter: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            defer { count += 1 }
+            return count
+        }
     }
 }

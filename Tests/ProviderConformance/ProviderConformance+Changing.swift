@@ -168,7 +168,9 @@ extension ProviderConformance {
             let directory = try await store.provider.setAttributes(
                 store.key("directory"), to: attributes, etag: nil)
             for object in [file, directory] {
-                try store.requireAttributes(of: object, attributes)
+                if store.options.setsModifiedAlone {
+                    try store.requireAttributes(of: object, attributes)
+                }
                 let found = try await store.provider.stat(ObjectKey([object.name]))
                 try require(found, equals: object, "the object afterwards")
             }
@@ -204,7 +206,7 @@ extension ProviderConformance {
             try require(made.etag, equals: nil, "its etag")
             try store.requireAttributes(of: made, ConformanceStore.attributes)
             let listed = try await store.list("")
-            try require(listed, equals: [made], "the listing")
+            try store.expect(listed, shows: [made])
             try await store.expect(.exists, of: "making it again") {
                 _ = try await store.provider.createSymlink(
                     key, target: target, attributes: ConformanceStore.attributes)

@@ -20,7 +20,7 @@ extension ProviderConformance {
             try await store.expectRefusal(
                 of: source, at: "file", base: .version(store.etag(of: old)))
             let listed = try await store.list("")
-            try require(listed, equals: [old], "the listing")
+            try store.expect(listed, shows: [old])
             try await store.expect([1], at: "file")
         },
         Case("a source that ends too early leaves nothing") { store in
@@ -28,7 +28,7 @@ extension ProviderConformance {
             try await store.expect(.source, of: "writing it") {
                 _ = try await store.provider.write(
                     store.key("new"), from: source, attributes: ConformanceStore.attributes,
-                    base: .absent, progress: { _ in })
+                    base: .absent, session: UntrackedUpload())
             }
             try await store.expectNames([], in: "")
         },
@@ -46,7 +46,7 @@ extension ProviderConformance {
                 try await task.run {
                     _ = try await store.provider.write(
                         store.key("new"), from: source, attributes: ConformanceStore.attributes,
-                        base: .absent, progress: { _ in })
+                        base: .absent, session: UntrackedUpload())
                 }
                 try await store.expect(bytes, at: "new")
             } catch let error as ProviderError {
@@ -111,7 +111,7 @@ extension ProviderConformance {
                 }
             }
             let listed = try await store.list("")
-            try require(listed, equals: [file], "the listing afterwards")
+            try store.expect(listed, shows: [file])
         },
     ]
 }
@@ -123,7 +123,7 @@ extension ConformanceStore {
         do {
             _ = try await provider.write(
                 key(path), from: source, attributes: Self.attributes, base: base,
-                progress: { _ in })
+                session: UntrackedUpload())
             throw ConformanceFailure("the source refused, and the write succeeded")
         } catch let error as ProviderError {
             try require(error.kind, equals: .source, "why the write failed")

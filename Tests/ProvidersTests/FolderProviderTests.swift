@@ -33,7 +33,7 @@ import Testing
     ) async throws -> RemoteObject {
         try await provider.write(
             key(path), from: TextSource(text: text), attributes: attributes, base: base,
-            progress: { _ in })
+            session: UntrackedUpload())
     }
 
     private func read(_ path: String) throws -> String {
@@ -231,7 +231,7 @@ import Testing
         let task = Task {
             try await provider.write(
                 try key("file"), from: source, attributes: attributes, base: .absent,
-                progress: { _ in })
+                session: UntrackedUpload())
         }
         for await _ in started { break }
         task.cancel()

@@ -43,7 +43,7 @@ import Testing
             let object = try await provider.write(
                 ObjectKey([name]), from: UniformSource(bytes: bytes),
                 attributes: ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644),
-                base: (found?.etag).map(BaseVersion.version) ?? .absent, progress: { _ in })
+                base: (found?.etag).map(BaseVersion.version) ?? .absent, session: UntrackedUpload())
             return "\(object.etag?.description ?? "no etag")"
         } catch {
             return "\(error.kind)"

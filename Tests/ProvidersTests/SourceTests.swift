@@ -1,7 +1,9 @@
 import Engine
 import Host
+import Logging
 import Providers
 import Testing
+import Transport
 
 @Suite struct SourceTests {
     @Test(arguments: [
@@ -18,6 +20,18 @@ import Testing
         ("folder:/c?latency=20ms&rate=10MiB", "folder:/c?latency=20000us&rate=10485760B"),
         ("folder:/c?rate=512K/s", "folder:/c?rate=524288B"),
         ("folder:/c?latency=0", "folder:/c"),
+        ("webdav://Cloud.Example.org", "webdav+https://cloud.example.org"),
+        ("webdav+https://h:443/dav/", "webdav+https://h/dav"),
+        ("webdav+http://h:443//dav", "webdav+http://h:443/dav"),
+        (
+            "WEBDAV+HTTP://127.0.0.1:8080/a b/caf%C3%A9",
+            "webdav+http://127.0.0.1:8080/a%20b/caf%C3%A9"
+        ),
+        ("webdav://[::1]:1/", "webdav+https://[::1]:1"),
+        ("rclone:drive:", "rclone:drive:"),
+        ("rclone:my drive:a b/c?d%20/", "rclone:my drive:a b/c?d%20"),
+        ("rclone:box:/srv//", "rclone:box:/srv"),
+        ("rclone:box:/", "rclone:box:/"),
     ])
     func `a source is shown in one way`(text: String, shown: String) throws {
         let source = try Source(parsing: text, workingDirectory: "/home/me")
@@ -30,9 +44,23 @@ import Testing
         ("/srv/cloud", "for a folder write \"folder:/srv/cloud\""),
         ("nonsense", "a source is written folder:/PATH"),
         ("ftp://host/path", "a source is written folder:/PATH"),
-        ("webdav+https://host/dav", "not in this version"),
-        ("s3://bucket/prefix?region=x", "not in this version"),
-        ("rclone:remote:path", "not in this version"),
+        ("webdav:/dav", "write webdav+https://HOST/PATH"),
+        ("webdav:///dav", "no name of a host"),
+        ("webdav://a b/dav", "no name of a host"),
+        ("webdav://[::1/dav", "no name of a host"),
+        ("webdav://host:0/dav", "no port"),
+        ("webdav://host:x/dav", "no port"),
+        ("webdav://me:hush@host/dav", "~/.netrc"),
+        ("webdav://host/dav?x=1", "%3F"),
+        ("webdav://host/dav/../x", "without . and .."),
+        ("webdav://host/%zz", "%25"),
+        ("webdv://host/dav", "did you mean \"webdav:\"?"),
+        ("rclone:remote", "names no remote"),
+        ("rclone:", "write rclone:NAME:PATH"),
+        ("rclone::s3,secret_access_key=x:bucket", "no name of a remote"),
+        ("rclone:-x:path", "no name of a remote"),
+        ("rclone:remote:a]b", "mount the directory above"),
+        ("rclon:remote:a", "did you mean \"rclone:\"?"),
         ("folder:", "names no folder"),
         ("folder:?latency=1s", "names no folder"),
         ("folder:~/cloud", "write \"folder:$HOME/cloud\""),
@@ -57,6 +85,7 @@ import Testing
         #expect(error?.kind == .misspelled)
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
         #expect(error?.description.contains("\n") == false)
+        #expect(error?.description.contains("hush") == false)
     }
 
     @Test func `different folders have different state names, the same folder one`() throws {
@@ -72,13 +101,26 @@ import Testing
         for name in names { #expect(name.count <= 60 && name.allSatisfy(safe.contains)) }
     }
 
+    @Test func `different remotes have different state names`() throws {
+        let texts = ["drive:", "drive:Photos", "drive:Photos/", "drive:photos", "drive 2:Photos"]
+        let names = try texts.map { try Source(parsing: "rclone:" + $0).stateName }
+        #expect(names[1] == names[2])
+        #expect(Set(names).count == texts.count - 1)
+        #expect(names[1].hasPrefix("rclone-drive-Photos-"))
+    }
+
+    private var world: SourceWorld {
+        SourceWorld(
+            clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+    }
+
     @Test(arguments: [("nothing", "does not exist"), ("file", "not a directory")])
     func `a folder that cannot be opened says what to do`(name: String, part: String) async throws {
         let folder = try TemporaryFolder()
         try folder.write("file", "x")
         let source = try Source(parsing: "folder:\(folder.path(name))")
         let error = await #expect(throws: SourceError.self) {
-            _ = try await source.connect(clock: SystemClock())
+            _ = try await source.connect(world)
         }
         #expect(error?.kind == .unavailable)
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
@@ -86,9 +128,9 @@ import Testing
 
     @Test func `a source with latency is far away`() async throws {
         let folder = try TemporaryFolder()
-        let near = try await Source(parsing: "folder:\(folder.path)").connect(clock: SystemClock())
+        let near = try await Source(parsing: "folder:\(folder.path)").connect(world)
         let far = try await Source(parsing: "folder:\(folder.path)?latency=1ms")
-            .connect(clock: SystemClock())
+            .connect(world)
         #expect(near is FolderProvider)
         #expect(far is FarAwayProvider)
     }

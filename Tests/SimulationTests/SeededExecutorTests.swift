@@ -118,11 +118,14 @@ import Testing
         let executor = SeededExecutor(seed: 7, clock: clock, stepsMax: .max)
         let error = #expect(throws: SimulationError.self) {
             try executor.run {
-                // Keeps the run going until the stray job comes back.
+                // Keeps the run going until the stray job comes back, and runs only once the task
+                // below has suspended.
+                let isSuspended = Flag()
                 let waiter = Task(executorPreference: executor) {
+                    isSuspended.raise()
                     while !Task.isCancelled { await Task.yield() }
                 }
-                await Task.detached {}.value
+                await Task.detached { while !isSuspended.isRaised { await Task.yield() } }.value
                 waiter.cancel()
             }
         }
@@ -164,4 +167,12 @@ private final actor Log {
     nonisolated func note(_ line: String) {
         lines.withLock { $0.append(line) }
     }
+}
+
+private final class Flag: Sendable {
+    private let state = Mutex(false)
+
+    var isRaised: Bool { state.withLock(\.self) }
+
+    func raise() { state.withLock { $0 = true } }
 }

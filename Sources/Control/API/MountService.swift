@@ -29,6 +29,17 @@ package protocol MountService: Sendable {
     /// - Throws: `.missing` if a path names nothing; then nothing was freed.
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport
 
+    /// Ends a conflict.
+    ///
+    /// - Parameters:
+    ///   - path: Either version.
+    ///   - keep: Which one keeps the name: `mine`, `theirs`, `both`.
+    /// - Throws: `.invalid` for another word; `.missing` where there is no conflict.
+    func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport
+
+    /// Lets deletions in bulk, on either side, go through.
+    func confirmDeletions() async throws(ControlError) -> DeletionsReport
+
     /// Ends the mount: sends what is pending, tells how far it is as ``sync(below:)`` does, then
     /// unmounts.
     ///

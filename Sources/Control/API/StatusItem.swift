@@ -27,10 +27,13 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var error: Problem?
     /// Since when it waits; nil for what is clean.
     package var since: Date?
+    /// Of a conflict, the path of the remote's version; `path` is the one made here.
+    package var conflictsWith: String?
 
     package init(
         path: String, state: State, operation: Operation? = nil, bytes: UInt64 = 0,
-        bytesSent: UInt64 = 0, attempts: Int = 0, error: Problem? = nil, since: Date? = nil
+        bytesSent: UInt64 = 0, attempts: Int = 0, error: Problem? = nil, since: Date? = nil,
+        conflictsWith: String? = nil
     ) {
         self.path = path
         self.state = state
@@ -40,6 +43,7 @@ package struct StatusItem: Codable, Hashable, Sendable {
         self.attempts = attempts
         self.error = error
         self.since = since
+        self.conflictsWith = conflictsWith
     }
 
     /// How much of it is sent, 0 to 100, rounded down.
@@ -48,7 +52,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
 
 extension StatusItem {
     private enum CodingKeys: String, CodingKey {
-        case path, state, operation, bytes, bytesSent, percent, attempts, error, since
+        case path, state, operation, bytes, bytesSent, percent, attempts, error, since,
+            conflictsWith
     }
 
     /// `percent` is told to spare readers the division, and never read back.
@@ -63,6 +68,7 @@ extension StatusItem {
         try container.encode(attempts, forKey: .attempts)
         try container.encodeIfPresent(error, forKey: .error)
         try container.encodeIfPresent(since, forKey: .since)
+        try container.encodeIfPresent(conflictsWith, forKey: .conflictsWith)
     }
 
     package init(from decoder: any Decoder) throws {
@@ -75,6 +81,7 @@ extension StatusItem {
         attempts = try container.decode(Int.self, forKey: .attempts)
         error = try container.decodeIfPresent(Problem.self, forKey: .error)
         since = try container.decodeIfPresent(Date.self, forKey: .since)
+        conflictsWith = try container.decodeIfPresent(String.self, forKey: .conflictsWith)
     }
 }
 

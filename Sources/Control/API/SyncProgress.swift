@@ -31,23 +31,27 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var uploading: [Upload]
     /// What the sync does not wait for any longer, since only a person can help.
     package var failed: [Failure]
+    /// Why some of it rests, where it does.
+    package var resting: String?
     /// Whether this is the last word: everything is on the remote, or has failed for good.
     package var isDone: Bool
 
     package init(
         pending: UInt64 = 0, bytesPending: UInt64 = 0, bytesSent: UInt64 = 0,
-        uploading: [Upload] = [], failed: [Failure] = [], isDone: Bool = false
+        uploading: [Upload] = [], failed: [Failure] = [], resting: String? = nil,
+        isDone: Bool = false
     ) {
         self.pending = pending
         self.bytesPending = bytesPending
         self.bytesSent = bytesSent
         self.uploading = uploading
         self.failed = failed
+        self.resting = resting
         self.isDone = isDone
     }
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytesPending, bytesSent, uploading, failed
+        case pending, bytesPending, bytesSent, uploading, failed, resting
         case isDone = "done"
     }
 }

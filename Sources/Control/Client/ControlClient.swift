@@ -47,6 +47,18 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.post, "evict", body: PathsBody(paths: paths)))
     }
 
+    /// Ends a conflict; as ``MountService/resolve(_:keep:)``.
+    package func resolve(
+        _ path: String, keep: String
+    ) async throws(ControlError) -> ResolveReport {
+        try await answer(
+            to: request(.post, "resolve", body: ResolveBody(path: path, keep: keep)))
+    }
+
+    package func confirmDeletions() async throws(ControlError) -> DeletionsReport {
+        try await answer(to: request(.post, "confirm-deletions", body: PathsBody()))
+    }
+
     /// Returns once the folder is unmounted, or cannot be since something failed to upload.
     ///
     /// - Returns: The last word, with what failed.
@@ -61,8 +73,10 @@ package struct ControlClient: Sendable {
     private func request(
         _ method: HTTPRequest.Method, _ path: String, timeout: Duration? = nil
     ) -> HTTPRequest {
+        // No stall timeout: a stream is quiet for as long as nothing changes.
         HTTPRequest(
-            method, "http://apus/v1/\(path)", unixSocketPath: socketPath, timeout: timeout)
+            method, "http://apus/v1/\(path)", unixSocketPath: socketPath, stallTimeout: nil,
+            timeout: timeout)
     }
 
     private func request(
@@ -71,7 +85,7 @@ package struct ControlClient: Sendable {
         var request = request(method, path)
         request.headers = [(name: "Content-Type", value: "application/json")]
         do {
-            request.body = Array(try ControlJSON.encode(body))
+            request.body = .bytes(Array(try ControlJSON.encode(body)))
         } catch {
             throw ControlError(.invalid, what: "ask the daemon", why: "\(error)")
         }

@@ -74,6 +74,10 @@ extension StatusItem {
 
     private func note(now: Date) -> String? {
         let age = since.map { "for " + HumanDuration.format(seconds: now.timeIntervalSince($0)) }
+        if let conflictsWith {
+            return "with \(conflictsWith.singleLine), `apus resolve` decides"
+                + (age.map { ", \($0)" } ?? "")
+        }
         guard let error else { return age }
         let tries = attempts == 1 ? "1 attempt" : "\(attempts) attempts"
         return "\(error), \(tries)" + (age.map { " \($0)" } ?? "")

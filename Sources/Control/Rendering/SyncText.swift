@@ -5,7 +5,8 @@ extension SyncProgress {
         guard pending > 0 else { return "Waiting for the last changes" }
         let changes = pending == 1 ? "1 change" : "\(pending) changes"
         let sending = uploading.prefix(2).map { "\($0.percent) % \($0.path.singleLine)" }
-        return (["\(changes) (\(HumanSize.format(bytesPending))) to go"] + sending)
+        let rest = resting.map { [$0.singleLine] } ?? []
+        return (["\(changes) (\(HumanSize.format(bytesPending))) to go"] + sending + rest)
             .joined(separator: ", ")
     }
 

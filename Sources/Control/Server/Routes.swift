@@ -24,6 +24,10 @@ struct Routes: Sendable {
         v1.get("status/watch") { request, _ in try await watch(request) }
         v1.post("sync") { request, _ in try await sync(request) }
         v1.post("evict") { request, _ in try await evict(request) }
+        v1.post("resolve") { request, _ in try await resolve(request) }
+        v1.post("confirm-deletions") { _, _ in
+            try Response.json(await service.confirmDeletions())
+        }
         v1.post("unmount") { request, _ in try await unmount(request) }
         return router.buildResponder()
     }
@@ -62,6 +66,13 @@ struct Routes: Sendable {
                 remedy: "send {\"paths\": [\"…\"]}; the empty path is the whole mount")
         }
         return try Response.json(await service.evict(try ControlError.checkedPaths(paths)))
+    }
+
+    private func resolve(_ request: Request) async throws -> Response {
+        var request = request
+        let body: ResolveBody = try await decodeBody(of: &request)
+        let path = try ControlError.checkedPath(body.path)
+        return try Response.json(await service.resolve(path, keep: body.keep))
     }
 
     private func unmount(_ request: Request) async throws -> Response {

@@ -91,11 +91,18 @@ extension Engine {
             throw .failure(.tooLarge, "write \(bytes.count) bytes at \(offset) of inode \(inode)")
         }
         guard !bytes.isEmpty else { return }
+        let attempt = "write \(bytes.count) bytes at \(offset) of inode \(inode)"
+        try requireRoom(for: UInt64(bytes.count), attempt)
         try withFile(inode) { file throws(Halt) in
             try file.withState { state throws(Halt) in
                 try beginChange(inode, &state)
-                try onDisk("write to inode \(inode)") { () throws(DiskError) in
+                do throws(DiskError) {
                     try state.file.write(bytes, at: offset)
+                } catch {
+                    // What was written before it failed is no part of the file.
+                    try? state.file.truncate(to: state.size)
+                    room.withLock { $0.forget() }
+                    throw .failure(EngineError(error, attempt))
                 }
                 state.size = max(state.size, end)
                 state.modified = clock.wallTime
@@ -112,6 +119,9 @@ extension Engine {
     ) throws(Halt) {
         guard state.stored != .whole else { return }
         state.present.insert(extent)
+        #if BUGS
+            if DeliberateBug.acknowledgeBeforeCommit.isMade { return }
+        #endif
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
         let size = state.size
         try store.write { database in
@@ -132,17 +142,38 @@ extension Engine {
                     return true
                 }
                 try beginChange(inode, &state)
-                try onDisk("truncate inode \(inode)") { () throws(DiskError) in
-                    try state.file.truncate(to: size)
-                }
+                let before = (present: state.present, size: state.size)
                 // What comes after the new end is zeros of this version, even if it grows again.
                 state.present.insert(min(size, state.size)..<ExtentSet.endMax)
                 state.size = size
+                do throws(Halt) {
+                    // A crash in between must not leave extents beyond the end of the bytes: where
+                    // some are missing, the database goes first.
+                    if state.stored == .partial, size < before.size {
+                        try storeCut(inode, state)
+                    }
+                    try onDisk("truncate inode \(inode)") { () throws(DiskError) in
+                        try state.file.truncate(to: size)
+                    }
+                } catch {
+                    (state.present, state.size) = before
+                    throw error
+                }
                 state.modified = clock.wallTime
                 try storePresence(inode, &state)
                 return state.writers > 0
             }
             if !hasWriters { settle(inode, file) }
+        }
+    }
+
+    /// Writes to the database what is left of a partial file that is about to be cut. It stays
+    /// partial until that is done, as of a whole one the content file knows the size.
+    private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+        let (size, present) = (state.size, state.present)
+        try store.write { database in
+            try database.setPartial(inode, size: size)
+            try database.setExtents(present, of: inode)
         }
     }
 
@@ -153,14 +184,28 @@ extension Engine {
     package func flush(_ inode: InodeNumber) throws(Halt) {}
 
     /// What was written survives power loss from here on (I1). Also for directories.
+    ///
+    /// - Throws: Once it does, a final failure to bring it to the remote that no program has been
+    ///   told of: `.denied`, `.outOfSpace`, and so on.
     package func synchronize(_ inode: InodeNumber) throws(Halt) {
         if let file = files.existing(inode) {
-            let content = file.state.withLock(\.file)
+            let content = file.state.withLock { state in
+                // Whoever writes from now on says so.
+                state.isMarkedUnsafe = false
+                return state.file
+            }
             try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
                 try content.synchronize()
             }
+            try noteSynchronized(file)
         }
         try store.synchronize()
+        let isFailed = try store.read { try $0.pending(inode)?.failure?.isFinal == true }
+        guard isFailed, let failure = try store.write({ try $0.takeUntoldFailure(of: inode) })
+        else { return }
+        throw .failure(
+            failure.kind, "bring inode \(inode) to the remote: \(failure.what): \(failure.why)",
+            remedy: failure.remedy)
     }
 
     // MARK: Users of the content
@@ -203,16 +248,19 @@ extension Engine {
     }
 
     private func load(_ inode: InodeNumber) throws(Halt) -> OpenFile {
-        let (record, extents) = try store.read { database in
+        let (record, extents, isPending) = try store.read { database in
             let record = try database.existingInode(inode)
             let extents =
                 record.presence == .partial ? try database.extents(of: inode) : ExtentSet()
-            return (record, extents)
+            return (record, extents, try record.isWriting && database.isPending(inode))
         }
         guard record.kind == .file else {
             throw .failure(
                 record.kind == .directory ? .isDirectory : .invalid,
                 "open inode \(inode) as a file")
+        }
+        if record.presence == .remote, evictionsUnsynced.withLock({ $0.contains(inode) }) {
+            try keepEvictionsSafe()
         }
         let file = try onDisk("open the content of inode \(inode)") { () throws(DiskError) in
             let file = try disk.open(OpenFile.path(of: inode))
@@ -222,13 +270,22 @@ extension Engine {
             return file
         }
         try requireContent(of: record, in: file)
+        var size = record.size
+        if record.presence == .whole, record.isWriting {
+            // Whoever wrote last got no further than its bytes (I1).
+            size = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+                try file.status().size
+            }
+        }
         var present = record.presence == .whole ? .everything : extents
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
         return OpenFile(
             inode: inode, accessed: record.accessed,
             state: OpenFile.State(
-                file: file, size: record.size, modified: record.modified, present: present,
-                isMarkedWriting: record.isWriting, isChanged: record.isWriting,
+                file: file, size: size, modified: record.modified, present: present,
+                isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
+                // One that nobody has changed yet is noted as pending by its first change.
+                isChanged: record.isWriting && isPending,
                 stored: record.presence))
     }
 
@@ -238,6 +295,12 @@ extension Engine {
         guard record.presence == .whole, !record.isWriting else { return }
         let size = try onDisk("look at the content of inode \(record.id)") {
             () throws(DiskError) in try file.status().size
+        }
+        if size > record.size {
+            // A cut that did not reach the disk: what lies beyond would come back as it grows.
+            try onDisk("cut the content of inode \(record.id)") { () throws(DiskError) in
+                try file.truncate(to: record.size)
+            }
         }
         guard size < record.size else { return }
         throw .failure(
@@ -271,8 +334,9 @@ extension Engine {
         _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Halt) {
         detachFrozen(&state)
-        guard !state.isChanged else { return }
+        if state.isChanged { return try markUnsafe(inode, &state) }
         if state.writers == 0 { try markWriting(inode, &state) }
+        try markUnsafe(inode, &state)
         try store.write { try $0.markPending(inode, at: clock.wallTime) }
         state.isChanged = true
         // A file that stays open is sent now and then.
@@ -285,6 +349,9 @@ extension Engine {
 
     /// Gives every upload that reads the content file a clone of it.
     private func detachFrozen(_ state: inout OpenFile.State) {
+        #if BUGS
+            if DeliberateBug.uploadWithoutSnapshot.isMade { return state.frozen.removeAll() }
+        #endif
         for frozen in state.frozen where !frozen.isDetached {
             do throws(DiskError) {
                 frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
@@ -336,6 +403,8 @@ extension Engine {
         }
         state.isChanged = false
         state.isMarkedWriting = isWriting
+        // From now on it may be put on the disk, and is safe then.
+        if !isWriting { state.isMarkedUnsafe = false }
         if !isWriting { state.longWriterDue = nil }
         return record
     }
@@ -355,8 +424,15 @@ extension Engine {
         let kept: Presence = presence == .whole ? .whole : .partial
         guard kept != state.stored || kept == .partial else { return }
         let (size, present) = (state.size, state.present)
+        if try store.read({ try $0.isKept(inode) }) {
+            // What was fetched has to be as safe as the rest.
+            try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
+                try state.file.synchronize()
+            }
+        }
         try store.write { database in
             guard var record = try database.inode(inode) else { return }
+            try database.markUnsafe(inode)
             record.presence = kept
             record.size = size
             try database.update(record)

@@ -85,21 +85,40 @@ extension Engine {
                 "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
                 remedy: "the remote no longer has this version; open the file again")
         }
+        try makeRoom(for: piece)
         do throws(ProviderError) {
             try await provider.read(key, range: piece, etag: etag, into: ContentSink(file: file))
             noteReachable()
         } catch {
             noteFailure(error)
-            if error.kind == .changed || error.kind == .missing {
+            #if BUGS
+                if DeliberateBug.serveDamagedBytes.isMade, error.kind == .corrupt {
+                    return file.state.withLock { $0.present.insert(piece) }
+                }
+            #endif
+            if error.kind == .changed || error.kind == .missing || error.kind == .wrongKind {
                 if try isOutdated(inode, askedAt: key, etag: etag) {
+                    try settleDoubt(atOrAbove: inode)
                     throw ProviderError(outdated: error)
                 }
                 // What is here is no longer what the remote has; find out what that is.
                 await refreshQuietly(synced.parent)
             }
+            if error.kind == .wrongKind {
+                throw ProviderError(
+                    .changed, attempt: error.attempt, reason: error.reason, cause: error)
+            }
             throw error
         }
         file.state.withLock { $0.present.insert(piece) }
+    }
+
+    private func makeRoom(for piece: Range<UInt64>) throws(EngineError) {
+        do throws(Halt) {
+            try requireRoom(for: UInt64(piece.count), "fetch \(piece.count) bytes")
+        } catch {
+            throw error.failure
+        }
     }
 
     // MARK: The rest of the file

@@ -70,6 +70,12 @@ package struct ExtentSet: Hashable, Sendable {
         return gaps
     }
 
+    /// Where the last byte of the set that lies below `end` ends; 0 where there is none.
+    package func end(below end: UInt64) -> UInt64 {
+        guard let last = ranges.last(where: { $0.lowerBound < end }) else { return 0 }
+        return min(last.upperBound, end)
+    }
+
     /// The first part of `range` that is not in the set; nil where all of it is.
     package func firstGap(in range: Range<UInt64>) -> Range<UInt64>? {
         guard !range.isEmpty else { return nil }

@@ -18,6 +18,8 @@ final class OpenFile: Sendable {
         var inFlight = ExtentSet()
         /// Whether the database knows that somebody may be writing (I1).
         var isMarkedWriting: Bool
+        /// Whether the database knows that its bytes may not be on the disk.
+        var isMarkedUnsafe = false
         /// Whether the content was changed since it was last given a generation.
         var isChanged = false
         /// What ``present`` is in the database.

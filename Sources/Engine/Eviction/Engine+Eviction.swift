@@ -1,5 +1,6 @@
 import GRDB
 import Logging
+import Synchronization
 
 /// What evicting did.
 package struct EvictionReport: Sendable {
@@ -78,10 +79,18 @@ extension Engine {
     }
 
     private func evictUnused(_ inode: InodeNumber) throws(Halt) -> Eviction {
+        var wasSafe = false
         let refusal = try store.write { database -> Eviction? in
             guard var record = try database.inode(inode), record.presence != .remote else {
                 return .nothingHere
             }
+            #if BUGS
+                if DeliberateBug.evictDirty.isMade {
+                    record.presence = .remote
+                    try database.update(record)
+                    return nil
+                }
+            #endif
             guard try !database.isPending(inode), !record.isWriting,
                 let synced = try database.synced(inode), synced.etag != nil,
                 synced.generation == record.generation
@@ -94,9 +103,11 @@ extension Engine {
             record.presence = .remote
             try database.update(record)
             try database.setExtents(ExtentSet(), of: inode)
+            wasSafe = try database.forgetDurability(of: inode)
             return nil
         }
         if let refusal { return refusal }
+        if wasSafe { evictionsUnsynced.withLock { _ = $0.insert(inode) } }
         let path = OpenFile.path(of: inode)
         let bytes = try onDisk("evict inode \(inode)") { () throws(DiskError) in
             let bytes = try disk.open(path).status().allocatedBytes
@@ -108,10 +119,16 @@ extension Engine {
 
     // MARK: The bound of the cache
 
-    /// Keeps what is here under the bound, dropping first what was used least recently.
+    /// Keeps what is here under the bound, dropping first what was used least recently, and clears
+    /// away what nobody will come back to.
     func runEvictor() async {
+        var pruned: (rings: UInt64, next: Duration)?
         while !Task.isCancelled {
             do throws(Halt) {
+                if pruned.map({ $0.rings != trashBell.rings || $0.next <= clock.uptime }) ?? true {
+                    pruned = (trashBell.rings, clock.uptime + .seconds(3600))
+                    try pruneTrash()
+                }
                 try evictDownToBound()
             } catch {
                 logger.warning("eviction failed", metadata: ["reason": "\(error)"])
@@ -126,21 +143,11 @@ extension Engine {
 
     private func evictDownToBound() throws(Halt) {
         let bound = configuration.cacheBytesMax
-        var total = try store.read { try $0.presentBytes() }
+        let total = try store.read { try $0.presentBytes() }
         guard total > bound else { return }
-        var last: (accessed: Int64, inode: Int64) = (.min, 0)
-        while total > bound {
-            let page = try store.read { try $0.leastRecentlyUsed(after: last, limit: 100) }
-            guard let end = page.last else {
-                logger.debug("cache over its bound", metadata: ["bytes": "\(total)"])
-                return
-            }
-            for file in page where total > bound {
-                if case .evicted = try evictFile(InodeNumber(rawValue: file.inode)) {
-                    total -= min(total, file.size)
-                }
-            }
-            last = (end.accessed, end.inode)
+        let freed = try evictLeastRecentlyUsed(atLeast: total - bound)
+        if freed < total - bound {
+            logger.debug("cache over its bound", metadata: ["bytes": "\(total - freed)"])
         }
     }
 }
@@ -154,15 +161,18 @@ extension Database {
         return UInt64(stored: sum ?? 0)
     }
 
-    fileprivate func leastRecentlyUsed(
+    /// Files of which something is here that the remote has too, those used least recently first.
+    func leastRecentlyUsed(
         after last: (accessed: Int64, inode: Int64), limit: Int
-    ) throws -> [(accessed: Int64, inode: Int64, size: UInt64)] {
+    ) throws -> [(accessed: Int64, inode: Int64)] {
         let statement = try cachedStatement(
             sql: """
-                SELECT accessed, id, size FROM inodes
-                WHERE presence > 0 AND (accessed, id) > (?, ?) ORDER BY accessed, id LIMIT ?
+                SELECT accessed, id FROM inodes
+                WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
+                    AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
+                ORDER BY accessed, id LIMIT ?
                 """)
         return try Row.fetchAll(statement, arguments: [last.accessed, last.inode, limit])
-            .map { ($0[0], $0[1], UInt64(stored: $0[2])) }
+            .map { ($0[0], $0[1]) }
     }
 }

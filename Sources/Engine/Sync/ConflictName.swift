@@ -50,3 +50,10 @@ enum ConflictName {
         number < 10 ? "0\(number)" : "\(number)"
     }
 }
+
+extension FileName {
+    /// Where an inode waits on the remote, in the root, for its own place to become free.
+    static func aside(_ inode: InodeNumber) -> FileName {
+        FileName(stored: Array(".moving-\(inode)-apus".utf8))
+    }
+}

@@ -16,6 +16,26 @@ extension Database {
             .execute(arguments: [inode.rawValue])
     }
 
+    /// The name that a displaced inode had.
+    func conflictOriginal(of inode: InodeNumber) throws -> FileName? {
+        let statement = try cachedStatement(sql: "SELECT original FROM conflicts WHERE inode = ?")
+        return try Data.fetchOne(statement, arguments: [inode.rawValue])
+            .map { FileName(stored: [UInt8]($0)) }
+    }
+
+    /// The versions that were displaced from a name.
+    func conflicts(with dirent: Dirent) throws -> [Dirent] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT conflicts.inode FROM conflicts
+                JOIN dirents ON dirents.inode = conflicts.inode
+                WHERE parent = ? AND original = ? ORDER BY conflicts.inode
+                """)
+        return try Int64.fetchAll(
+            statement, arguments: [dirent.parent.rawValue, dirent.name.data]
+        ).compactMap { try self.dirent(of: InodeNumber(rawValue: $0)) }
+    }
+
     /// Conflicts at or below a directory, the oldest first.
     func conflicts(
         below ancestor: InodeNumber, limit: Int

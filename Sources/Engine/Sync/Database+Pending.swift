@@ -3,6 +3,7 @@ import GRDB
 
 /// Why an inode has not been brought to the remote, for people.
 package struct SyncFailure: Hashable, Sendable {
+    package var kind: EngineError.Kind
     package var what: String
     package var why: String
     package var remedy: String?
@@ -45,18 +46,30 @@ extension Database {
     func setFailure(_ failure: SyncFailure?, attempts: Int, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: """
-                UPDATE pending SET attempts = ?, what = ?, why = ?, remedy = ?, final = ? WHERE inode = ?
+                UPDATE pending SET attempts = ?, told = told AND final IS ?6 AND kind IS ?2,
+                    kind = ?2, what = ?3, why = ?4, remedy = ?5, final = ?6
+                WHERE inode = ?7
                 """
         ).execute(arguments: [
-            attempts, failure?.what, failure?.why, failure?.remedy, failure?.isFinal,
-            inode.rawValue,
+            attempts, failure?.kind.rawValue, failure?.what, failure?.why, failure?.remedy,
+            failure?.isFinal, inode.rawValue,
         ])
+    }
+
+    /// The final failure that no program has been told of, which from now on counts as told.
+    func takeUntoldFailure(of inode: InodeNumber) throws -> SyncFailure? {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM pending WHERE inode = ? AND final AND NOT told)")
+        guard try Bool.fetchOne(statement, arguments: [inode.rawValue]) == true else { return nil }
+        try cachedStatement(sql: "UPDATE pending SET told = 1 WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+        return try pending(inode)?.failure
     }
 
     func pending(_ inode: InodeNumber) throws -> PendingRecord? {
         let statement = try cachedStatement(
             sql:
-                "SELECT inode, since, attempts, what, why, remedy, final FROM pending WHERE inode = ?"
+                "SELECT inode, since, attempts, what, why, remedy, final, kind FROM pending WHERE inode = ?"
         )
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(PendingRecord.init)
     }
@@ -74,7 +87,8 @@ extension Database {
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
         let statement = try cachedStatement(
             sql: """
-                \(Self.below(ancestor)) SELECT inode, since, attempts, what, why, remedy, final
+                \(Self.below(ancestor)) SELECT inode, since, attempts, what, why, remedy, final,
+                    kind
                 FROM pending \(Self.isBelow(ancestor))
                 ORDER BY what IS NULL, since, inode LIMIT :limit
                 """)
@@ -87,8 +101,12 @@ extension Database {
         let statement = try cachedStatement(
             sql: """
                 \(Self.below(ancestor)) SELECT count(*),
-                    coalesce(sum(CASE WHEN links > 0 AND kind = 0 THEN size END), 0),
-                    count(what), coalesce(sum(what IS NOT NULL AND final), 0)
+                    coalesce(sum(CASE WHEN links > 0 AND inodes.kind = 0 THEN size END), 0),
+                    coalesce(sum(what IS NOT NULL AND pending.kind IS NOT 'busy'), 0),
+                    coalesce(sum(what IS NOT NULL AND final), 0),
+                    coalesce(sum(pending.kind IS 'busy' AND EXISTS (
+                        SELECT 1 FROM remote
+                        WHERE remote.inode = pending.inode AND held = 1)), 0)
                 FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
                 \(Self.isBelow(ancestor))
                 """)
@@ -98,6 +116,7 @@ extension Database {
         summary.bytes = row?[1] ?? 0
         summary.failed = row?[2] ?? 0
         summary.failedFinally = row?[3] ?? 0
+        summary.held = row?[4] ?? 0
         return summary
     }
 
@@ -164,6 +183,7 @@ extension PendingRecord {
         attempts = row[2]
         if let what = row[3] as String? {
             failure = SyncFailure(
+                kind: (row[7] as String?).flatMap(EngineError.Kind.init(rawValue:)) ?? .failed,
                 what: what, why: row[4] ?? "", remedy: row[5], isFinal: row[6] ?? true)
         }
     }

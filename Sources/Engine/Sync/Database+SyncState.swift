@@ -32,6 +32,12 @@ extension Engine {
                     ?? database.firstAttemptingChild(of: inode)
             }
         }
+        if try database.hasHeld() {
+            state.isHeld = try database.isHeld(inode)
+            state.heldAncestor =
+                try database.heldDirectory(atOrAbove: dirent?.parent)
+                ?? database.heldDirectory(atOrAbove: synced?.parent)
+        }
         if let synced { state.contender = try database.contender(of: inode, at: synced) }
         if let synced, let other = try database.dirent(synced.name, in: synced.parent) {
             state.isPlaceWanted = other.inode != inode

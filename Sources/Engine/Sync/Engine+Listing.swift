@@ -45,8 +45,16 @@ extension Engine {
                 noteReachable()
             } catch {
                 noteFailure(error)
+                #if BUGS
+                    if DeliberateBug.deleteAfterFailedListing.isMade, error.kind == .busy {
+                        try finish(
+                            try store.write { try take([], isLast: true, &merge, watch, $0) }
+                                ?? RemoteChanges())
+                    }
+                #endif
                 let isGone = error.kind == .missing || error.kind == .wrongKind
                 if isGone, try isOutdated(directory, askedAt: key, etag: nil) {
+                    try settleDoubt(atOrAbove: directory)
                     throw ProviderError(outdated: error)
                 }
                 if isGone, directory != .root {
@@ -60,6 +68,7 @@ extension Engine {
                 try take(listing.objects, isLast: page == nil, &merge, watch, database)
             }
             guard let changes else {
+                try settleDoubt(atOrAbove: directory)
                 throw ProviderError(
                     .busy, attempt: "list \"\(key)\"", reason: "it is on its way to another name")
             }
@@ -83,11 +92,19 @@ extension Engine {
         _ watch: RemoteActivity.Watch, _ database: Database
     ) throws -> RemoteChanges? {
         var changes = RemoteChanges()
+        // Of a directory that may be half-way to another place nothing is known to be gone.
         guard !activity.isMoved(watch), try database.remoteKey(of: merge.directory) == merge.key,
+            try database.uncertainInode(atOrAbove: merge.directory) == nil,
             var directory = try database.inode(merge.directory), directory.links > 0
         else { return nil }
         for object in objects {
             merge.seen.insert(object.name)
+            #if BUGS
+                if DeliberateBug.takeOwnForForeign.isMade {
+                    try observe(object, in: merge.directory, &changes, database)
+                    continue
+                }
+            #endif
             if activity.isTouched(merge.key.appending(object.name), watch) { continue }
             // Perhaps it is ours; who asked for it finds out.
             if try database.attemptingInode(object.name, in: merge.directory) != nil { continue }
@@ -95,12 +112,11 @@ extension Engine {
         }
         guard isLast else { return changes }
         if directory.isListed {
-            for (inode, synced) in try database.syncedChildren(of: merge.directory)
-            where !merge.seen.contains(synced.name)
-                && !activity.isTouched(merge.key.appending(synced.name), watch)
-            {
-                try observe(.gone, of: inode, &changes, database)
+            let gone = try database.syncedChildren(of: merge.directory).filter { _, synced in
+                !merge.seen.contains(synced.name)
+                    && !activity.isTouched(merge.key.appending(synced.name), watch)
             }
+            try observeGone(gone.map(\.0), &changes, database)
         } else {
             directory = try database.existingInode(merge.directory)
             directory.isListed = true
@@ -111,6 +127,7 @@ extension Engine {
 
     /// What follows a transaction that took in something of the remote.
     func finish(_ changes: RemoteChanges) throws(Halt) {
+        for (inode, name) in changes.discarded { keepInTrash(inode, name) }
         for inode in changes.unlinked { reapOrLog(inode) }
         for inode in changes.pending { enqueue(inode, after: .zero) }
         announce(changes.cacheChanges)
@@ -140,6 +157,9 @@ extension Engine {
         _ database: Database
     ) throws {
         guard let record = try database.inode(inode) else { return }
+        let isHeld = try database.isHeld(inode)
+        if isHeld, observation == .gone { return }
+        if isHeld { changes.pending.append(inode) }
         if case .object(let object) = observation,
             try isAgreed(object, record, try database.synced(inode))
         {
@@ -161,7 +181,12 @@ extension Engine {
     private func isAgreed(
         _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord?
     ) throws -> Bool {
-        guard let synced, object.kind == record.kind else { return false }
+        guard let synced else { return false }
+        if !object.isDetailed, object.kind == .file, record.kind == .symlink {
+            // The listing does not tell the two apart; the version does.
+            return synced.etag == nil || object.etag == synced.etag
+        }
+        guard object.kind == record.kind else { return false }
         return switch object.kind {
         case .file: object.etag == synced.etag
         case .directory: true
@@ -202,4 +227,6 @@ struct RemoteChanges {
     var unlinked: [InodeNumber] = []
     /// Inodes to be planned.
     var pending: [InodeNumber] = []
+    /// Files that the remote has deleted, and under which name their bytes were known here.
+    var discarded: [(inode: InodeNumber, name: FileName)] = []
 }

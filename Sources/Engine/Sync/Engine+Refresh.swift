@@ -16,6 +16,10 @@ extension Engine {
         noteUseOfPending()
         while !Task.isCancelled {
             let rings = refreshBell.rings
+            if isPaused {
+                await refreshBell.wait(after: rings)
+                continue
+            }
             let (due, next) = usedDirectories.withLock { $0.takeDue(at: clock.uptime) }
             if due.contains(.root) { await refreshSpace() }
             await refresh(due)

@@ -51,6 +51,7 @@ extension Engine {
             size: object.kind == .symlink ? UInt64(object.target?.count ?? 0) : object.size,
             modified: object.modified, changed: clock.wallTime, target: object.target)
         if object.kind == .symlink { inode.mode = 0o777 }
+        inode.isDetailed = object.isDetailed
         try database.insert(&inode)
         try database.setSynced(
             SyncedRecord(
@@ -86,11 +87,16 @@ extension Engine {
         try database.update(record)
         changes.unlinked.append(state.inode)
         try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
-        let inode = try insert(object, in: synced.parent, database)
+        var inode = try insert(object, in: synced.parent, database)
+        let isModeChanged = record.mode != synced.mode && inode.kind == record.kind
+        if isModeChanged {
+            inode.mode = record.mode
+            try database.update(inode)
+        }
         try database.insertDirent(dirent.name, in: dirent.parent, to: inode, at: inode.changed)
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
-        if dirent.parent != synced.parent || dirent.name != synced.name {
-            // It was renamed here; the rename still has to go out.
+        if isModeChanged || dirent.parent != synced.parent || dirent.name != synced.name {
+            // It was renamed or given another mode here; that still has to go out.
             try database.markPending(inode.id, at: clock.wallTime)
             changes.pending.append(inode.id)
         }
@@ -105,15 +111,22 @@ extension Engine {
             let synced = try database.synced(directory)
         else { return }
         try revive(synced.parent, &changes, database)
-        if let holder = try database.dirent(synced.name, in: synced.parent) {
+        var name = synced.name
+        if name == .aside(directory), synced.parent == .root {
+            // Somebody else has its place by now.
+            let former =
+                try database.conflictOriginal(of: directory)
+                ?? FileName(stored: Array("directory".utf8))
+            name = try freeConflictName(of: former, in: .root, database)
+            try database.markPending(directory, at: clock.wallTime)
+        } else if let holder = try database.dirent(name, in: synced.parent) {
             try displace(holder, &changes, database)
         }
         record.links = 2
         record.isListed = false
         try database.update(record)
-        try database.insertDirent(
-            synced.name, in: synced.parent, to: record, at: clock.wallTime)
-        changes.cacheChanges += [.name(synced.name, synced.parent), .inode(synced.parent)]
+        try database.insertDirent(name, in: synced.parent, to: record, at: clock.wallTime)
+        changes.cacheChanges += [.name(name, synced.parent), .inode(synced.parent)]
         changes.pending.append(directory)
     }
 
@@ -163,6 +176,7 @@ extension Engine {
         if let dirent = try database.dirent(of: inode) {
             try database.removeDirent(dirent, kind: kind, at: clock.wallTime)
             changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
+            if kind == .file { changes.discarded.append((inode, dirent.name)) }
         }
         var record = try database.existingInode(inode)
         record.links = 0
@@ -177,14 +191,7 @@ extension Engine {
     ) throws {
         let inode = try database.existingInode(dirent.inode)
         let now = clock.wallTime
-        var attempt = 0
-        var name = ConflictName.make(
-            of: dirent.name, host: configuration.hostName, at: now, attempt: attempt)
-        while try database.dirent(name, in: dirent.parent) != nil {
-            attempt += 1
-            name = ConflictName.make(
-                of: dirent.name, host: configuration.hostName, at: now, attempt: attempt)
-        }
+        let name = try freeConflictName(of: dirent.name, in: dirent.parent, database)
         try database.removeDirent(dirent, kind: inode.kind, at: now)
         try database.insertDirent(name, in: dirent.parent, to: inode, at: now)
         try database.markPending(inode.id, at: now)
@@ -194,5 +201,17 @@ extension Engine {
         logger.warning(
             "conflict kept beside",
             metadata: ["inode": "\(inode.id)", "name": "\(dirent.name)", "as": "\(name)"])
+    }
+
+    private func freeConflictName(
+        of name: FileName, in directory: InodeNumber, _ database: Database
+    ) throws -> FileName {
+        var attempt = 0
+        while true {
+            let candidate = ConflictName.make(
+                of: name, host: configuration.hostName, at: clock.wallTime, attempt: attempt)
+            if try database.dirent(candidate, in: directory) == nil { return candidate }
+            attempt += 1
+        }
     }
 }

@@ -80,6 +80,10 @@ extension Engine {
                 return try wait(inode, for: other)
             case .waitForWriter:
                 if let outcome = try await waitForWriter(state) { return outcome }
+            case .waitForConfirmation:
+                return try waitForConfirmation(inode)
+            case .delete where try deletionDue() != nil:
+                return try waitForBurst(inode)
             case .takeRemote, .removeLocal, .createAnew, .forget:
                 try finish(
                     try store.write { database in
@@ -113,11 +117,13 @@ extension Engine {
             guard let blocker = try database.pending(other) else {
                 return .again(after: .seconds(1))
             }
-            if let failure = blocker.failure, failure.isFinal {
+            let isHeld = try database.isHeld(other)
+            if let failure = blocker.failure, failure.isFinal || isHeld {
                 let name = ObjectKey(try database.path(of: other))
                 try database.setFailure(
                     SyncFailure(
-                        what: "wait for \"\(name)\"", why: failure.why, remedy: failure.remedy,
+                        kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
+                        remedy: failure.remedy,
                         isFinal: true),
                     attempts: 0, of: inode)
             }
@@ -172,6 +178,10 @@ extension Engine {
     private func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> SyncQueue.Outcome {
         // A request that was cancelled although we were not is tried again like any that failed.
         if Task.isCancelled { return .again(after: .zero) }
+        if let error = error as? ProviderError, error.kind == .unauthorized {
+            // It is not the item's fault, and the queue rests until the credentials work.
+            return .again(after: .seconds(1))
+        }
         do throws(Halt) {
             let attempts = try store.write { database in
                 let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
@@ -193,29 +203,12 @@ extension Engine {
         }
     }
 
-    func noteReachable() {
-        let wasDown = reachability.withLock { state in
-            defer { state = Reachability() }
-            return !state.isReachable
-        }
-        if wasDown {
-            logger.info("remote reachable again")
-            changeBell.ring()
-        }
-    }
+}
 
-    func noteFailure(_ error: ProviderError) {
-        guard error.kind == .unreachable else { return }
-        let now = clock.wallTime
-        let isNew = reachability.withLock { state in
-            guard state.isReachable else { return false }
-            state = Reachability(isReachable: false, reason: error.reason, since: now)
-            return true
-        }
-        if isNew {
-            logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
-            changeBell.ring()
-        }
+extension EngineError {
+    /// Whether it is this machine that has no room, which may change by itself.
+    fileprivate var isLocalAndPassing: Bool {
+        kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
     }
 }
 
@@ -225,16 +218,17 @@ extension SyncFailure {
         case let error as ProviderError:
             let known = EngineError(error)
             self.init(
-                what: error.attempt, why: error.reason, remedy: known.remedy,
-                isFinal: !error.isPassing)
+                kind: known.kind, what: error.attempt, why: error.reason, remedy: known.remedy,
+                isFinal: !error.isPassing && !known.isLocalAndPassing)
         case let error as EngineError:
             self.init(
-                what: error.attempt, why: "\(error.kind)", remedy: error.remedy, isFinal: true)
+                kind: error.kind, what: error.attempt, why: error.kind.phrase,
+                remedy: error.remedy, isFinal: !error.isLocalAndPassing)
         case .failure(let error) as Halt:
-            self.init(
-                what: error.attempt, why: "\(error.kind)", remedy: error.remedy, isFinal: true)
+            self.init(error)
         default:
-            self.init(what: "synchronise", why: "\(error)", remedy: nil, isFinal: true)
+            self.init(
+                kind: .failed, what: "synchronise", why: "\(error)", remedy: nil, isFinal: true)
         }
     }
 }

@@ -6,6 +6,8 @@ enum SyncOperation: Hashable {
     case wait(InodeNumber)
     /// Nothing now: it is being written.
     case waitForWriter
+    /// Nothing until somebody confirms that it was meant to be deleted.
+    case waitForConfirmation
 
     // On the remote.
     /// Find out whether an earlier change happened.
@@ -34,10 +36,32 @@ enum SyncOperation: Hashable {
     case conflict(RemoteObject)
 }
 
+extension SyncOperation {
+    /// Whether it changes something on the remote.
+    var isOnRemote: Bool {
+        switch self {
+        case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes, .delete:
+            true
+        case .none, .wait, .waitForWriter, .waitForConfirmation, .verify, .forget, .takeRemote,
+            .removeLocal, .createAnew, .conflict:
+            false
+        }
+    }
+}
+
 /// Decides what to do next for one inode. It knows no clock, no database and no network: equal
 /// states have equal plans, so that it can be interrupted anywhere and asked again.
 enum Planner {
     static func plan(_ state: SyncState) -> SyncOperation {
+        // The root has no name on either side, which is not to say that it was removed.
+        if state.inode == .root { return .none }
+        let plan = planAlone(state)
+        // Below a directory that the remote has lost nothing can be changed there.
+        if plan.isOnRemote, let held = state.heldAncestor { return .wait(held) }
+        return plan
+    }
+
+    private static func planAlone(_ state: SyncState) -> SyncOperation {
         if let attempt = state.attempt { return .verify(attempt) }
         if let contender = state.contender { return .wait(contender) }
         guard let local = state.local else { return planUnlinked(state) }
@@ -119,7 +143,10 @@ enum Planner {
         if local.isWriting { return .waitForWriter }
         switch remote {
         case .gone:
-            return keepsWhenGone(state) ? .createAnew : .removeLocal
+            let isKept = keepsWhenGone(state)
+            // A directory that stays would still lose what is unchanged in it.
+            if state.isHeld, !isKept || state.kind == .directory { return .waitForConfirmation }
+            return isKept ? .createAnew : .removeLocal
         case .object(let object):
             if isContentEdited(state) || state.synced == nil { return .conflict(object) }
             return .takeRemote(object)

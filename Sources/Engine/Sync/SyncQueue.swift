@@ -30,11 +30,15 @@ struct SyncQueue {
     /// How many inodes the window holds at the most.
     static let windowMax = 4_096
 
+    /// Whether nothing is started for now.
+    var isPaused = false
     private let runningMax: Int
     private var conditions: [InodeNumber: Condition] = [:]
     /// The due ones in the order of their time.
     private var due: [(time: Duration, inode: InodeNumber)] = []
     private var blocked: [InodeNumber: Set<InodeNumber>] = [:]
+    /// When the due ones were to be due before anything put that off.
+    private var firstDue: [InodeNumber: Duration] = [:]
     private var running = 0
     /// Whether the database may hold pending inodes that are not in the window.
     private var hasMore = true
@@ -44,6 +48,8 @@ struct SyncQueue {
     private var rescan: Duration?
     private var cursor = InodeNumber(rawValue: 0)
 
+    /// For how long changes can put off what is due.
+    private static let postponementMax: Duration = .seconds(30)
     /// How long what found no room stays away.
     private static let rescanDelay: Duration = .seconds(30)
 
@@ -62,7 +68,9 @@ struct SyncQueue {
             setDue(inode, at: time)
         case .due(let old):
             remove(inode, at: old)
-            setDue(inode, at: time)
+            // What changes all the time would else never be due.
+            let latest = (firstDue[inode] ?? old) + Self.postponementMax
+            setDue(inode, at: min(time, max(latest, old)))
         case .running:
             conditions[inode] = .running(nextDue: time)
         case .blocked(let blocker):
@@ -89,10 +97,12 @@ struct SyncQueue {
     }
 
     mutating func next(at now: Duration) -> Action {
+        if isPaused { return .wait(until: nil) }
         if let time = rescan, time <= now { (hasMore, rescan) = (true, nil) }
         if running < runningMax, let first = due.first, first.time <= now {
             due.removeFirst()
             conditions[first.inode] = .running(nextDue: nil)
+            firstDue[first.inode] = nil
             running += 1
             return .start(first.inode)
         }
@@ -124,7 +134,8 @@ struct SyncQueue {
                 block(inode, by: blocker)
             }
         case .again(let delay):
-            if nextDue == nil, conditions.count > Self.windowMax / 2 {
+            let isAwaited = blocked[inode]?.isEmpty == false
+            if nextDue == nil, !isAwaited, conditions.count > Self.windowMax / 2 {
                 // Those that fail must not keep the others out.
                 rescan = rescan ?? now + Self.rescanDelay
             } else {
@@ -142,6 +153,7 @@ struct SyncQueue {
 
     private mutating func block(_ inode: InodeNumber, by blocker: InodeNumber) {
         conditions[inode] = .blocked(by: blocker)
+        firstDue[inode] = nil
         blocked[blocker, default: []].insert(inode)
     }
 
@@ -153,6 +165,7 @@ struct SyncQueue {
     }
 
     private mutating func setDue(_ inode: InodeNumber, at time: Duration) {
+        if firstDue[inode] == nil { firstDue[inode] = time }
         conditions[inode] = .due(time)
         let index = position(of: (time, inode))
         due.insert((time, inode), at: index)

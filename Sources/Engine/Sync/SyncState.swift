@@ -8,6 +8,10 @@ struct SyncState: Hashable {
     var synced: SyncedRecord?
     /// What was seen on the remote in its place since; nil while that is what was agreed.
     var remote: RemoteObservation?
+    /// Whether the remote has deleted it together with so much else that somebody is to confirm it.
+    var isHeld = false
+    /// A directory above its place on the remote of which that is so.
+    var heldAncestor: InodeNumber?
     /// A change that the remote was asked for, with no answer so far.
     var attempt: AttemptRecord?
     /// Another inode that may have got this one's place on the remote; only that one can find out.

@@ -90,7 +90,8 @@ extension Database {
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
         let statement = try cachedStatement(
             sql: """
-                SELECT gone, kind, etag, size, modified, mode, target FROM remote WHERE inode = ?
+                SELECT gone, kind, etag, size, modified, mode, target, detailed
+                FROM remote WHERE inode = ?
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [inode.rawValue]) else {
             return nil
@@ -101,7 +102,7 @@ extension Database {
                 name: name, kind: FileKind(rawValue: row[1]) ?? .file,
                 etag: (row[2] as String?).map { ETag($0) },
                 size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
-                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }))
+                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, isDetailed: row[7]))
     }
 
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
@@ -111,15 +112,19 @@ extension Database {
             return
         }
         let insertion = try cachedStatement(
-            sql: "INSERT OR REPLACE INTO remote VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+            sql: """
+                INSERT OR REPLACE INTO remote
+                    (inode, gone, kind, etag, size, modified, mode, target, detailed)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
         switch observation {
         case .gone:
-            try insertion.execute(arguments: [inode.rawValue, true, 0, nil, 0, 0, nil, nil])
+            try insertion.execute(arguments: [inode.rawValue, true, 0, nil, 0, 0, nil, nil, true])
         case .object(let object):
             try insertion.execute(arguments: [
                 inode.rawValue, false, object.kind.rawValue, object.etag?.description,
                 object.size.stored, object.modified.nanoseconds, object.mode,
-                object.target.map { Data($0) },
+                object.target.map { Data($0) }, object.isDetailed,
             ])
         }
     }

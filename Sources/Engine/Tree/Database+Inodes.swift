@@ -45,14 +45,14 @@ extension Database {
         let statement = try cachedStatement(
             sql: """
                 INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
-                    presence, generation, writing, listed, accessed)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    presence, generation, writing, listed, accessed, detailed)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         try statement.execute(arguments: [
             inode.kind.rawValue, inode.mode, inode.userID, inode.groupID, inode.links,
             inode.size.stored, inode.modified.nanoseconds, inode.changed.nanoseconds,
             inode.target.map { Data($0) }, inode.presence.rawValue, inode.generation,
-            inode.isWriting, inode.isListed, inode.accessed.nanoseconds,
+            inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.isDetailed,
         ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
     }
@@ -62,14 +62,15 @@ extension Database {
         let statement = try cachedStatement(
             sql: """
                 UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
-                    changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?
+                    changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?,
+                    detailed = ?
                 WHERE id = ?
                 """)
         try statement.execute(arguments: [
             inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
             inode.modified.nanoseconds, inode.changed.nanoseconds, inode.target.map { Data($0) },
             inode.presence.rawValue, inode.generation, inode.isWriting, inode.isListed,
-            inode.id.rawValue,
+            inode.isDetailed, inode.id.rawValue,
         ])
     }
 
@@ -99,7 +100,9 @@ extension Database {
 
     /// Removes an inode that has no name on either side, with all that hangs on it.
     func deleteInode(_ number: InodeNumber) throws {
-        for table in ["extents", "pending", "remote", "synced", "conflicts", "attempts"] {
+        for table in [
+            "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced",
+        ] {
             try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
                 .execute(arguments: [number.rawValue])
         }

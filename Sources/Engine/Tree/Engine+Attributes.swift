@@ -5,7 +5,9 @@ extension Engine {
     ///
     /// - Throws: `.notFound` once the inode is gone.
     package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
-        try current(try store.read { try $0.existingInode(inode) })
+        let record = try store.read { try $0.existingInode(inode) }
+        noteInterest(in: record)
+        return try current(record)
     }
 
     /// The attributes of an inode as they are now: a file that is being written knows its size and
@@ -76,7 +78,7 @@ extension Engine {
     /// The value of one of ours:
     ///
     /// - `user.apus.state`: ``ItemState`` of the inode.
-    /// - `user.apus.error`: why it is not on the remote, where that failed.
+    /// - `user.apus.error`: why it is not on the remote, where that failed, and what to do.
     /// - `user.apus.control`: the path of the control socket.
     ///
     /// - Throws: `.noAttribute`.
@@ -88,7 +90,10 @@ extension Engine {
             return Array(configuration.controlSocket.utf8)
         case "user.apus.error":
             let failure = try store.read { try $0.pending(inode)?.failure }
-            if let failure { return Array("\(failure.what): \(failure.why)".utf8) }
+            if let failure {
+                let remedy = failure.remedy.map { "; \($0)" } ?? ""
+                return Array("\(failure.what): \(failure.why)\(remedy)".utf8)
+            }
         default:
             break
         }

@@ -1,5 +1,6 @@
 import GRDB
 import Logging
+import Synchronization
 
 extension Engine {
     /// The inode that a name points at.
@@ -13,6 +14,7 @@ extension Engine {
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
+        noteInterest(in: found)
         return try current(found)
     }
 
@@ -122,6 +124,7 @@ extension Engine {
         _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeRecord {
         try requireWritable("make \"\(name)\"")
+        try requireRoom(for: 1, "make \"\(name)\"")
         let created = try store.write { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
@@ -136,6 +139,7 @@ extension Engine {
             try database.insert(&inode)
             try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
             try database.markPending(inode.id, at: inode.changed)
+            if inode.kind == .file { try database.markUnsafe(inode.id) }
             return inode
         }
         // A file is due after its release.
@@ -149,14 +153,15 @@ extension Engine {
     package func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) {
         try requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
-        let removed = try store.write { database in
+        let (removed, wasThere) = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             guard inode.kind != .directory else {
                 throw Halt.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
             try remove(dirent, inode, at: now, database)
-            return inode.id
+            return (inode.id, try database.synced(inode.id) != nil)
         }
+        if wasThere { deletions.withLock { $0.noteLocal(1, at: clock.uptime) } }
         afterUnlink(removed)
     }
 
@@ -164,12 +169,13 @@ extension Engine {
     package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) {
         try requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
-        let removed = try store.write { database in
+        let (removed, wasThere) = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             try requireEmpty(inode, database)
             try remove(dirent, inode, at: now, database)
-            return inode.id
+            return (inode.id, try database.synced(inode.id) != nil)
         }
+        if wasThere { deletions.withLock { $0.noteLocal(1, at: clock.uptime) } }
         afterUnlink(removed)
     }
 
@@ -205,7 +211,8 @@ extension Engine {
 
     private func afterUnlink(_ inode: InodeNumber) {
         reapOrLog(inode)
-        enqueue(inode, after: .zero)
+        // Not at once, so that the first of very many are still here when their number shows.
+        enqueue(inode, after: configuration.settleTime)
     }
 
     // MARK: Renaming
@@ -296,6 +303,7 @@ extension Engine {
                 record.isWriting = false
                 try database.update(record)
                 try database.setExtents(ExtentSet(), of: inode)
+                try database.forgetDurability(of: inode)
             }
         }
     }

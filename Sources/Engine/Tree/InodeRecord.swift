@@ -29,10 +29,12 @@ struct InodeRecord {
     var isListed: Bool
     /// When the content was last used, to a minute.
     var accessed: Timestamp
+    /// Whether all that the remote knows of it is known here.
+    var isDetailed: Bool
 
     static let columns = """
         inodes.id, kind, mode, uid, gid, links, size, modified, changed, target, presence,
-        generation, writing, listed, accessed
+        generation, writing, listed, accessed, detailed
         """
 
     /// - Parameter first: The index of the first of ``columns`` in the row.
@@ -52,6 +54,7 @@ struct InodeRecord {
         isWriting = row[first + 12]
         isListed = row[first + 13]
         accessed = Timestamp(nanoseconds: row[first + 14])
+        isDetailed = row[first + 15]
     }
 
     /// An inode that is not stored yet.
@@ -74,6 +77,7 @@ struct InodeRecord {
         isWriting = false
         isListed = false
         accessed = changed
+        isDetailed = true
     }
 
     var attributes: Attributes {

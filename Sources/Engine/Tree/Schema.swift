@@ -5,6 +5,8 @@ enum Schema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in try database.execute(sql: first) }
+        migrator.registerMigration("2") { database in try database.execute(sql: second) }
+        migrator.registerMigration("3") { database in try database.execute(sql: third) }
         return migrator
     }
 
@@ -108,5 +110,40 @@ enum Schema {
             replaced INTEGER
         );
         CREATE INDEX attempts_by_name ON attempts (parent, name);
+        """
+
+    private static let second = """
+        -- Uploads that can be taken up again: what was sent, to which key, over which version.
+        CREATE TABLE uploads (
+            inode INTEGER PRIMARY KEY,
+            generation INTEGER NOT NULL,
+            key BLOB NOT NULL,
+            base TEXT,
+            token TEXT NOT NULL
+        );
+
+        -- What kind of failure it was, and whether a program has been told of it.
+        ALTER TABLE pending ADD COLUMN kind TEXT;
+        ALTER TABLE pending ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+
+        -- Whether a deletion seen on the remote waits for somebody to confirm it.
+        ALTER TABLE remote ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX remote_held ON remote (inode) WHERE held = 1;
+
+        -- Whether an inode has all that the remote knows of it; a listing may lack something.
+        ALTER TABLE inodes ADD COLUMN detailed INTEGER NOT NULL DEFAULT 1;
+        """
+
+    private static let third = """
+        -- Whether what was seen is all that the remote knows; a listing may lack something.
+        ALTER TABLE remote ADD COLUMN detailed INTEGER NOT NULL DEFAULT 1;
+
+        -- Files whose bytes here may not survive a power cut. state: 0 not on the disk, 1 on the way
+        -- there, 2 there. kept: a program had it synchronised since the remote last got it.
+        CREATE TABLE unsynced (
+            inode INTEGER PRIMARY KEY,
+            state INTEGER NOT NULL,
+            kept INTEGER NOT NULL
+        );
         """
 }

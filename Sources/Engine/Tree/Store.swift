@@ -1,4 +1,5 @@
 package import GRDB
+import Synchronization
 
 /// The mount's database: opens it, and turns its failures into the engine's.
 ///
@@ -6,6 +7,8 @@ package import GRDB
 /// readers see the last commit and wait for nobody.
 package final class Store: Sendable {
     private let writer: any DatabaseWriter
+    /// How many have asked for ``synchronize()``, and for how many of them it is done.
+    private let synchronizations = Mutex<(asked: UInt64, done: UInt64)>((0, 0))
 
     /// Brings the schema up to date.
     ///
@@ -31,6 +34,8 @@ package final class Store: Sendable {
     ///
     /// WAL, so that readers do not wait for the writer; a commit survives `kill -9` at once and
     /// power loss after ``synchronize()``.
+    ///
+    /// - Throws: `.damaged`, before anything is written, for a file that is damaged or newer.
     package convenience init(path: String) throws(EngineError) {
         var configuration = Configuration()
         configuration.maximumReaderCount = 8
@@ -38,6 +43,7 @@ package final class Store: Sendable {
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
         }
+        try StateDatabase.requireUsable(path)
         do {
             try self.init(DatabasePool(path: path, configuration: configuration))
         } catch let error as EngineError {
@@ -68,10 +74,17 @@ package final class Store: Sendable {
         }
     }
 
-    /// Returns once everything committed so far survives power loss.
+    /// Returns once everything committed so far survives power loss. Those who ask while somebody
+    /// else is at it share the next one.
     func synchronize() throws(Halt) {
+        let ticket = synchronizations.withLock { state in
+            state.asked += 1
+            return state.asked
+        }
         do {
             try writer.writeWithoutTransaction { database in
+                let (asked, done) = synchronizations.withLock { $0 }
+                if done >= ticket { return }
                 // In WAL mode a commit with synchronous=FULL syncs the log with all that precedes
                 // it. It has to change something, or SQLite has nothing to commit.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
@@ -81,6 +94,7 @@ package final class Store: Sendable {
                         INSERT INTO settings VALUES ('synchronized', '1')
                         ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
                         """)
+                synchronizations.withLock { $0.done = max($0.done, asked) }
             }
         } catch {
             throw .failure(Self.translate(error, "synchronize the state database"))
@@ -92,7 +106,7 @@ package final class Store: Sendable {
         try? writer.close()
     }
 
-    private static func translate(_ error: any Error, _ attempt: String) -> EngineError {
+    static func translate(_ error: any Error, _ attempt: String) -> EngineError {
         let code = (error as? DatabaseError)?.resultCode
         switch code {
         case .SQLITE_FULL:
@@ -101,7 +115,7 @@ package final class Store: Sendable {
                 cause: error)
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             return EngineError(
-                .damaged, attempt, remedy: "keep a copy of the state directory, and mount anew",
+                .damaged, attempt, remedy: "unmount, then run `apus check` on the state directory",
                 cause: error)
         case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN:
             return EngineError(

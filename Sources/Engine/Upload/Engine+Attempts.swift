@@ -12,17 +12,31 @@ extension Engine {
     ) throws(Halt) -> Bool {
         try store.write { database in
             guard try isCurrent(database) else { return false }
+            #if BUGS
+                if DeliberateBug.retryWithoutAttempt.isMade { return true }
+            #endif
             try database.setAttempt(attempt, of: inode)
             return true
         }
     }
 
     /// Forgets an attempt, if the refusal says for sure that nothing happened.
-    func noteAttempt(of inode: InodeNumber, failedWith error: ProviderError) throws(Halt) {
+    func noteAttempt(
+        _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
+    ) throws(Halt) {
+        let inode = state.inode
+        switch (error.kind, plan) {
+        case (.busy, .move), (.unauthorized, .move), (.denied, .move), (.full, .move),
+            (.busy, .moveAside), (.unauthorized, .moveAside), (.denied, .moveAside),
+            (.full, .moveAside):
+            // Half of a directory may have moved before that.
+            if state.kind == .directory, !provider.traits.movesDirectoriesAtOnce { return }
+        default: break
+        }
         switch error.kind {
         case .unreachable, .cancelled, .corrupt, .source, .sink: return
-        case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .denied, .full,
-            .unsupported:
+        case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
+            .full, .unsupported:
             try store.write { try $0.removeAttempt(of: inode) }
         }
     }
@@ -58,15 +72,44 @@ extension Engine {
         }
         var isStillThere = false
         if let former, former != place {
-            isStillThere =
-                try await observing { () async throws(ProviderError) in
-                    try await statIfPresent(former)
-                } != nil
+            let there = try await observing { () async throws(ProviderError) in
+                try await statIfPresent(former)
+            }
+            // Where a directory was, somebody else may have put something else.
+            isStillThere = there.map { state.kind != .directory || $0.kind == .directory } ?? false
+        }
+        if isStillThere, let former, object?.kind == .directory, state.kind == .directory,
+            !provider.traits.movesDirectoriesAtOnce
+        {
+            // The store moves object by object, and was cut short: the rest follows.
+            return try await goOn(attempt, inode, from: former, to: place)
         }
         let happened = !isStillThere && isResult(object, of: attempt, state)
         logger.info(
             "answer was lost", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
-        try conclude(attempt, inode, with: happened ? object : nil)
+        try conclude(attempt, inode, with: happened ? object : nil, seen: object)
+        return nil
+    }
+
+    /// Goes on with a move of a directory that was cut short.
+    private func goOn(
+        _ attempt: AttemptRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
+    ) async throws -> InodeNumber? {
+        var moved: RemoteObject?
+        do throws(ProviderError) {
+            moved = try await observing { () async throws(ProviderError) in
+                try await provider.move(
+                    former, etag: nil, to: place, base: .absent, continues: true)
+            }
+        } catch {
+            switch error.kind {
+            case .exists, .missing, .wrongKind, .unsupported, .changed:
+                // Somebody else has come in between; a new plan finds out how things are.
+                break
+            default: throw error
+            }
+        }
+        try conclude(attempt, inode, with: moved)
         return nil
     }
 
@@ -114,12 +157,13 @@ extension Engine {
     }
 
     private func conclude(
-        _ attempt: AttemptRecord, _ inode: InodeNumber, with object: RemoteObject?
+        _ attempt: AttemptRecord, _ inode: InodeNumber, with object: RemoteObject?,
+        seen: RemoteObject? = nil
     ) throws(Halt) {
         try store.write { database in
             guard try database.attempt(of: inode) == attempt else { return }
             try database.removeAttempt(of: inode)
-            guard let object else { return }
+            guard let object else { return try noteMode(of: seen, inode, attempt, database) }
             if let replaced = attempt.replaced { try database.removeSynced(replaced) }
             try database.setSynced(
                 SyncedRecord(
@@ -134,6 +178,19 @@ extension Engine {
         enqueue(replaced, after: .zero)
     }
 
+    /// A mode leaves a file's version as it is: whether a new one arrived, only a look tells.
+    private func noteMode(
+        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        _ database: Database
+    ) throws {
+        guard let object, let mode = object.mode, var synced = try database.synced(inode),
+            synced.parent == attempt.parent, synced.name == attempt.name,
+            object.kind == .file, object.etag == synced.etag, mode != synced.mode
+        else { return }
+        synced.mode = mode
+        try database.setSynced(synced, of: inode)
+    }
+
     /// Whether the answer `.missing` or `.changed` to a request for an inode says nothing, as our
     /// own operations have moved or changed it since the request left, or may be about to.
     func isOutdated(
@@ -144,5 +201,12 @@ extension Engine {
             try database.remoteKey(of: inode) != key || database.synced(inode)?.etag != etag
                 || database.uncertainInode(atOrAbove: inode) != nil
         }
+    }
+
+    /// Somebody waits below what may be half-way elsewhere: it finds out now, not when its backoff
+    /// is over.
+    func settleDoubt(atOrAbove inode: InodeNumber) throws(Halt) {
+        let uncertain = try store.read { try $0.uncertainInode(atOrAbove: inode) }
+        if let uncertain { enqueue(uncertain, after: .zero) }
     }
 }

@@ -18,7 +18,7 @@ extension Engine {
             try store.write { try $0.removeSynced(state.inode) }
         case (.notEmpty, .delete):
             try restoreDirectory(state.inode)
-        case (.changed, _), (.missing, _), (.exists, _):
+        case (.changed, _), (.missing, _), (.exists, _), (.wrongKind, _):
             logger.info(
                 "remote is not as expected",
                 metadata: ["inode": "\(state.inode)", "reason": "\(refusal.reason)"])
@@ -40,7 +40,7 @@ extension Engine {
             try store.write { database in
                 var changes = RemoteChanges()
                 if parent?.kind != .directory, parentKey != .root {
-                    try observe(.gone, of: place.parent, &changes, database)
+                    try observeGone([place.parent], &changes, database)
                 } else {
                     try note(source, destination, plan, state, place, &changes, database)
                 }
@@ -83,7 +83,11 @@ extension Engine {
                     dirent?.name == place.name
                 else { return }
             }
-            try observe(observation, of: state.inode, &changes, database)
+            if observation == .gone {
+                try observeGone([state.inode], &changes, database)
+            } else {
+                try observe(observation, of: state.inode, &changes, database)
+            }
         }
     }
 
@@ -92,8 +96,10 @@ extension Engine {
         _ state: SyncState, _ place: Place, _ changes: inout RemoteChanges, _ database: Database
     ) throws {
         let isOurs = destination.map { $0.kind == state.kind && $0.etag == state.synced?.etag }
-        if source == nil, isOurs == true, let synced = state.synced {
-            // It had happened already; only the answer was lost.
+        let isStillThere = source.map { $0.kind == state.kind && $0.etag == state.synced?.etag }
+        if isStillThere != true, isOurs == true, let synced = state.synced {
+            // It had happened already; only the answer was lost. What is in the old place now is
+            // somebody else's.
             var synced = synced
             if case .move(let replaced?) = plan {
                 try database.removeSynced(replaced.inode)
@@ -113,10 +119,10 @@ extension Engine {
                 try install(destination, in: place.parent, &changes, database)
             }
         } else if case .move(let replaced?) = plan, destination == nil {
-            try observe(.gone, of: replaced.inode, &changes, database)
+            try observeGone([replaced.inode], &changes, database)
         }
-        let observation = source.map { RemoteObservation.object($0) } ?? .gone
-        try observe(observation, of: state.inode, &changes, database)
+        guard let source else { return try observeGone([state.inode], &changes, database) }
+        try observe(.object(source), of: state.inode, &changes, database)
     }
 
     /// A directory that was removed here has something on the remote that we have not seen: it
@@ -146,9 +152,20 @@ extension Engine {
                 let (parent, name) =
                     state.synced.map { ($0.parent, $0.name) } ?? (dirent.parent, dirent.name)
                 try database.removeSynced(state.inode)
-                if dirent.parent == parent, dirent.name == name {
-                    try displace(dirent, &changes, database)
-                }
+                #if BUGS
+                    if DeliberateBug.dropOursInConflict.isMade {
+                        var record = try database.existingInode(state.inode)
+                        record.links = 0
+                        try database.update(record)
+                        try database.removeDirent(dirent, kind: state.kind, at: clock.wallTime)
+                    } else if dirent.parent == parent, dirent.name == name {
+                        try displace(dirent, &changes, database)
+                    }
+                #else
+                    if dirent.parent == parent, dirent.name == name {
+                        try displace(dirent, &changes, database)
+                    }
+                #endif
                 var object = object
                 object.name = name
                 try revive(parent, &changes, database)

@@ -28,6 +28,7 @@ extension Engine {
             try syncState(of: state.inode, database) == state
                 && place(of: plan, state, database) == target
         }
+        try noteFormerName(plan, state)
         if let attempt = attempt(plan, state, target) {
             guard try begin(attempt, of: state.inode, if: isCurrent) else { return nil }
         } else {
@@ -38,10 +39,19 @@ extension Engine {
             noteReachable()
         } catch {
             noteFailure(error)
-            try noteAttempt(of: state.inode, failedWith: error)
+            try noteAttempt(plan, state, failedWith: error)
             try await answerRefusal(error, plan, state, target)
         }
         return nil
+    }
+
+    /// A removed directory that steps aside may turn out to hold something unseen, and come back:
+    /// then people shall know it by the name that it had.
+    private func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Halt) {
+        guard plan == .moveAside, state.local == nil, let synced = state.synced else { return }
+        try store.write {
+            try $0.noteConflict(state.inode, original: synced.name, at: clock.wallTime)
+        }
     }
 
     /// A directory above it, on the remote, is gone, and so is everything below that.
@@ -53,7 +63,7 @@ extension Engine {
                 if try database.synced(state.inode) != nil,
                     try database.remoteKey(of: state.inode) == nil
                 {
-                    try observe(.gone, of: state.inode, &changes, database)
+                    try observeGone([state.inode], &changes, database)
                 }
                 return changes
             })
@@ -82,9 +92,8 @@ extension Engine {
             return Place(key: current, parent: synced.parent, name: synced.name)
         case .moveAside:
             // The root is below nothing that could be on its way too.
-            guard let current, let name = FileName(".moving-\(state.inode)-apus") else {
-                return nil
-            }
+            guard let current else { return nil }
+            let name = FileName.aside(state.inode)
             return Place(
                 key: current, destination: ObjectKey.root.appending(name), parent: .root,
                 name: name)
@@ -198,7 +207,11 @@ extension Engine {
         defer { releaseUse(of: inode) }
         // A file of which only a part was rewritten is sent whole: the rest comes from the version
         // that it is based on, and from no other.
-        try await fetchAll(of: file)
+        #if BUGS
+            if !DeliberateBug.uploadWithHoles.isMade { try await fetchAll(of: file) }
+        #else
+            try await fetchAll(of: file)
+        #endif
         let (frozen, record) = try engineWork { () throws(Halt) in try freeze(file) }
         defer { thaw(frozen, of: file) }
         let attributes = ObjectAttributes(modified: record.modified, mode: record.mode)
@@ -210,15 +223,34 @@ extension Engine {
             try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
         }
         guard isWanted else { return }
+        #if BUGS
+            var base = base
+            if DeliberateBug.uploadWithoutCondition.isMade {
+                base = (try? await provider.stat(place.key).etag).map { .version($0) } ?? .absent
+            }
+        #endif
+        let session = try await uploadSession(
+            of: inode, generation: record.generation, to: place.key, base: base)
         let object = try await tracking(inode, .upload, bytes: frozen.size) {
             () async throws(ProviderError) in
             try await provider.write(
-                place.key, from: frozen, attributes: attributes, base: base
-            ) { sent in self.noteProgress(sent, of: inode) }
+                place.key, from: frozen, attributes: attributes, base: base,
+                session: session)
         }
+        #if BUGS
+            var generation = record.generation
+            if DeliberateBug.countLaterWritesAsSent.isMade,
+                let now = try? store.read({ try $0.inode(inode) })
+            {
+                generation = now.generation
+            }
+        #else
+            let generation = record.generation
+        #endif
         try commit(
-            object, of: inode, at: place, sent: attributes, generation: record.generation,
+            object, of: inode, at: place, sent: attributes, generation: generation,
             replaced: replaced)
+        try engineWork { () throws(Halt) in try store.write { try $0.removeUpload(of: inode) } }
     }
 
     /// Fetches what is missing of a file before the remote loses it, if somebody still has it open.
@@ -313,6 +345,11 @@ extension Engine {
                         generation: generation),
                     of: inode)
                 try database.setFailure(nil, attempts: 0, of: inode)
+                if let record = try database.inode(inode), !record.isWriting,
+                    record.generation == generation
+                {
+                    try database.markSent(inode)
+                }
             }
             if let replaced {
                 reapOrLog(replaced)
@@ -323,7 +360,7 @@ extension Engine {
 
     /// Runs local work amid an operation on the remote. Its failure says nothing about the remote,
     /// so it travels as the operation's source.
-    private func engineWork<Value, Failure: Error>(
+    func engineWork<Value, Failure: Error>(
         _ work: () throws(Failure) -> Value
     ) throws(ProviderError) -> Value {
         do throws(Failure) {
@@ -350,7 +387,7 @@ extension Engine {
         return try await work()
     }
 
-    private func noteProgress(_ sent: UInt64, of inode: InodeNumber) {
+    func noteProgress(_ sent: UInt64, of inode: InodeNumber) {
         let more = transfers.withLock { transfers -> UInt64 in
             guard let before = transfers[inode]?.bytesSent, sent > before else { return 0 }
             transfers[inode]?.bytesSent = sent

@@ -12,11 +12,20 @@ package protocol Disk: Sendable {
     /// elsewhere. The caller sees to it that nobody writes to `file` meanwhile.
     func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile
 
+    /// Gives a file another path, replacing what was there; open handles go on with it.
+    ///
+    /// - Throws: `.missing`.
+    func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError)
+
     /// Removes a file; open ones keep their bytes. A missing file is not an error.
     func remove(_ path: DiskPath) throws(DiskError)
 
     /// The paths of all files below a directory, in no order; none where it is missing.
     func files(below directory: DiskPath) throws(DiskError) -> [DiskPath]
+
+    /// Returns once everything that was written before survives power loss: bytes, names and
+    /// removals. Linux: `syncfs`.
+    func synchronizeAll() throws(DiskError)
 
     /// Total and available bytes of the file system that holds the state directory.
     func space() throws(DiskError) -> StorageSpace

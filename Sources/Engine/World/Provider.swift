@@ -39,15 +39,22 @@ package protocol Provider: Sendable {
     ///
     /// - Parameters:
     ///   - base: What the key must hold for this to happen; HTTP's `If-Match` and `If-None-Match`.
-    ///   - progress: Told now and then how many bytes have gone out, ascending; from any thread.
+    ///   - session: Hears how far it is, and keeps what is needed to go on after an interruption.
     /// - Returns: The object as the store now has it; its etag is that of the bytes just sent.
     /// - Throws: `.changed` if the key holds another version than `base`, `.exists` if `base` is
     ///   `.absent` and it holds something, `.missing` if the parent directory is gone, or `base`
     ///   names a version and the key holds nothing; `.full`, `.source` with what the source threw.
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject
+
+    /// Frees what the store keeps of an upload that nobody will go on with. Nothing there is fine.
+    ///
+    /// - Parameters:
+    ///   - token: What the upload last gave to ``UploadSession/keep(_:)``.
+    ///   - key: What it was to become.
+    func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError)
 
     /// - Throws: `.exists`, `.missing` if the parent directory is gone.
     func createDirectory(
@@ -75,11 +82,15 @@ package protocol Provider: Sendable {
     /// - Parameters:
     ///   - etag: For a file, the version that is expected at `key`; nil for the other kinds.
     ///   - base: What `destination` must hold: nothing, or the file version to be replaced.
+    ///   - continues: Whether an earlier call of this very move of a directory was cut short, so
+    ///     that part of it may be at `destination` already. Only where
+    ///     ``ProviderTraits/movesDirectoriesAtOnce`` is false.
     /// - Returns: The object at its destination; the etag of a file may be a new one.
     /// - Throws: `.missing` (the object or the destination's parent), `.changed` (the object, or
     ///   what is to be replaced), `.exists` if `base` is `.absent` and the destination is not.
     func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject
 
     /// Deletes a file of one version, a symbolic link, or an empty directory.
@@ -90,6 +101,49 @@ package protocol Provider: Sendable {
 
     /// How much the store can hold; nil where it does not tell.
     func space() async throws(ProviderError) -> StorageSpace?
+}
+
+extension Provider {
+    /// A move of which no earlier call was cut short.
+    package func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) async throws(ProviderError) -> RemoteObject {
+        try await move(key, etag: etag, to: destination, base: base, continues: false)
+    }
+}
+
+/// The caller's side of one upload: what a provider, which keeps nothing itself, needs to go on
+/// with it where an earlier try, or an earlier process, left off.
+package protocol UploadSession: Sendable {
+    /// What an earlier try with the same bytes, key and base last kept; nil where there is none.
+    var token: UploadToken? { get }
+
+    /// Keeps where the upload can be taken up again, and returns once that survives power loss.
+    ///
+    /// A provider calls it before the first byte goes out, with all it needs to ask the store
+    /// later which parts have arrived; nil once nothing is left there to go on with.
+    func keep(_ token: UploadToken?) throws
+
+    /// Told now and then how many bytes the store has, ascending, those of earlier tries included.
+    func noteSent(_ bytes: UInt64)
+}
+
+/// Where an upload can be taken up again; only its provider reads it. It holds no secret.
+package struct UploadToken: Hashable, Sendable {
+    package let rawValue: String
+
+    package init(_ rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+/// An upload that nobody watches and nobody goes on with.
+package struct UntrackedUpload: UploadSession {
+    package init() {}
+
+    package var token: UploadToken? { nil }
+    package func keep(_ token: UploadToken?) {}
+    package func noteSent(_ bytes: UInt64) {}
 }
 
 /// Takes bytes at their offset, as they arrive. It blocks no longer than a write to disk.

@@ -18,7 +18,9 @@ package struct ProviderError: Error {
         case busy
         /// A reply was short or damaged.
         case corrupt
-        /// Credentials or permissions do not suffice. HTTP 401, 403.
+        /// The credentials are not, or no longer, good for anything. HTTP 401.
+        case unauthorized
+        /// The credentials are good, but not for this. HTTP 403.
         case denied
         /// No room, or over the quota. HTTP 507.
         case full

@@ -10,16 +10,19 @@ package struct ProviderTraits: Hashable, Sendable {
     package var modifiedResolution: Duration?
     /// How many transfers at a time serve it well.
     package var transfersMax: Int
+    /// Whether a directory moves in one step; else object by object, which may be cut short.
+    package var movesDirectoriesAtOnce: Bool
 
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
-        transfersMax: Int
+        transfersMax: Int, movesDirectoriesAtOnce: Bool = true
     ) {
         self.name = name
         self.keepsMode = keepsMode
         self.keepsSymlinks = keepsSymlinks
         self.modifiedResolution = modifiedResolution
         self.transfersMax = transfersMax
+        self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
     }
 }
 
@@ -71,7 +74,8 @@ package enum BaseVersion: Hashable, Sendable {
 package struct RemoteObject: Hashable, Sendable {
     package var name: FileName
     package var kind: FileKind
-    /// The version of a file; nil for the other kinds.
+    /// The version of a file; nil for the other kinds, but for a symbolic link that a listing
+    /// shows as a file: there it is the version that the listing shows.
     package var etag: ETag?
     /// Bytes of a file; 0 for the other kinds.
     package var size: UInt64
@@ -80,10 +84,13 @@ package struct RemoteObject: Hashable, Sendable {
     package var mode: UInt16?
     /// Where a symbolic link points, as bytes; nil for the other kinds.
     package var target: [UInt8]?
+    /// Whether this is all that the store knows. A listing may lack what only ``Provider/stat(_:)``
+    /// tells: the mode, the exact time, and that a file is really a symbolic link.
+    package var isDetailed: Bool
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
-        mode: UInt16?, target: [UInt8]? = nil
+        mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true
     ) {
         self.name = name
         self.kind = kind
@@ -92,6 +99,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.modified = modified
         self.mode = mode
         self.target = target
+        self.isDetailed = isDetailed
     }
 }
 

@@ -16,7 +16,8 @@ extension FolderProvider {
     }
 
     package func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         try await perform("move \"\(key)\" to \"\(destination)\"", onCancel: .finish) {
             () throws(FolderFailure) in

@@ -4,14 +4,14 @@ import Glibc
 extension FolderProvider {
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, progress: @escaping @Sendable (UInt64) -> Void
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "write \(source.size) bytes to \"\(key)\""
         let upload = try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
             try beginUpload(key, from: source, base: base)
         }
         do {
-            try await copy(source, into: upload, attempt, progress: progress)
+            try await copy(source, into: upload, attempt, session)
             return try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
                 try upload.publish(
                     attributes: attributes, keepsMode: traits.keepsMode, base: base)
@@ -41,7 +41,7 @@ extension FolderProvider {
 
     private func copy(
         _ source: any ByteSource, into upload: FolderUpload, _ attempt: String,
-        progress: @Sendable (UInt64) -> Void
+        _ session: any UploadSession
     ) async throws(ProviderError) {
         let paced = source as? any PacedByteSource
         let pieceBytes = min(paced?.pieceBytes ?? .max, UInt64(options.pieceBytes))
@@ -57,9 +57,12 @@ extension FolderProvider {
                 try upload.copy(piece)
             }
             offset = piece.upperBound
-            progress(offset)
+            session.noteSent(offset)
         }
     }
+
+    /// An upload that was cut short has left nothing behind, see ``FolderUpload``.
+    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {}
 
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes

@@ -2,7 +2,7 @@ import Engine
 import Glibc
 
 /// The `folder:` form of a ``Source``.
-struct FolderSource: Hashable, Sendable {
+struct FolderSource: SourceForm, Hashable {
     /// Absolute, without `.`, doubled slashes and a slash at the end; `..` stays, since only the
     /// file system knows where it leads after a symbolic link.
     let path: [UInt8]
@@ -23,7 +23,9 @@ struct FolderSource: Hashable, Sendable {
                 remedy: "write \"folder:$HOME\(written.dropFirst())\"")
         }
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
-        let values = try Self.values(of: text.dropFirst(written.count + 1))
+        let values = try SourceParameters.values(
+            of: text.dropFirst(written.count + 1), names: Self.parameters, owner: "a folder",
+            hint: "it has latency and rate; a question mark in a path is written %3F")
         do {
             latency =
                 try values["latency"].map { text throws(QuantityError) in
@@ -37,7 +39,7 @@ struct FolderSource: Hashable, Sendable {
         }
     }
 
-    func connect(clock: any Clock) async throws(SourceError) -> any Provider {
+    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         let folder: FolderProvider
         do {
             folder = try await FolderProvider.connect(path: path)
@@ -47,7 +49,7 @@ struct FolderSource: Hashable, Sendable {
         }
         guard latency > .zero || bytesPerSecond != nil else { return folder }
         return FarAwayProvider(
-            folder, clock: clock, latency: latency, bytesPerSecond: bytesPerSecond)
+            folder, clock: world.clock, latency: latency, bytesPerSecond: bytesPerSecond)
     }
 
     // MARK: Names
@@ -63,16 +65,8 @@ struct FolderSource: Hashable, Sendable {
     var identity: String { "folder:\(encodedPath)" }
 
     var stateName: String {
-        let last = path.split(separator: UInt8(ascii: "/")).last ?? []
-        let kept = last.prefix(32).map { byte -> Character in
-            let scalar = Unicode.Scalar(byte)
-            let isSafe =
-                scalar.isASCII && (Character(scalar).isLetter || Character(scalar).isNumber)
-            return isSafe || scalar == "-" || scalar == "_" || scalar == "."
-                ? Character(scalar) : "_"
-        }
-        let label = kept.isEmpty ? "root" : String(kept)
-        return "folder-\(label)-\(Self.hash(path))"
+        let last = path.split(separator: UInt8(ascii: "/")).last.map(Array.init)
+        return StateName.make(kind: "folder", label: last ?? Array("root".utf8), of: path)
     }
 
     /// Where not every byte is a letter that a terminal shows as it is, they are all encoded.
@@ -87,15 +81,6 @@ struct FolderSource: Hashable, Sendable {
                 text += Array("%\(byte < 16 ? "0" : "")\(digits)".utf8)
             }
         }.text
-    }
-
-    /// FNV-1a with 64 bits: the same on every machine and in every version.
-    private static func hash(_ bytes: [UInt8]) -> String {
-        let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { hash, byte in
-            (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
-        }
-        let digits = String(hash, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
     private static func microseconds(_ duration: Duration) -> Int64 {
@@ -139,26 +124,6 @@ struct FolderSource: Hashable, Sendable {
         guard let path = getcwd(nil, 0) else { return "/" }
         defer { free(path) }
         return String(cString: path)
-    }
-
-    private static func values(of query: Substring) throws(SourceError) -> [String: String] {
-        var values: [String: String] = [:]
-        for item in query.split(separator: "&") {
-            let name = String(item.prefix { $0 != "=" })
-            guard parameters.contains(name) else {
-                let near = Spelling.nearest(to: name, among: parameters)
-                throw SourceError(
-                    .misspelled, "a folder has no parameter \"\(name)\"",
-                    remedy: near.map { "did you mean \"\($0)\"?" }
-                        ?? "it has latency and rate; a question mark in a path is written %3F")
-            }
-            guard values[name] == nil else {
-                throw SourceError(
-                    .misspelled, "\"\(name)\" is given twice", remedy: "give it once")
-            }
-            values[name] = String(item.dropFirst(name.count + 1))
-        }
-        return values
     }
 
     private static func rate(_ text: String) throws(QuantityError) -> UInt64 {

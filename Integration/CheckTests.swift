@@ -1,0 +1,156 @@
+import Foundation
+import GRDB
+import Glibc
+import Testing
+
+extension MountedTests {
+    @Suite
+    struct `Checking a state` {
+        /// Leaves a state behind that holds a file which is not on the remote.
+        private func withState(_ body: (MountedFolder) throws -> Void) throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=64KiB"
+            try MountedFolder.with(options) { folder in
+                try Files.write(Array("small".utf8), to: folder.local("small"))
+                try folder.sync()
+                try Files.write(SeededRandom.bytes(1 << 20, seed: 9), to: folder.local("new"))
+                try folder.unmount(now: true)
+                try body(folder)
+            }
+        }
+
+        private func database(_ folder: MountedFolder) -> String { "\(folder.state)/state.sqlite" }
+
+        private func execute(_ sql: String, _ folder: MountedFolder) throws {
+            let queue = try DatabaseQueue(path: database(folder))
+            try queue.write { try $0.execute(sql: sql) }
+            try queue.close()
+        }
+
+        /// Checks that a mount is refused, and leaves the database as it is.
+        private func expectRefusal(_ folder: MountedFolder, naming word: String) throws {
+            let before = try Files.read(database(folder))
+            try Apus.expectRefusal(
+                "mount", folder.source, folder.point, "--state-dir", folder.state, naming: word,
+                database(folder))
+            #expect(try Files.read(database(folder)) == before)
+            #expect(!folder.isMounted)
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `finds nothing after an unmount, and after a kill`() throws {
+            try withState { folder in
+                let result = try Apus.run("check", folder.point, "--state-dir")
+                #expect(result.status == 2, "\(result)")
+                for dryRun in [["--dry-run"], []] {
+                    let result = try Apus.run(["check", folder.state] + dryRun)
+                    #expect(result.status == 0, "\(result)")
+                    #expect(result.output.contains("in order."), "\(result)")
+                }
+                try folder.mount()
+                try Files.write([1, 2, 3], to: folder.local("newer"))
+                try folder.killDaemon()
+                let json = try Apus.run("check", folder.state, "--json")
+                #expect(json.status == 0, "\(json)")
+                #expect(json.output.contains("\"isHealthy\" : true"), "\(json)")
+                try folder.remount()
+                try folder.sync()
+                try expectEqualTrees(folder)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `is refused while it is mounted`() throws {
+            try MountedFolder.with { folder in
+                let process = try #require(folder.daemon)
+                for argument in [folder.state, folder.point] {
+                    try Apus.expectRefusal(
+                        "check", argument, naming: "\(process)", folder.point)
+                }
+                try Files.write([1], to: folder.local("still-usable"))
+            }
+        }
+
+        @Test(.timeLimit(.minutes(1)))
+        func `is refused where there is none`() throws {
+            let folder = try MountedFolder()
+            defer { folder.remove() }
+            try Apus.expectRefusal("check", folder.point, naming: "--state-dir")
+            #expect(try Files.names(in: folder.point) == [])
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `repairs what was damaged, and the folder goes on`() throws {
+            try withState { folder in
+                try execute("UPDATE inodes SET links = 5 WHERE kind = 0", folder)
+                let told = try Apus.run("check", folder.state, "--dry-run")
+                #expect(told.status == 1, "\(told)")
+                let result = try Apus.run("check", folder.state)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.contains("repaired: new: "), "\(result)")
+                #expect(result.output.contains("2 repaired."), "\(result)")
+                try folder.mount()
+                try folder.sync()
+                try expectEqualTrees(folder)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `a newer database is refused by mount and check, and not changed`() throws {
+            try withState { folder in
+                try execute("INSERT INTO grdb_migrations VALUES ('99')", folder)
+                try expectRefusal(folder, naming: "newer version")
+                let before = try Files.read(database(folder))
+                try Apus.expectRefusal("check", folder.state, naming: "newer version")
+                #expect(try Files.read(database(folder)) == before)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `a damaged database is refused by mount, and what it says of is saved`() throws {
+            try withState { folder in
+                let bytes = try Files.read(folder.remote("small"))
+                try execute("PRAGMA user_version", folder)
+                let file = try OpenFile(database(folder), O_WRONLY)
+                try file.write([UInt8](repeating: 0x5A, count: 200), at: 0)
+                try file.close()
+                let damaged = try Files.read(database(folder))
+                try expectRefusal(folder, naming: "damaged")
+                let told = try Apus.run("check", folder.state, "--dry-run")
+                #expect(told.status == 1, "\(told)")
+                #expect(try Files.read(database(folder)) == damaged)
+
+                let result = try Apus.run("check", folder.state)
+                #expect(result.status == 1, "\(result)")
+                #expect(result.output.contains("state.sqlite.damaged-1"), "\(result)")
+                #expect(try Files.read("\(database(folder)).damaged-1") == damaged)
+                let lost = try Files.names(in: "\(folder.state)/lost+found").map {
+                    try Files.read("\(folder.state)/lost+found/\($0)")
+                }
+                #expect(lost.contains(SeededRandom.bytes(1 << 20, seed: 9)))
+
+                #expect(try Apus.run("check", folder.state).status == 0)
+                try folder.mount()
+                #expect(try Files.read(folder.local("small")) == bytes)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `contents without a database are refused by mount, and kept by check`() throws {
+            try withState { folder in
+                for suffix in ["", "-wal", "-shm"]
+                where Files.exists(database(folder) + suffix) {
+                    try Files.unlink(database(folder) + suffix)
+                }
+                try Apus.expectRefusal(
+                    "mount", folder.source, folder.point, "--state-dir", folder.state,
+                    naming: "apus check")
+                let result = try Apus.run("check", folder.state)
+                #expect(result.status == 0, "\(result)")
+                let lost = try Files.names(in: "\(folder.state)/lost+found")
+                #expect(!lost.isEmpty)
+                try folder.mount()
+            }
+        }
+    }
+}

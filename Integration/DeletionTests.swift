@@ -1,0 +1,112 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountedTests {
+    @Suite
+    struct `Deletions in bulk` {
+        private static let names = (0..<200).map { String($0 + 1000) }
+        private static let deleted = Array(names.prefix(150))
+        private static let kept = Array(names.dropFirst(150))
+
+        @Test(.timeLimit(.minutes(2)))
+        func `here rest for a minute, and go out at once when they are confirmed`() throws {
+            try withManyFiles { folder in
+                try Program.start(["rm", "-rf"] + Self.deleted.map { folder.local("many/\($0)") })
+                    .wait().expectSuccess()
+                #expect(try Files.names(in: folder.local("many")) == Self.kept)
+                try eventually("the status says that they rest") {
+                    let errors = try folder.report().items.compactMap(\.error)
+                    return errors.contains {
+                        $0.why.contains("minute")
+                            && $0.remedy?.contains("apus confirm-deletions") == true
+                    }
+                }
+                let report = try folder.report()
+                #expect(report.counts.pending >= 150)
+                #expect(try Files.names(in: folder.remote("many")) == Self.names)
+                // Other changes do not wait with them.
+                try Files.write([1], to: folder.local("other"))
+                try eventually("another change is on the remote") {
+                    Files.exists(folder.remote("other"))
+                }
+                #expect(try Files.names(in: folder.remote("many")).count == 200)
+
+                let confirmed = try Program.require(
+                    Apus.path, "confirm-deletions", folder.point)
+                #expect(confirmed.contains("150"), "\(confirmed)")
+                try folder.sync()
+                #expect(try Files.names(in: folder.remote("many")) == Self.kept)
+                #expect(try folder.report().items.isEmpty)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `on the remote are held until confirmed, and what was here goes to the trash`() throws
+        {
+            try withManyFiles { folder in
+                for name in Self.deleted.prefix(10) {
+                    try Files.unlink(folder.remote("many/\(name)"))
+                }
+                // A few are no burst: whoever deletes a few means it.
+                try eventually("the first few go") {
+                    try Files.names(in: folder.local("many")).count == 190
+                }
+                let gone = Array(Self.deleted.dropFirst(10))
+                let local = Array(gone.prefix(5))
+                for name in local {
+                    #expect(try Files.read(folder.local("many/\(name)")) == content(name))
+                }
+                for name in gone { try Files.unlink(folder.remote("many/\(name)")) }
+                try eventually("the status lists what is held") {
+                    let items = try folder.report().items
+                    let held = items.filter {
+                        $0.error?.remedy?.contains("apus confirm-deletions") == true
+                    }
+                    return held.count == gone.count
+                }
+                #expect(try Files.names(in: folder.local("many")) == gone + Self.kept)
+                #expect(try Files.read(folder.local("many/\(local[0])")) == content(local[0]))
+                // Nobody put them back on the remote either.
+                #expect(try Files.names(in: folder.remote("many")) == Self.kept)
+
+                let confirmed = try Program.require(
+                    Apus.path, "confirm-deletions", folder.point)
+                #expect(confirmed.contains("\(gone.count)"), "\(confirmed)")
+                try eventually("they are removed here too") {
+                    try Files.names(in: folder.local("many")) == Self.kept
+                }
+                try eventually("what was whole here is in the trash") {
+                    try trash(folder).count == local.count
+                }
+                #expect(Set(try trash(folder)) == Set(local.map { content($0) }))
+                try folder.sync()
+                #expect(try folder.report().items.isEmpty)
+                #expect(try Files.names(in: folder.remote("many")) == Self.kept)
+            }
+        }
+
+        /// The contents of what is kept in the trash.
+        private func trash(_ folder: MountedFolder) throws -> [[UInt8]] {
+            let trash = "\(folder.state)/trash"
+            guard Files.exists(trash) else { return [] }
+            return try Files.names(in: trash).map { try Files.read("\(trash)/\($0)") }
+        }
+
+        private func content(_ name: String) -> [UInt8] { Array("I am \(name)\n".utf8) }
+
+        private func withManyFiles(_ body: (MountedFolder) throws -> Void) throws {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "1s"]
+            try MountedFolder.with(options) { remote in
+                try Files.makeDirectory(remote + "/many")
+                for name in Self.names {
+                    try Files.write(content(name), to: "\(remote)/many/\(name)")
+                }
+            } _: { folder in
+                #expect(try Files.names(in: folder.local("many")) == Self.names)
+                try body(folder)
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import Glibc
+import Testing
+
+extension MountedTests {
+    @Suite(.enabled(if: LoopDisk.canBeSmall, "a disk to be filled takes root and mkfs.ext4"))
+    struct `A state directory on a small disk` {
+        private static let megabyte = 1 << 20
+
+        @Test(.timeLimit(.minutes(2)))
+        func `drops what is on the remote to make room for what is written`() throws {
+            try withSmallDisk { remote in
+                for number in 0..<3 {
+                    try Files.write(old(number), to: "\(remote)/old-\(number)")
+                }
+            } _: { folder, _ in
+                for number in 0..<3 {
+                    #expect(try Files.read(folder.local("old-\(number)")) == old(number))
+                    #expect(try folder.state(of: "old-\(number)") == "local")
+                }
+                let new = SeededRandom.bytes(30 * Self.megabyte, seed: 50)
+                try Files.write(new, to: folder.local("new"))
+                let states = try (0..<3).map { try folder.state(of: "old-\($0)") }
+                #expect(Set(states) == ["local", "remote"], "no more than has to go: \(states)")
+                #expect(try Files.read(folder.local("new")) == new)
+                try folder.sync()
+                #expect(try Files.read(folder.remote("new")) == new)
+                for number in 0..<3 {
+                    #expect(try Files.read(folder.local("old-\(number)")) == old(number))
+                }
+            }
+        }
+
+        /// Goal: a write that does not fit fails itself, so that whoever was told that a write
+        /// succeeded can rely on it (I1, I2).
+        @Test(.timeLimit(.minutes(2)))
+        func `refuses the write that does not fit, keeps all others, and recovers`() throws {
+            try withSmallDisk(source: "rate=2MiB") { folder, _ in
+                var written: [String: [UInt8]] = [:]
+                var full: String?
+                for number in 0..<20 where full == nil {
+                    let name = "file-\(number)"
+                    let file = try OpenFile(folder.local(name), O_WRONLY | O_CREAT)
+                    written[name] = []
+                    full = try fill(file, of: name, &written)
+                    // What was not refused by a write is not refused by a close either.
+                    try file.close()
+                }
+                let last = try #require(full, "80 MiB of changes fitted onto a disk of 64 MiB")
+                #expect(
+                    try Files.status(folder.local(last)).st_size == written[last]?.count,
+                    "a refused write leaves nothing")
+                let report = try folder.report()
+                #expect(report.counts.pending > 0)
+                #expect(try Apus.run("status", folder.point).status == 0)
+                for (name, bytes) in written {
+                    #expect(try Files.read(folder.local(name)) == bytes, "\(name)")
+                }
+
+                // As uploads end there is room again, without anybody's doing.
+                let more = SeededRandom.bytes(4 * Self.megabyte, seed: 51)
+                try eventually("there is room again", within: .seconds(60)) {
+                    do {
+                        try Files.write(more, to: folder.local("more"))
+                        return true
+                    } catch let error as CallError where error.code == ENOSPC {
+                        return false
+                    }
+                }
+                written["more"] = more
+                try folder.sync()
+                for (name, bytes) in written {
+                    #expect(try Files.read(folder.remote(name)) == bytes, "\(name)")
+                }
+                #expect(try Files.names(in: folder.remote) == written.keys.sorted())
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `that others fill to the last block goes on once they make room`() throws {
+            try withSmallDisk { folder, disk in
+                let before = SeededRandom.bytes(Self.megabyte, seed: 52)
+                let file = try OpenFile(folder.local("open"), O_RDWR | O_CREAT)
+                try file.write(before)
+                try disk.fill()
+
+                expectFailure(ENOSPC) { () throws(CallError) in
+                    try file.write(before, at: before.count)
+                }
+                #expect(try file.readAll() == before)
+                expectFailure(ENOSPC) { () throws(CallError) in
+                    try Files.write(before, to: folder.local("another"))
+                }
+                #expect(try Apus.run("status", folder.point).status == 0)
+                #expect(try Files.names(in: folder.point).contains("open"))
+
+                try disk.clear()
+                let after = SeededRandom.bytes(Self.megabyte, seed: 53)
+                try eventually("there is room again") {
+                    do {
+                        try file.write(after, at: before.count)
+                        return true
+                    } catch let error as CallError where error.code == ENOSPC {
+                        return false
+                    }
+                }
+                try file.close()
+                try folder.sync()
+                #expect(try Files.read(folder.remote("open")) == before + after)
+            }
+        }
+
+        private func old(_ number: Int) -> [UInt8] {
+            SeededRandom.bytes(12 * Self.megabyte, seed: UInt64(60 + number))
+        }
+
+        /// Writes four megabytes, or until it is refused, piece by piece as programs do.
+        ///
+        /// - Returns: The name, if it was refused.
+        private func fill(
+            _ file: OpenFile, of name: String, _ written: inout [String: [UInt8]]
+        ) throws -> String? {
+            for piece in 0..<32 {
+                let size = written[name]?.count ?? 0
+                let bytes = SeededRandom.bytes(128 << 10, seed: UInt64(size + piece))
+                do {
+                    try file.write(bytes, at: size)
+                    written[name]? += bytes
+                } catch {
+                    #expect(error.code == ENOSPC, "\(error)")
+                    return name
+                }
+            }
+            return nil
+        }
+
+        private func withSmallDisk(
+            source: String = "", populate: (_ remote: String) throws -> Void = { _ in },
+            _ body: (MountedFolder, LoopDisk) throws -> Void
+        ) throws {
+            let disk = try LoopDisk(.ext4, mebibytes: 64)
+            defer { disk.remove() }
+            var options = MountedFolder.Options()
+            options.stateParent = disk.path
+            options.source = source
+            try MountedFolder.with(options, populate: populate) { try body($0, disk) }
+        }
+    }
+}

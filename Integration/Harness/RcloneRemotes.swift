@@ -1,0 +1,64 @@
+import Foundation
+import Host
+import Logging
+import Providers
+import Testing
+import Transport
+
+/// Remotes of rclone that are empty: `plain`, `crypt`, which encrypts, each in a directory, and
+/// `memory`, which has buckets, as S3 has, and ends with rclone.
+///
+/// rclone is the one that scripts/setup puts into `.venv`.
+final class RcloneRemotes: Sendable {
+    /// Everything is below here.
+    let base: String
+    /// For rclone and all that starts it.
+    let environment: [String: String]
+
+    init() throws {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        base = "\(parent)/r.\(UUID().uuidString.prefix(8))"
+        let programs = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: ".venv/bin").path(percentEncoded: false)
+        let rclone = "\(programs)/rclone"
+        try #require(
+            FileManager.default.isExecutableFile(atPath: rclone),
+            "there is no \(rclone); run scripts/setup")
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        environment = [
+            "PATH": "\(programs):\(path)", "HOME": base, "TMPDIR": base,
+            "RCLONE_CONFIG": "\(base)/rclone.conf",
+        ]
+        for directory in [base, "\(base)/plain", "\(base)/secret"] {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: false)
+        }
+        let password = try Program.require(rclone, "obscure", "a password of a test")
+        let configuration = """
+            [plain]
+            type = alias
+            remote = \(base)/plain
+
+            [crypt]
+            type = crypt
+            remote = \(base)/secret
+            password = \(password)
+
+            [memory]
+            type = memory
+            """
+        try configuration.write(
+            toFile: "\(base)/rclone.conf", atomically: true, encoding: .utf8)
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: base)
+    }
+
+    var world: SourceWorld {
+        SourceWorld(
+            clock: SystemClock(), transport: HTTPTransport(),
+            logger: Logger(label: "rclone", factory: { _ in SwiftLogNoOpLogHandler() }))
+    }
+}

@@ -1,0 +1,252 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A WebDAV server of a test's own on 127.0.0.1, with a folder that it serves.
+final class WebDAVServer: Sendable {
+    enum Kind: Sendable {
+        /// Apache's mod_dav, as Debian has it.
+        case apache
+        /// `rclone serve webdav`, from .venv.
+        case rclone
+        /// nginx with its dav-ext module, as Debian has it.
+        case nginx
+    }
+
+    private static let nginx = "/usr/sbin/nginx"
+    private static let nginxModule = "/usr/lib/nginx/modules/ngx_http_dav_ext_module.so"
+
+    /// Whether there is an nginx with the module; scripts/setup installs none, since its package
+    /// starts a service.
+    static let hasNginx = Files.exists(nginx) && Files.exists(nginxModule)
+
+    /// Who may use it; nil for everybody.
+    struct Account: Sendable {
+        enum Scheme: String, Sendable {
+            case basic = "Basic"
+            case digest = "Digest"
+        }
+
+        let scheme: Scheme
+        let user: String
+        let password: String
+    }
+
+    /// Everything of this server is below here.
+    let base: String
+    /// What it serves.
+    let folder: String
+    let port: UInt16
+
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    /// What `apus mount` calls it.
+    var source: String { "webdav+http://127.0.0.1:\(port)" }
+
+    /// Starts a server, and ends it after `body` whatever happens.
+    static func with<Value>(
+        _ kind: Kind, account: Account? = nil, isolation: isolated (any Actor)? = #isolation,
+        _ body: (WebDAVServer) async throws -> Value
+    ) async throws -> Value {
+        let server = try WebDAVServer()
+        defer { server.remove() }
+        let program = try server.start(kind, account)
+        defer { server.stop(program) }
+        try eventually("the server answers") {
+            try #require(program.isRunning, Comment(rawValue: server.log))
+            return server.answers
+        }
+        return try await body(server)
+    }
+
+    private init() throws {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/w.XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
+        base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        folder = "\(base)/folder"
+        port = try Self.freePort()
+        for name in ["folder", "run"] {
+            try Files.makeDirectory("\(base)/\(name)")
+            // Servers that were started by root serve as somebody else.
+            try Files.setMode(0o777, of: "\(base)/\(name)")
+        }
+        try Files.setMode(0o755, of: base)
+    }
+
+    /// A part of the folder that is empty.
+    func makeRoom(_ name: String) throws {
+        try Files.makeDirectory("\(folder)/\(name)")
+        try Files.setMode(0o777, of: "\(folder)/\(name)")
+    }
+
+    // MARK: Starting and ending
+
+    private func start(_ kind: Kind, _ account: Account?) throws -> Program {
+        switch kind {
+        case .apache:
+            try Files.write(Array(try apacheSettings(account).utf8), to: "\(base)/settings")
+            return try Program.start(
+                ["/usr/sbin/apache2", "-f", "\(base)/settings", "-DFOREGROUND"], limitSeconds: 300)
+        case .rclone:
+            let rclone = "\(Self.project)/.venv/bin/rclone"
+            let arguments = ["serve", "webdav", folder, "--addr", "127.0.0.1:\(port)"]
+            return try Program.start(
+                [rclone] + arguments + ["--log-file", "\(base)/run/log"], limitSeconds: 300,
+                environment: ["RCLONE_CONFIG": "\(base)/rclone.conf"])
+        case .nginx:
+            try Files.write(Array(nginxSettings.utf8), to: "\(base)/settings")
+            return try Program.start(
+                [
+                    Self.nginx, "-p", "\(base)/run", "-c", "\(base)/settings", "-e",
+                    "\(base)/run/log",
+                ],
+                limitSeconds: 300)
+        }
+    }
+
+    private func stop(_ program: Program) {
+        program.signal(SIGTERM)
+        if (try? program.wait()) == nil { Issue.record("the server did not end") }
+    }
+
+    private func remove() {
+        if getenv("KEEP") == nil {
+            _ = try? Program.run("rm", "-rf", "--one-file-system", base)
+        }
+    }
+
+    private var log: String {
+        (try? Files.read("\(base)/run/log")).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// Where the tests are, two levels above this file's folder.
+    private static let project = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path(percentEncoded: false)
+
+    // MARK: Settings
+
+    private func apacheSettings(_ account: Account?) throws -> String {
+        let modules = "/usr/lib/apache2/modules"
+        let names = [
+            "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic",
+            "auth_digest", "dav", "dav_fs", "dav_lock",
+        ]
+        let loading = names.map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }
+        var access = "Require all granted"
+        if let account {
+            try makePasswordFile(account)
+            access = """
+                AuthType \(account.scheme.rawValue)
+                AuthName apus
+                Auth\(account.scheme == .basic ? "Basic" : "Digest")Provider file
+                AuthUserFile \(base)/accounts
+                Require valid-user
+                """
+        }
+        return """
+            ServerRoot \(base)/run
+            ServerName 127.0.0.1
+            Listen 127.0.0.1:\(port)
+            PidFile \(base)/run/pid
+            ErrorLog \(base)/run/log
+            \(loading.joined(separator: "\n"))
+            \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+            StartServers 2
+            ThreadsPerChild 16
+            ServerLimit 3
+            MaxRequestWorkers 48
+            DavLockDB \(base)/run/locks
+            AllowEncodedSlashes NoDecode
+            LimitRequestLine 65536
+            LimitRequestFieldSize 65536
+            DocumentRoot \(folder)
+            <Directory \(folder)>
+            Dav On
+            \(access)
+            </Directory>
+
+            """
+    }
+
+    private func makePasswordFile(_ account: Account) throws {
+        let line: String
+        switch account.scheme {
+        case .basic:
+            let hash = try Program.require("openssl", "passwd", "-apr1", account.password)
+            line = "\(account.user):\(hash)"
+        case .digest:
+            let text = "\(account.user):apus:\(account.password)"
+            try Files.write(Array(text.utf8), to: "\(base)/text")
+            let sum = try Program.require("md5sum", "\(base)/text").prefix { $0 != " " }
+            line = "\(account.user):apus:\(sum)\n"
+        }
+        try Files.write(Array(line.utf8), to: "\(base)/accounts")
+        try Files.setMode(0o644, of: "\(base)/accounts")
+    }
+
+    private var nginxSettings: String {
+        """
+        \(geteuid() == 0 ? "user www-data;" : "")
+        load_module \(Self.nginxModule);
+        daemon off;
+        pid \(base)/run/pid;
+        error_log \(base)/run/log;
+        events {}
+        http {
+            access_log off;
+            client_body_temp_path \(base)/run/body;
+            proxy_temp_path \(base)/run/proxy;
+            fastcgi_temp_path \(base)/run/fastcgi;
+            uwsgi_temp_path \(base)/run/uwsgi;
+            scgi_temp_path \(base)/run/scgi;
+            dav_ext_lock_zone zone=locks:10m;
+            server {
+                listen 127.0.0.1:\(port);
+                root \(folder);
+                client_max_body_size 0;
+                dav_methods PUT DELETE MKCOL COPY MOVE;
+                dav_ext_methods PROPFIND OPTIONS LOCK UNLOCK;
+                dav_ext_lock zone=locks;
+            }
+        }
+
+        """
+    }
+
+    // MARK: The port
+
+    private static func freePort() throws -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = localAddress(port: 0)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(descriptor, pointer, length) == 0
+                    ? getsockname(descriptor, pointer, &length) : -1
+            }
+        }
+        try CallError.check(result, "bind")
+        return UInt16(bigEndian: address.sin_port)
+    }
+
+    private var answers: Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = Self.localAddress(port: port)
+        return withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                connect(descriptor, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+
+    private static func localAddress(port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        return address
+    }
+}

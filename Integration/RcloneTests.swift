@@ -1,0 +1,181 @@
+import Engine
+import Foundation
+import Glibc
+import ProviderConformance
+import Testing
+
+@testable import Providers
+
+/// rclone as users have it, over backends that need no server.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct RcloneTests {
+    /// What no remote here can do, and why.
+    private var options: ConformanceOptions {
+        var options = ConformanceOptions()
+        options.entriesOfSeveralPages = 30
+        // Large enough for an upload to be staged.
+        options.bytesOfSeveralPieces = 9 << 20
+        // The remote control speaks JSON, so names are UTF-8.
+        options.keepsAnyBytesInNames = false
+        // The remote control gives a listing whole.
+        options.listsInPages = false
+        // Hashes of these backends cost a read of the file, so only size and time tell.
+        options.tellsVersionsOfOneTime = false
+        // The remote control sets no times of directories.
+        options.keepsModifiedOfDirectories = false
+        // The disk below takes paths of 4,095 bytes, and encryption makes them longer.
+        options.pathBytesMax = 1_800
+        return options
+    }
+
+    @Test(arguments: ProviderConformance.cases)
+    func `a plain remote keeps the contract`(testCase: ProviderConformance.Case) async throws {
+        try await check(testCase, remote: "plain:", options: options)
+    }
+
+    @Test(arguments: ProviderConformance.cases)
+    func `an encrypted remote keeps the contract`(
+        testCase: ProviderConformance.Case
+    ) async throws {
+        var options = options
+        // Encryption makes names longer than the directory below takes.
+        options.refusedNames = [String(repeating: "x", count: 255)]
+        try await check(testCase, remote: "crypt:", options: options)
+    }
+
+    /// Directories are but parts of names there, nothing is renamed, and directories move object by
+    /// object.
+    @Test(arguments: ProviderConformance.cases)
+    func `a remote of buckets keeps the contract`(
+        testCase: ProviderConformance.Case
+    ) async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        var options = options
+        // The command that sets times has a memory of its own.
+        options.setsModifiedAlone = false
+        try await ProviderConformance(options: options) {
+            let memory = try await RcloneProvider.connect(
+                "memory:", world: remotes.world, environment: remotes.environment)
+            var input = RcloneInput()
+            input.fs = "memory:bucket"
+            input.remote = ""
+            let _: RcloneNothing = try await memory.client.call(
+                "operations/mkdir", input, attempt: "make a bucket")
+            return try await RcloneProvider.open(
+                "memory:bucket", memory.client, spool: memory.spool)
+        }.run(testCase)
+    }
+
+    private func check(
+        _ testCase: ProviderConformance.Case, remote: String, options: ConformanceOptions
+    ) async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        try await ProviderConformance(options: options) {
+            try await RcloneProvider.connect(
+                remote, world: remotes.world, environment: remotes.environment)
+        }.run(testCase)
+    }
+
+    @Test func `rclone is started again when it dies, and ends with its provider`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        var provider: RcloneProvider? = try await RcloneProvider.connect(
+            "plain:", world: remotes.world, environment: remotes.environment)
+        let first = try #require(provider?.client.daemon.process)
+        #expect(kill(first, SIGKILL) == 0)
+        let found = try await eventually("rclone answers again") {
+            try await provider?.stat(.root)
+        }
+        #expect(found.kind == .directory)
+        let second = try #require(provider?.client.daemon.process)
+        #expect(second != first)
+        let directory = try #require(provider?.client.daemon.directory.path)
+        provider = nil
+        _ = try await eventually("rclone and its directory are gone") {
+            kill(second, 0) != 0 && access(directory, F_OK) != 0 ? true : nil
+        }
+    }
+
+    @Test func `a remote that is not there says so`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        for (name, words) in [("nosuch:", "nosuch"), ("plain:missing", "not found")] {
+            let error = await #expect(throws: SourceError.self) {
+                _ = try await RcloneProvider.connect(
+                    name, world: remotes.world, environment: remotes.environment)
+            }
+            #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
+        }
+    }
+
+    @Test func `nothing about rclone can be seen on its command line`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let provider = try await RcloneProvider.connect(
+            "plain:", world: remotes.world, environment: remotes.environment)
+        let daemon = provider.client.daemon
+        let process = try #require(daemon.process)
+        let line = try String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
+        #expect(line.hasSuffix("/rclone\0rcd\0"))
+        var status = Glibc.stat()
+        #expect(lstat(daemon.directory.path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o700)
+    }
+
+    @Test func `an encrypted remote is mounted, and rclone dies with a killed daemon`()
+        async throws
+    {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let point = "\(remotes.base)/mount"
+        let state = "\(remotes.base)/state"
+        let file = "\(point)/folder/file"
+        try Files.makeDirectory(point)
+        try await apus(["mount", "rclone:crypt:", point, "--state-dir", state], remotes)
+        defer { _ = try? Program.run("fusermount3", "-uz", point) }
+
+        let bytes = (0..<9_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        try Files.makeDirectory("\(point)/folder")
+        try Files.write(bytes, to: file)
+        try await apus(["sync", point], remotes)
+        let stored = try FileManager.default.subpathsOfDirectory(atPath: "\(remotes.base)/secret")
+        #expect(stored.count == 2 && stored.allSatisfy { !$0.contains("file") })
+        try await apus(["evict", file], remotes)
+        #expect(try Files.read(file) == bytes)
+
+        let line = String(decoding: try Files.read("\(state)/lock"), as: UTF8.self)
+        let daemon = try #require(line.split(separator: "\n").first.flatMap { pid_t($0) })
+        let rclone = try #require(Self.children(of: daemon).first)
+        #expect(kill(daemon, SIGKILL) == 0)
+        _ = try await eventually("rclone is gone") { kill(rclone, 0) != 0 ? true : nil }
+    }
+
+    private func apus(_ arguments: [String], _ remotes: RcloneRemotes) async throws {
+        let result = try Program.start(
+            [Apus.path] + arguments, environment: remotes.environment
+        ).wait()
+        try #require(result.status == 0, Comment(rawValue: result.description))
+    }
+
+    private static func children(of parent: pid_t) -> [pid_t] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.filter { process in
+            let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+            let fields = text?.split(separator: ")").last?.split(separator: " ") ?? []
+            return fields.count > 1 && pid_t(fields[1]) == parent
+        }
+    }
+
+    /// Tries again until there is a value; a failure means not yet.
+    private func eventually<Value>(
+        _ what: String, _ body: () async throws -> Value?
+    ) async throws -> Value {
+        for _ in 0..<600 {
+            if let value = try? await body() { return value }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        return try #require(nil as Value?, "\(what), not within 30 s")
+    }
+}

@@ -1,0 +1,411 @@
+import Engine
+import Glibc
+import Host
+import Logging
+import ProviderConformance
+import Synchronization
+import Testing
+import Transport
+
+@testable import Providers
+
+/// The contract of providers, kept by real servers for S3.
+///
+/// A server takes seconds to start, so all cases share one, each with a prefix of its own.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct S3Tests {
+    private static let world = SourceWorld(
+        clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+
+    private static func connect(
+        _ store: ObjectStore, _ prefix: String = "", copyBytesMax: UInt64 = 5 << 30,
+        pageEntries: Int = 1_000
+    ) async throws -> S3Provider {
+        try await S3Provider.connect(
+            to: store.source(prefix), environment: store.environment, world: world,
+            partBytes: 5 << 20, copyBytesMax: copyBytesMax, pageEntries: pageEntries)
+    }
+
+    private func runConformance(
+        on kind: ObjectStore.Kind, _ options: ConformanceOptions, except refused: Set<String> = [],
+        conditions: S3Conditions? = nil
+    ) async throws {
+        try await ObjectStore.with(kind) { store in
+            let next = Mutex(0)
+            let suite = ProviderConformance(options: options) {
+                let number = next.withLock { number in
+                    number += 1
+                    return number
+                }
+                let provider = try await Self.connect(store, "case-\(number)", pageEntries: 10)
+                if let conditions { provider.knownConditions.withLock { $0 = conditions } }
+                return provider
+            }
+            for testCase in ProviderConformance.cases where !refused.contains("\(testCase)") {
+                do {
+                    try await suite.run(testCase)
+                } catch {
+                    Issue.record(error, "\(testCase)")
+                }
+            }
+        }
+    }
+
+    private var options: ConformanceOptions {
+        var options = ConformanceOptions()
+        options.entriesOfSeveralPages = 45
+        // Above the size of a part, so that parts are sent.
+        options.bytesOfSeveralPieces = 11 << 20
+        options.keepsAnyBytesInNames = false
+        options.pathBytesMax = 900
+        return options
+    }
+
+    @Test func `SeaweedFS keeps the contract`() async throws {
+        var options = options
+        // It takes a backslash for a slash.
+        options.refusedNames = ["a\\b"]
+        try await runConformance(on: .seaweedFS, options)
+    }
+
+    /// moto keeps all objects apart, ignores conditions of copies, and knows nothing of keys with
+    /// line ends or with what only a URL could mean.
+    @Test func `moto keeps the contract as far as a mock can`() async throws {
+        try await runConformance(
+            on: .moto, options,
+            except: [
+                "odd names are names like any other",
+                "exactly one of many writers with the same base wins",
+                "exactly one of many writers who create wins",
+            ])
+    }
+
+    @Test func `without any condition the contract is kept but for races`() async throws {
+        var options = options
+        options.refusedNames = ["a\\b"]
+        let none = S3Conditions(
+            putIfAbsent: false, putIfVersion: false, deleteIfVersion: false, copyIfSource: false,
+            copyIfAbsent: false, copyIfVersion: false, keepsBackslash: false)
+        try await runConformance(
+            on: .seaweedFS, options,
+            except: [
+                "exactly one of many writers with the same base wins",
+                "exactly one of many writers who create wins",
+            ], conditions: none)
+    }
+
+    // MARK: Parts
+
+    @Test func `what is too large for one copy moves in parts`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            let bytes = (0..<(13 << 20)).map { UInt8(truncatingIfNeeded: ($0 &* 31) >> 7) }
+            let provider = try await Self.connect(store, copyBytesMax: 5 << 20)
+            let (from, to) = try (
+                ObjectKey([#require(FileName("from"))]), ObjectKey([#require(FileName("to"))])
+            )
+            let attributes = ObjectAttributes(modified: Timestamp(seconds: 7), mode: 0o600)
+            let written = try await provider.write(
+                from, from: MemorySource(bytes: bytes), attributes: attributes, base: .absent,
+                session: UntrackedUpload())
+            let moved = try await provider.move(
+                from, etag: written.etag, to: to, base: .absent)
+            #expect(moved.modified == attributes.modified)
+            #expect(moved.mode == attributes.mode)
+            let sink = MemorySink()
+            try await provider.read(
+                to, range: 0..<moved.size, etag: #require(moved.etag), into: sink)
+            #expect(sink.all == bytes)
+            let gone = await #expect(throws: ProviderError.self) { try await provider.stat(from) }
+            #expect(gone?.kind == .missing)
+        }
+    }
+
+    @Test func `an upload goes on after a restart and sends no part twice`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            let bytes = (0..<(40 << 20)).map { UInt8(truncatingIfNeeded: ($0 &* 31) >> 7) }
+            let key = ObjectKey([try #require(FileName("large"))])
+            let attributes = ObjectAttributes(
+                modified: Timestamp(seconds: 1_600_000_000), mode: 0o600)
+            // Four parts go side by side, so when the seventh is read, three have arrived.
+            let first = KeptSession()
+            let running = Mutex<Task<RemoteObject, any Error>?>(nil)
+            let (start, startNow) = AsyncStream<Void>.makeStream()
+            let provider = try await Self.connect(store)
+            let task = Task {
+                for await _ in start { break }
+                let source = MemorySource(bytes: bytes) { offset in
+                    if offset >= 30 << 20 { running.withLock { $0 }?.cancel() }
+                }
+                return try await provider.write(
+                    key, from: source, attributes: attributes, base: .absent, session: first)
+            }
+            running.withLock { $0 = task }
+            startNow.finish()
+            let error = await #expect(throws: ProviderError.self) { try await task.value }
+            #expect(error?.kind == .cancelled)
+            let token = try #require(first.token)
+            let arrived = try store.python(
+                """
+                upload = s3.list_multipart_uploads(Bucket=bucket)['Uploads'][0]['UploadId']
+                parts = s3.list_parts(Bucket=bucket, Key='large', UploadId=upload)['Parts']
+                print(*(part['PartNumber'] - 1 for part in parts))
+                """
+            ).split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }
+            #expect(arrived.count >= 3)
+
+            let read = Mutex<Set<UInt64>>([])
+            let source = MemorySource(bytes: bytes) { offset in
+                read.withLock { _ = $0.insert(offset / (5 << 20)) }
+            }
+            let second = KeptSession(token)
+            let written = try await Self.connect(store).write(
+                key, from: source, attributes: attributes, base: .absent, session: second)
+            #expect(second.token == nil)
+            #expect(second.sent == UInt64(bytes.count))
+            #expect(read.withLock { $0 } == Set(0..<8).subtracting(arrived))
+            let sink = MemorySink()
+            try await provider.read(
+                key, range: 0..<written.size, etag: #require(written.etag), into: sink)
+            #expect(sink.all == bytes)
+
+            // What is given up is gone from the store.
+            let third = KeptSession()
+            let cut = MemorySource(bytes: bytes) { offset in
+                if offset >= 30 << 20 { throw KeptSession.Failure() }
+            }
+            let other = ObjectKey([try #require(FileName("other"))])
+            await #expect(throws: ProviderError.self) {
+                try await provider.write(
+                    other, from: cut, attributes: attributes, base: .absent, session: third)
+            }
+            #expect(third.token == nil)
+            try await provider.abandon(token, of: key)
+            let left = try store.python(
+                "print(len(s3.list_multipart_uploads(Bucket=bucket).get('Uploads', [])))")
+            #expect(left == "0\n")
+        }
+    }
+
+    // MARK: Other tools
+
+    @Test func `times and links mean the same to rclone, s3fs and Apus`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            let provider = try await Self.connect(store, "shared")
+            func key(_ name: String) throws -> ObjectKey {
+                ObjectKey([try #require(FileName(name))])
+            }
+            let modified = Timestamp(seconds: 1_234_567_890, nanoseconds: 123_456_789)
+            _ = try await provider.write(
+                key("ours"), from: MemorySource(bytes: [1, 2, 3]),
+                attributes: ObjectAttributes(modified: modified, mode: 0o640), base: .absent,
+                session: UntrackedUpload())
+            let listed = try store.rclone("lsjson", "store:\(ObjectStore.bucket)/shared")
+            #expect(listed.contains("2009-02-13T23:31:30.123456789"), "\(listed)")
+
+            try Files.write([4, 5], to: "\(store.base)/theirs")
+            try Program.require("touch", "-d", "2001-02-03T04:05:06.789Z", "\(store.base)/theirs")
+            try store.rclone(
+                "copy", "\(store.base)/theirs", "store:\(ObjectStore.bucket)/shared")
+            let theirs = try await provider.stat(key("theirs"))
+            #expect(
+                theirs.modified == Timestamp(seconds: 981_173_106, nanoseconds: 789_000_000))
+
+            // As s3fs stores a link and a file.
+            try store.python(
+                """
+                s3.put_object(Bucket=bucket, Key='shared/link', Body=b'ours',
+                    Metadata={'mode': '41471', 'mtime': '1600000000', 'uid': '0', 'gid': '0'})
+                s3.put_object(Bucket=bucket, Key='shared/file', Body=b'x',
+                    Metadata={'mode': '33152', 'mtime': '1600000000', 'uid': '7', 'gid': '8'})
+                """)
+            let link = try await provider.stat(key("link"))
+            #expect(link.kind == .symlink)
+            #expect(link.target == Array("ours".utf8))
+            let file = try await provider.stat(key("file"))
+            #expect(file.mode == 0o600)
+            _ = try await provider.setAttributes(
+                key("file"), to: ObjectAttributes(modified: modified, mode: 0o644), etag: file.etag)
+            let kept = try store.python(
+                """
+                print(s3.head_object(Bucket=bucket, Key='shared/file')['Metadata'].get('uid'))
+                """)
+            #expect(kept == "7\n")
+        }
+    }
+
+    private static let hasS3FS = access("/usr/bin/s3fs", X_OK) == 0
+
+    @Test(.enabled(if: hasS3FS, "s3fs is not installed"))
+    func `s3fs and Apus see each other's files alike`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            let provider = try await Self.connect(store)
+            func key(_ name: String) throws -> ObjectKey {
+                ObjectKey([try #require(FileName(name))])
+            }
+            let attributes = ObjectAttributes(
+                modified: Timestamp(seconds: 1_234_567_890, nanoseconds: 5), mode: 0o640)
+            _ = try await provider.write(
+                key("ours"), from: MemorySource(bytes: [1, 2, 3]), attributes: attributes,
+                base: .absent, session: UntrackedUpload())
+            _ = try await provider.createSymlink(
+                key("our-link"), target: Array("ours".utf8), attributes: attributes)
+            _ = try await provider.createDirectory(
+                key("our-directory"),
+                attributes: ObjectAttributes(modified: attributes.modified, mode: 0o750))
+            try store.withS3FS { point in
+                let seen = try Program.require(
+                    "stat", "-c", "%a %Y %F", "\(point)/ours", "\(point)/our-link")
+                #expect(seen == "640 1234567890 regular file\n640 1234567890 symbolic link\n")
+                #expect(try Files.read("\(point)/our-link") == [1, 2, 3])
+                #expect(
+                    try Program.require("stat", "-c", "%F", "\(point)/our-directory")
+                        == "directory\n")
+                try Files.write([4, 5], to: "\(point)/theirs")
+                try Program.require("chmod", "600", "\(point)/theirs")
+                try Program.require("touch", "-d", "2001-02-03T04:05:06Z", "\(point)/theirs")
+                try Program.require("ln", "-s", "theirs", "\(point)/their-link")
+                try Files.makeDirectory("\(point)/their-directory")
+            }
+            let theirs = try await provider.stat(key("theirs"))
+            #expect(theirs.mode == 0o600)
+            #expect(theirs.modified == Timestamp(seconds: 981_173_106))
+            let link = try await provider.stat(key("their-link"))
+            #expect(link.kind == .symlink)
+            #expect(link.target == Array("theirs".utf8))
+            #expect(try await provider.stat(key("their-directory")).kind == .directory)
+        }
+    }
+
+    @Test func `a directory move that was cut short goes on`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            let provider = try await Self.connect(store, "", pageEntries: 7)
+            // As a call leaves it that stopped after copying one file, and after moving another.
+            try store.python(
+                """
+                for key in ['d/', 'd/a', 'd/sub/', 'd/sub/b', 'd/sub/c', 'e/', 'e/a', 'e/moved']:
+                    s3.put_object(Bucket=bucket, Key=key, Body=key[-1:].encode() if key[-1] != '/' else b'')
+                for i in range(30):
+                    s3.put_object(Bucket=bucket, Key='d/many/%d' % i, Body=b'x')
+                """)
+            let (from, to) = try (
+                ObjectKey([#require(FileName("d"))]), ObjectKey([#require(FileName("e"))])
+            )
+            let refused = await #expect(throws: ProviderError.self) {
+                try await provider.move(from, etag: nil, to: to, base: .absent)
+            }
+            #expect(refused?.kind == .exists)
+            for _ in 0..<2 {
+                let moved = try await provider.move(
+                    from, etag: nil, to: to, base: .absent, continues: true)
+                #expect(moved.kind == .directory)
+            }
+            let keys = try store.python(
+                """
+                keys = [o['Key'] for o in s3.list_objects_v2(Bucket=bucket)['Contents']]
+                print(sorted(k for k in keys if k[-1] != '/' and 'many' not in k))
+                print(sum('e/many/' in k and k[-1] != '/' for k in keys))
+                """)
+            #expect(keys == "['e/a', 'e/moved', 'e/sub/b', 'e/sub/c']\n30\n")
+        }
+    }
+
+    @Test func `a directory stays when its last file goes`() async throws {
+        try await ObjectStore.with(.moto) { store in
+            try store.python("s3.put_object(Bucket=bucket, Key='implicit/file', Body=b'1')")
+            let provider = try await Self.connect(store)
+            let directory = ObjectKey([try #require(FileName("implicit"))])
+            let file = directory.appending(try #require(FileName("file")))
+            let object = try await provider.stat(file)
+            try await provider.delete(file, kind: .file, etag: object.etag)
+            #expect(try await provider.stat(directory).kind == .directory)
+            #expect(try await provider.list(directory, page: nil).objects.isEmpty)
+        }
+    }
+
+    @Test func `keys that are no names are there, and can be read`() async throws {
+        try await ObjectStore.with(.moto) { store in
+            try store.python(
+                """
+                for key in ['both', 'both/below', 'x//y', 'z/../up', 'l' * 300, 'old_$folder$']:
+                    s3.put_object(Bucket=bucket, Key=key, Body=b'' if '$' in key else key.encode())
+                """)
+            let provider = try await Self.connect(store, "", pageEntries: 2)
+            var found: [String] = []
+            var directories = [ObjectKey.root]
+            while let directory = directories.popLast() {
+                var page: PageToken?
+                repeat {
+                    let listing = try await provider.list(directory, page: page)
+                    for object in listing.objects {
+                        let key = directory.appending(object.name)
+                        guard object.kind == .file else {
+                            directories.append(key)
+                            continue
+                        }
+                        let sink = MemorySink()
+                        try await provider.read(
+                            key, range: 0..<object.size, etag: #require(object.etag), into: sink)
+                        found.append(sink.text)
+                    }
+                    page = listing.next
+                } while page != nil
+            }
+            let expected = [
+                "both", "both/below", "x//y", "z/../up", String(repeating: "l", count: 300),
+            ]
+            #expect(found.sorted() == expected.sorted())
+            let old = ObjectKey([try #require(FileName("old"))])
+            #expect(try await provider.stat(old).kind == .directory)
+        }
+    }
+}
+
+private struct MemorySource: ByteSource {
+    let bytes: [UInt8]
+    var onRead: @Sendable (UInt64) throws -> Void = { _ in }
+
+    var size: UInt64 { UInt64(bytes.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        try onRead(offset)
+        let rest = bytes[min(Int(offset), bytes.count)...].prefix(buffer.count)
+        buffer.copyBytes(from: rest)
+        return rest.count
+    }
+}
+
+/// What the engine keeps of an upload, in memory.
+private final class KeptSession: UploadSession {
+    struct Failure: Error {}
+
+    private let state: Mutex<(token: UploadToken?, sent: UInt64)>
+
+    init(_ token: UploadToken? = nil) {
+        state = Mutex((token, 0))
+    }
+
+    var token: UploadToken? { state.withLock { $0.token } }
+    var sent: UInt64 { state.withLock { $0.sent } }
+
+    func keep(_ token: UploadToken?) {
+        state.withLock { $0.token = token }
+    }
+
+    func noteSent(_ bytes: UInt64) {
+        state.withLock { state in
+            if bytes < state.sent { Issue.record("progress went back") }
+            state.sent = bytes
+        }
+    }
+}
+
+private final class MemorySink: ByteSink {
+    private let bytes = Mutex<[UInt8]>([])
+
+    var all: [UInt8] { bytes.withLock { $0 } }
+    var text: String { bytes.withLock { String(decoding: $0, as: UTF8.self) } }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        self.bytes.withLock { $0 += Array(bytes) }
+    }
+}

@@ -1,0 +1,85 @@
+import Engine
+import Host
+import Logging
+import ProviderConformance
+import Providers
+import Testing
+import Transport
+
+/// The contract of providers, kept by real WebDAV servers.
+///
+/// What a server cannot do is told by the options, and why in docs/providers.md.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct WebDAVTests {
+    private static func options() -> ConformanceOptions {
+        var options = ConformanceOptions()
+        options.entriesOfSeveralPages = 45
+        options.bytesOfSeveralPieces = 1 << 20
+        return options
+    }
+
+    private static let world = SourceWorld(
+        clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+
+    private func run(
+        _ testCase: ProviderConformance.Case, on kind: WebDAVServer.Kind,
+        _ options: ConformanceOptions
+    ) async throws {
+        try await WebDAVServer.with(kind) { server in
+            try await ProviderConformance(options: options) {
+                try await WebDAVProvider.connect(
+                    to: server.source, world: Self.world, pageEntries: 10)
+            }.run(testCase)
+        }
+    }
+
+    @Test(arguments: [WebDAVServer.Account.Scheme.basic, .digest])
+    func `credentials are sent as the server wants them`(
+        scheme: WebDAVServer.Account.Scheme
+    ) async throws {
+        let account = WebDAVServer.Account(scheme: scheme, user: "me", password: "p:\u{e9} w")
+        try await WebDAVServer.with(.apache, account: account) { server in
+            func connect(_ credentials: Credentials?) async throws -> WebDAVProvider {
+                try await WebDAVProvider.connect(
+                    to: server.source, credentials: credentials, world: Self.world)
+            }
+            for wrong in [nil, Credentials.password(user: "me", Secret("wrong"))] {
+                let error = await #expect(throws: ProviderError.self) { try await connect(wrong) }
+                #expect(error?.kind == .unauthorized)
+                #expect(error.map { "\($0)" }?.contains("wrong\"") == false)
+            }
+            let provider = try await connect(.password(user: "me", Secret(account.password)))
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+        }
+    }
+
+    @Test(arguments: ProviderConformance.cases)
+    func `Apache keeps the contract`(testCase: ProviderConformance.Case) async throws {
+        var options = Self.options()
+        options.pathBytesMax = 3_000
+        try await run(testCase, on: .apache, options)
+    }
+
+    @Test(arguments: ProviderConformance.cases)
+    func `rclone keeps the contract`(testCase: ProviderConformance.Case) async throws {
+        var options = Self.options()
+        options.pathBytesMax = 3_000
+        options.keepsAnyBytesInNames = false
+        options.tellsNormalFormsApart = false
+        options.replacesAtOnce = false
+        try await run(testCase, on: .rclone, options)
+    }
+
+    @Test(
+        .enabled(
+            if: WebDAVServer.hasNginx, "needs the packages nginx and libnginx-mod-http-dav-ext"),
+        arguments: ProviderConformance.cases)
+    func `nginx keeps the contract`(testCase: ProviderConformance.Case) async throws {
+        var options = Self.options()
+        options.pathBytesMax = 3_000
+        options.keepsAnyBytesInNames = false
+        options.refusedNames = ["...", ".hidden"]
+        options.replacesAtOnce = false
+        try await run(testCase, on: .nginx, options)
+    }
+}

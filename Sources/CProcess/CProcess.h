@@ -1,0 +1,46 @@
+// Starting a program that does not outlive us: between fork and exec only C may run.
+#pragma once
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+// Starts `path` with `output` as its standard output and error, nothing else of ours open, no
+// signal ignored or blocked, and in a session of its own, so that no terminal's Ctrl-C meets it.
+//
+// The kernel kills it (PR_SET_PDEATHSIG) when the *thread* that called this ends, whatever ends it:
+// call it from a thread that lives as long as the program shall. Returns 0 with the process in
+// `child`, or an error number; a program that cannot be executed ends with status 127. Nothing is
+// kept of the pointers.
+static inline int apus_start_program(
+    const char *path, char *const arguments[], char *const environment[], int output,
+    pid_t *child) {
+    pid_t parent = getpid();
+    sigset_t all, before, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    // Else a handler of ours could run in the child.
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t process = fork();
+    int error = errno;
+    if (process == 0) {
+        for (int number = 1; number < 65; number++) signal(number, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) _exit(127);
+        setsid();
+        int nothing = open("/dev/null", O_RDWR);
+        if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+            _exit(127);
+        syscall(SYS_close_range, 3u, ~0u, 0u);
+        execve(path, arguments, environment);
+        _exit(127);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (process < 0) return error;
+    *child = process;
+    return 0;
+}

@@ -1,0 +1,125 @@
+import Control
+import Engine
+import Foundation
+import Host
+
+/// Checks one state directory: the database file first, then everything in it.
+struct DirectoryCheck {
+    let path: String
+    let isDryRun: Bool
+
+    private var database: String { "\(path)/\(StateDatabase.name)" }
+
+    /// - Throws: `CommandFailure` where it is mounted, of a newer version, or cannot be read.
+    func run() throws -> CheckResult {
+        let held = try StateDirectory(checking: path)
+        defer { withExtendedLifetime(held) {} }
+        let progress = CheckProgressLine()
+        defer { progress.finish() }
+        do {
+            progress.show(CheckProgress(step: "the database", done: 0, total: nil))
+            var report = CheckReport(isDryRun: isDryRun)
+            let store = try store(&report)
+            let check = StateCheck(
+                store: store, disk: try PosixDisk(directory: path, isReadOnly: isDryRun),
+                now: SystemClock().wallTime, owner: Caller(userID: geteuid(), groupID: getegid()),
+                isDryRun: isDryRun)
+            let found = try check.run { progress.show($0) }
+            store.close()
+            report.add(found)
+            return CheckResult(stateDirectory: path, report: report)
+        } catch let error as EngineError {
+            throw CommandFailure(
+                what: "check \(path)", why: error.attempt, remedy: error.remedy)
+        } catch let error as DiskError {
+            throw CommandFailure(what: error.attempt, why: error.reason)
+        }
+    }
+
+    private func store(_ report: inout CheckReport) throws -> Store {
+        switch try StateDatabase.condition(ofFileAt: database, thoroughly: true) {
+        case .newer: throw StateDatabase.newer(database)
+        case .missing, .sound:
+            return isDryRun
+                ? try StateDatabase.copy(ofFileAt: database) : try Store(path: database)
+        case .damaged(let words):
+            let (store, tables, kept) = try rescue()
+            report.add(
+                CheckFinding(
+                    .database, isDryRun ? .repairable : .repaired, path: StateDatabase.name,
+                    what: "the database is damaged (\(words))",
+                    repair: "what can be read is saved into a new one; the old one is \(kept)"))
+            for table in tables {
+                report.add(
+                    CheckFinding(
+                        .database, table.isWhole ? .note : .lost, path: table.name,
+                        what: "\(table.rows) rows are saved",
+                        loss: table.isWhole ? nil : "what else was in the table"))
+            }
+            return store
+        }
+    }
+
+    /// - Returns: A store with what was saved, what that is, and the name of the old database.
+    private func rescue() throws -> (Store, [DatabaseRescue.Table], kept: String) {
+        let kept = keptName
+        if isDryRun {
+            let (store, tables) = try DatabaseRescue.rehearse(database)
+            return (store, tables, kept)
+        }
+        let draft = "\(database).saving"
+        for suffix in ["", "-journal"] {
+            try? FileManager.default.removeItem(atPath: draft + suffix)
+        }
+        let tables = try DatabaseRescue.rescue(database, into: draft)
+        try putAside(as: kept)
+        try rename(draft, to: database)
+        return (try Store(path: database), tables, kept)
+    }
+
+    private var keptName: String {
+        let name = { (number: Int) in "\(StateDatabase.name).damaged-\(number)" }
+        let number = (1...).first { !FileManager.default.fileExists(atPath: "\(path)/\(name($0))") }
+        return name(number ?? 0)
+    }
+
+    /// Gives the damaged database a second name, and its log that of it. The first name goes to the
+    /// new database in one step, as a mount that finds none would begin with an empty one.
+    private func putAside(as kept: String) throws {
+        guard link(database, "\(path)/\(kept)") == 0 else { throw failure(kept) }
+        for suffix in ["-wal", "-shm"]
+        where FileManager.default.fileExists(atPath: database + suffix) {
+            try rename(database + suffix, to: "\(path)/\(kept)\(suffix)")
+        }
+    }
+
+    private func rename(_ old: String, to new: String) throws {
+        guard Foundation.rename(old, new) == 0 else { throw failure(new) }
+    }
+
+    private func failure(_ name: String) -> CommandFailure {
+        CommandFailure(
+            what: "keep the damaged database as \(name)",
+            why: String(cString: strerror(errno)).lowercased())
+    }
+}
+
+/// Progress on standard error, once it takes over a second.
+private final class CheckProgressLine {
+    private let start = ContinuousClock.now
+    private var line = ProgressLine.standardError()
+    private var isShown = false
+
+    func show(_ progress: CheckProgress) {
+        guard ContinuousClock.now - start > .seconds(1) else { return }
+        isShown = true
+        let total = progress.total.map { " of \($0)" } ?? ""
+        line.show(
+            "checking \(progress.step)"
+                + (progress.total == nil ? "" : ": \(progress.done)\(total)"))
+    }
+
+    func finish() {
+        if isShown { line.finish() }
+    }
+}

@@ -1,0 +1,43 @@
+import ArgumentParser
+import Control
+
+struct ResolveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resolve",
+        abstract: "Ends a conflict between a version made here and the remote's.",
+        discussion: """
+            Where both sides changed a file, the remote's version keeps the name and the one made \
+            here lies beside it as "name (conflict HOST DATE).ext"; `apus status` lists both. PATH \
+            is either of them.
+
+            EXAMPLES:
+              apus resolve ~/Cloud/plan.txt --keep mine     # what was made here takes the name
+              apus resolve ~/Cloud/plan.txt --keep theirs   # what was made here is removed
+              apus resolve ~/Cloud/plan.txt --keep both     # both stay, under their names
+            """)
+
+    @Argument(help: "Either version.", completion: .file())
+    var path: String
+
+    @Option(help: "Which version keeps the name: mine, theirs or both.")
+    var keep: Kept
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    enum Kept: String, ExpressibleByArgument, CaseIterable {
+        case mine, theirs, both
+    }
+
+    func run() async throws {
+        guard let target = try Daemons().targets(of: [path]).first,
+            let place = target.paths.first
+        else { return }
+        let report = try await target.client.resolve(place, keep: keep.rawValue)
+        if json { return try Console.printJSON(report) }
+        switch keep {
+        case .mine, .theirs: Console.printLine("Kept \(keep) as \(report.path).")
+        case .both: Console.printLine("Kept both; yours is \(report.path).")
+        }
+    }
+}

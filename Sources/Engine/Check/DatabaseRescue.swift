@@ -1,0 +1,166 @@
+import GRDB
+
+/// Copies what can still be read of a damaged database into a new one, row by row.
+package enum DatabaseRescue {
+    /// What was saved of one table.
+    package struct Table: Hashable, Sendable {
+        package var name: String
+        package var rows: Int
+        /// Whether all of it could be read.
+        package var isWhole: Bool
+    }
+
+    /// Saves into a new database file.
+    ///
+    /// - Parameter newPath: Where there is nothing yet.
+    /// - Returns: What was saved; all tables are there, however little that is.
+    package static func rescue(
+        _ path: String, into newPath: String
+    ) throws(EngineError) -> [Table] {
+        do {
+            let target = try DatabaseQueue(path: newPath)
+            let tables = try rescue(path, into: target)
+            try target.close()
+            return tables
+        } catch let error as EngineError {
+            throw error
+        } catch {
+            throw Store.translate(error, "save what can be read of \"\(path)\"")
+        }
+    }
+
+    /// Saves into a store that is gone with its last reference, for a dry run.
+    package static func rehearse(
+        _ path: String
+    ) throws(EngineError) -> (Store, [Table]) {
+        do {
+            let target = try DatabaseQueue(path: "")
+            let tables = try rescue(path, into: target)
+            return (try Store(target), tables)
+        } catch let error as EngineError {
+            throw error
+        } catch {
+            throw Store.translate(error, "look at what can be read of \"\(path)\"")
+        }
+    }
+
+    private static func rescue(_ path: String, into target: DatabaseQueue) throws -> [Table] {
+        try Schema.migrator.migrate(target)
+        let source = try? StateDatabase.reader(path)
+        return try target.write { target in
+            let names = try String.fetchAll(
+                target,
+                sql: """
+                    SELECT name FROM sqlite_master WHERE type = 'table'
+                        AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'grdb_%' ORDER BY name
+                    """)
+            guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
+            // Outside of a transaction, which the first failure would end.
+            return try source.unsafeRead { source in
+                try names.map { name in
+                    var copy = TableCopy(name, source, target)
+                    let isWhole = try copy.perform()
+                    let rows = try Int.fetchOne(target, sql: "SELECT count(*) FROM \(name)")
+                    return Table(name: name, rows: rows ?? 0, isWhole: isWhole)
+                }
+            }
+        }
+    }
+}
+
+/// The rows of one table, on their way from one database to another.
+private struct TableCopy {
+    /// How often reading may fail before the rest is given up.
+    private static let failuresMax = 2_000
+
+    private let name: String
+    private let source: Database
+    private let target: Database
+    private var columns = ""
+    private var insertion = ""
+    private var failures = 0
+
+    init(_ name: String, _ source: Database, _ target: Database) {
+        self.name = name
+        self.source = source
+        self.target = target
+    }
+
+    /// - Returns: Whether everything could be read.
+    mutating func perform() throws -> Bool {
+        let known = try target.columns(in: name).map(\.name)
+        guard let there = try? source.columns(in: name).map(\.name) else { return false }
+        let shared = known.filter { there.contains($0) }
+        guard !shared.isEmpty else { return false }
+        columns = shared.joined(separator: ", ")
+        let marks = shared.map { _ in "?" }.joined(separator: ", ")
+        insertion = "INSERT OR IGNORE INTO \(name) (\(columns)) VALUES (\(marks))"
+        guard try target.primaryKey(name).rowIDColumn != nil else { return try copyByKey() }
+        return try copy(from: .min, to: .max, depth: 0)
+    }
+
+    /// Rows whose ids lie between two. Where reading fails on the way up, it is tried from above,
+    /// then in the halves of what is left.
+    private mutating func copy(from low: Int64, to high: Int64, depth: Int) throws -> Bool {
+        var (low, high) = (low, high)
+        while true {
+            guard let last = try page("rowid > \(low) AND rowid < \(high)", "rowid") else { break }
+            guard let last = last.id else { return true }
+            low = last
+        }
+        while true {
+            let range = "rowid > \(low) AND rowid < \(high)"
+            guard let last = try page(range, "rowid DESC") else { break }
+            guard let last = last.id else { break }
+            high = last
+        }
+        guard depth < 64, failures < Self.failuresMax, low < high - 1 else { return false }
+        let middle = low / 2 + high / 2
+        guard middle > low, middle < high else { return false }
+        _ = try copy(from: low, to: middle, depth: depth + 1)
+        _ = try copy(from: middle - 1, to: high, depth: depth + 1)
+        return false
+    }
+
+    /// Copies some rows.
+    ///
+    /// - Returns: The last one's id, nil in it where there are no more; nil where nothing can be
+    ///   read.
+    private mutating func page(
+        _ condition: String, _ order: String
+    ) throws -> (id: Int64?, count: Int)? {
+        for limit in [200, 1] {
+            let query =
+                "SELECT rowid, \(columns) FROM \(name) WHERE \(condition) ORDER BY \(order) LIMIT \(limit)"
+            do {
+                let rows = try Row.fetchAll(source, sql: query)
+                for row in rows { try insert(Array(row.databaseValues.dropFirst())) }
+                return (rows.last?[0], rows.count)
+            } catch let error as DatabaseError where error.saysDamage {
+                failures += 1
+            }
+        }
+        return nil
+    }
+
+    /// A table without row ids: from its beginning, then from its end, as far as each goes.
+    private mutating func copyByKey() throws -> Bool {
+        let key = try target.primaryKey(name).columns
+        for order in ["", " DESC"] {
+            let order = key.map { $0 + order }.joined(separator: ", ")
+            do {
+                let rows = try Row.fetchCursor(
+                    source, sql: "SELECT \(columns) FROM \(name) ORDER BY \(order)")
+                while let row = try rows.next() { try insert(Array(row.databaseValues)) }
+                return order.contains("DESC") ? false : true
+            } catch let error as DatabaseError where error.saysDamage {
+                continue
+            }
+        }
+        return false
+    }
+
+    private func insert(_ values: [DatabaseValue]) throws {
+        try target.cachedStatement(sql: insertion).execute(arguments: StatementArguments(values))
+    }
+}

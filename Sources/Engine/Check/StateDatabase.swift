@@ -1,0 +1,99 @@
+import Foundation
+import GRDB
+
+/// The database file of a state directory, looked at without changing it.
+package enum StateDatabase {
+    package static let name = "state.sqlite"
+
+    package enum Condition: Hashable, Sendable {
+        /// There is none, or one in which nothing was ever stored.
+        case missing
+        case sound
+        /// SQLite's words.
+        case damaged(String)
+        /// A newer version of Apus made it.
+        case newer
+    }
+
+    /// What can be said of a database file.
+    ///
+    /// - Parameter thoroughly: Whether to read all of it (`PRAGMA integrity_check`).
+    /// - Throws: What keeps it from being looked at: `.denied`, `.failed`.
+    package static func condition(
+        ofFileAt path: String, thoroughly: Bool
+    ) throws(EngineError) -> Condition {
+        let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64
+        guard let size, size > 0 else { return .missing }
+        do {
+            return try reader(path).read { database in
+                if try Schema.migrator.hasBeenSuperseded(database) { return .newer }
+                let tables = try Set(
+                    String.fetchAll(
+                        database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
+                if tables.isEmpty { return .missing }
+                guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
+                    return .damaged("it has not the tables of a state database")
+                }
+                guard thoroughly else { return .sound }
+                let words = try String.fetchAll(database, sql: "PRAGMA integrity_check(10)")
+                return words == ["ok"] ? .sound : .damaged(words.joined(separator: ", "))
+            }
+        } catch let error as DatabaseError where error.saysDamage {
+            return .damaged(error.message ?? "it cannot be read")
+        } catch {
+            throw Store.translate(error, "look at the state database \"\(path)\"")
+        }
+    }
+
+    /// - Throws: `.damaged` for a file that must not be opened for writing: it stays as it is.
+    static func requireUsable(_ path: String) throws(EngineError) {
+        switch try condition(ofFileAt: path, thoroughly: false) {
+        case .missing, .sound: return
+        case .damaged(let words): throw damaged(path, words)
+        case .newer: throw newer(path)
+        }
+    }
+
+    package static func damaged(_ path: String, _ words: String) -> EngineError {
+        let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
+        return EngineError(
+            .damaged, "open the state database \"\(path)\": it is damaged (\(words))",
+            remedy: "nothing was changed; `apus check \(folder)` saves what can be saved")
+    }
+
+    package static func newer(_ path: String) -> EngineError {
+        EngineError(
+            .damaged, "open the state database \"\(path)\": a newer version of Apus made it",
+            remedy: "nothing was changed; install that version, or use another --state-dir")
+    }
+
+    /// A store over a copy of a sound database, gone when the store is.
+    package static func copy(ofFileAt path: String) throws(EngineError) -> Store {
+        let copy: DatabaseQueue
+        do {
+            copy = try DatabaseQueue(path: "")
+            if try condition(ofFileAt: path, thoroughly: false) == .sound {
+                try reader(path).backup(to: copy)
+            }
+        } catch let error as EngineError {
+            throw error
+        } catch {
+            throw Store.translate(error, "copy the state database \"\(path)\"")
+        }
+        return try Store(copy)
+    }
+
+    static func reader(_ path: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        return try DatabaseQueue(path: path, configuration: configuration)
+    }
+}
+
+extension DatabaseError {
+    /// Whether the file is at fault.
+    var saysDamage: Bool {
+        resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB
+    }
+}

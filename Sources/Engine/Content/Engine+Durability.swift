@@ -1,0 +1,227 @@
+import GRDB
+import Logging
+import Synchronization
+
+// What a power cut may take, and what never passes for whole after one (I1, I5).
+//
+// Bytes that are written or fetched are noted as unsafe, and put on the disk a few seconds later.
+// When the machine has been started anew since, what is still unsafe is not believed: a file that
+// the remote has goes back to the remote's version, a new one loses its name; the bytes go to
+// `lost+found/`. What a program has had synchronised is kept as it is, whatever was written to it
+// after that.
+
+extension Engine {
+    private static var safekeepingInterval: Duration { .seconds(5) }
+
+    /// Puts on the disk what nobody is writing any more, until it is cancelled.
+    func runSafekeeper() async {
+        while !Task.isCancelled {
+            keepSafeOrLog()
+            do {
+                try await clock.sleep(until: clock.uptime + Self.safekeepingInterval)
+            } catch {
+                return
+            }
+        }
+    }
+
+    func keepSafeOrLog() {
+        do throws(Halt) {
+            try keepSafe()
+            try keepEvictionsSafe()
+        } catch {
+            logger.warning("content not put on the disk yet", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// The last thing before the process ends, when nobody writes any more. A few files are put on
+    /// the disk one by one: all of a busy file system takes its time.
+    func keepPendingSafe() {
+        do throws(Halt) {
+            let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
+            if inodes.isEmpty { return }
+            if inodes.count > Self.singleFilesMax { return try keepSafe() }
+            for inode in inodes {
+                try onDisk("put inode \(inode) on the disk") { () throws(DiskError) in
+                    try disk.open(OpenFile.path(of: inode)).synchronize()
+                }
+                try store.write { try $0.markSafe(inode) }
+            }
+            try store.synchronize()
+        } catch {
+            logger.warning("content not put on the disk", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private static var singleFilesMax: Int { 256 }
+
+    /// Sees to it that no power cut brings back what was evicted. One that did, after new bytes had
+    /// begun to come, would let torn ones pass for whole.
+    func keepEvictionsSafe() throws(Halt) {
+        let evicted = evictionsUnsynced.withLock { $0 }
+        guard !evicted.isEmpty else { return }
+        try store.synchronize()
+        evictionsUnsynced.withLock { $0.subtract(evicted) }
+    }
+
+    private func keepSafe() throws(Halt) {
+        guard try store.read({ try $0.hasUnsafe() }) else { return }
+        try store.write { try $0.beginSynchronizing() }
+        let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }
+        try onDisk("put the content on the disk") { () throws(DiskError) in
+            if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
+            // All of a busy file system takes its time.
+            for inode in inodes { try disk.open(OpenFile.path(of: inode)).synchronize() }
+        }
+        try store.write { try $0.endSynchronizing() }
+    }
+
+    /// Notes that bytes are about to change, so that a power cut amid that is found.
+    func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Halt) {
+        guard !state.isMarkedUnsafe else { return }
+        if try store.write({ try $0.markUnsafe(inode) }) { try store.synchronize() }
+        state.isMarkedUnsafe = true
+    }
+
+    /// After a program has had a file synchronised.
+    func noteSynchronized(_ file: OpenFile) throws(Halt) {
+        try file.withState { state throws(Halt) in
+            let isSafe = !state.isMarkedUnsafe
+            try store.write { database in
+                guard try database.isPending(file.inode) else { return }
+                try database.markKept(file.inode, isSafe: isSafe)
+            }
+        }
+    }
+
+    // MARK: After a power cut
+
+    /// Takes back what may be torn, where the machine was started anew since the last time.
+    func recoverFromPowerCut() throws(Halt) {
+        let boot = configuration.boot
+        let last = try store.read {
+            try String.fetchOne($0, sql: "SELECT value FROM settings WHERE key = 'boot'")
+        }
+        if last == boot { return }
+        if last != nil { try distrustContent() }
+        try store.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO settings VALUES ('boot', ?)
+                    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                    """, arguments: [boot])
+        }
+        try store.synchronize()
+    }
+
+    private func distrustContent() throws(Halt) {
+        var discarded: [(InodeNumber, FileName?)] = []
+        for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
+            let size = try onDisk("look at the content of inode \(inode)") {
+                () throws(DiskError) in try disk.open(OpenFile.path(of: inode)).status().size
+            }
+            try store.write { database in
+                guard var record = try database.inode(inode) else { return }
+                let needed =
+                    record.presence == .whole
+                    ? record.size : try database.extents(of: inode).end(below: record.size)
+                let isShort = size < needed
+                // What is empty was removed: by an unlink that the power cut has undone.
+                let isMissing = size == 0 && needed > 0 && !record.isWriting
+                let isCut = isShort && record.presence != .whole
+                if isKept, !isMissing, !isCut {
+                    if isSafe, !isShort || record.isWriting { return }
+                    // The end of what was written after it was synchronised may be missing, and
+                    // what the remote was sent of it may be other bytes.
+                    if isShort, !record.isWriting { record.size = size }
+                    record.generation += 1
+                    try database.update(record)
+                    try database.markPending(inode, at: clock.wallTime)
+                } else if !isSafe || isShort {
+                    try discardContent(of: record, &discarded, database)
+                }
+            }
+        }
+        for (inode, name) in discarded { try keepInLostAndFound(inode, name) }
+    }
+
+    /// Moves bytes that nobody vouches for out of the way, and deletes none.
+    private func keepInLostAndFound(_ inode: InodeNumber, _ name: FileName?) throws(Halt) {
+        try onDisk("keep the content of inode \(inode)") { () throws(DiskError) in
+            let path = OpenFile.path(of: inode)
+            guard try disk.open(path).status().size > 0 else { return }
+            try disk.move(path, to: Self.lostAndFound(inode, name))
+        }
+    }
+
+    /// Where bytes without a place go; it tells what is known of them.
+    static func lostAndFound(_ inode: InodeNumber, _ name: FileName?) -> DiskPath {
+        DiskPath("lost+found/\(inode)" + (name.map { "-\(shown($0))" } ?? ""))
+    }
+
+    /// A name as part of a path on the disk, 200 bytes at the most.
+    static func shown(_ name: FileName) -> String {
+        var shown = String(decoding: name.bytes.prefix(150), as: UTF8.self)
+        while shown.utf8.count > 200 { shown.removeLast() }
+        return String(shown.map { $0 == "/" || $0 == "\0" ? "_" : $0 })
+    }
+
+    private func discardContent(
+        of record: InodeRecord, _ discarded: inout [(InodeNumber, FileName?)],
+        _ database: Database
+    ) throws {
+        guard record.size > 0 || record.isWriting else { return }
+        if try database.isPending(record.id) {
+            discarded.append((record.id, try database.dirent(of: record.id)?.name))
+        }
+        logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])
+        var record = record
+        let attempt = try database.attempt(of: record.id)
+        record.presence = .remote
+        record.isWriting = false
+        try database.setExtents(ExtentSet(), of: record.id)
+        try database.forgetDurability(of: record.id)
+        // No generation is used twice: an upload of other bytes may have got half-way.
+        record.generation += 1
+        if var synced = try database.synced(record.id), synced.etag != nil {
+            if let attempt, attempt.generation != synced.generation {
+                // If it happened after all, it is seen as somebody else's change.
+                try database.removeAttempt(of: record.id)
+            }
+            record.size = synced.size
+            record.modified = synced.modified
+            synced.generation = record.generation
+            try database.setSynced(synced, of: record.id)
+        } else {
+            try database.removeAttempt(of: record.id)
+            if let dirent = try database.dirent(of: record.id) {
+                try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
+                try restoreReplaced(by: dirent, database)
+            }
+            record.links = 0
+        }
+        try database.update(record)
+        try database.markPending(record.id, at: clock.wallTime)
+    }
+
+    /// The version that a lost file was to take the place of has its name again.
+    private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
+        guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
+            var record = try database.inode(former), record.links == 0,
+            let synced = try database.synced(former), record.kind == .file
+        else { return }
+        record.links = 1
+        record.presence = .remote
+        record.isWriting = false
+        record.size = synced.size
+        record.modified = synced.modified
+        record.generation = max(record.generation, synced.generation) + 1
+        try database.update(record)
+        try database.setExtents(ExtentSet(), of: former)
+        var agreed = synced
+        agreed.generation = record.generation
+        try database.setSynced(agreed, of: former)
+        try database.insertDirent(dirent.name, in: dirent.parent, to: record, at: clock.wallTime)
+        try database.markPending(former, at: clock.wallTime)
+    }
+}

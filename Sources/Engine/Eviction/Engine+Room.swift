@@ -1,0 +1,66 @@
+import Logging
+import Synchronization
+
+// Room on the disk of the state directory, for what is written and what is fetched.
+
+extension Engine {
+    /// How much is freed at least, once something has to go: not every write is to look for more.
+    private static var evictionBytes: UInt64 { 16 << 20 }
+
+    /// Sees to it that `bytes` more fit, evicting what is clean where they do not. No lock may be
+    /// held.
+    ///
+    /// - Throws: `.outOfSpace`.
+    func requireRoom(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Halt) {
+        let now = clock.uptime
+        if try takeRoom(bytes, at: now) { return }
+        guard !room.withLock({ $0.isHopeless(at: now) }) else { throw Self.noRoom(attempt()) }
+        let wanted = max(bytes, Self.evictionBytes)
+        let freed = try evictLeastRecentlyUsed(atLeast: wanted)
+        room.withLock { $0.forget() }
+        if freed > 0 {
+            logger.info("evicted for want of room", metadata: ["bytes": "\(freed)"])
+        }
+        if try takeRoom(bytes, at: now) { return }
+        room.withLock { $0.giveUp(at: clock.uptime) }
+        throw Self.noRoom(attempt())
+    }
+
+    private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
+        let result = room.withLock { room -> Result<Bool, Halt> in
+            do {
+                return .success(try room.take(bytes, at: now) { try disk.space() })
+            } catch let error as DiskError {
+                return .failure(.failure(EngineError(error, "measure the local disk")))
+            } catch {
+                preconditionFailure("a disk throws its own errors")
+            }
+        }
+        return try result.get()
+    }
+
+    private static func noRoom(_ attempt: String) -> Halt {
+        .failure(
+            .outOfSpace, attempt,
+            remedy: "free space on the disk of the state directory; what is not yet on the remote "
+                + "leaves it once it is")
+    }
+
+    /// Drops clean files that nobody uses, those used least recently first.
+    ///
+    /// - Returns: How many bytes that freed.
+    func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Halt) -> UInt64 {
+        var freed: UInt64 = 0
+        var last: (accessed: Int64, inode: Int64) = (.min, 0)
+        while freed < wanted {
+            let page = try store.read { try $0.leastRecentlyUsed(after: last, limit: 100) }
+            guard let end = page.last else { break }
+            for file in page where freed < wanted {
+                let inode = InodeNumber(rawValue: file.inode)
+                if case .evicted(let bytes) = try evictFile(inode) { freed += bytes }
+            }
+            last = (end.accessed, end.inode)
+        }
+        return freed
+    }
+}

@@ -1,0 +1,48 @@
+/// Reckons whether more bytes fit onto the state directory's disk, without asking the disk each
+/// time. It knows no disk and no clock.
+///
+/// A reserve stays free for the database, whose commits must not fail for want of room when content
+/// has taken all there is.
+struct RoomLedger {
+    /// What stays free, at the most, in bytes; on a small disk a twentieth of it.
+    static let reserveMax: UInt64 = 64 << 20
+    /// How long a measurement holds: others write to the disk as well.
+    private static let age: Duration = .seconds(1)
+
+    private var left: UInt64 = 0
+    private var measured: Duration?
+    /// Before this moment there is no room, and looking for some again is no use.
+    private var hopelessUntil: Duration = .zero
+
+    /// Takes `bytes` off what is left.
+    ///
+    /// - Returns: Whether there is that much; else nothing was taken.
+    mutating func take(
+        _ bytes: UInt64, at now: Duration, measure: () throws -> StorageSpace
+    ) rethrows -> Bool {
+        let isOld = measured.map { now - $0 > Self.age } ?? true
+        if isOld || bytes > left {
+            left = Self.usable(try measure())
+            measured = now
+        }
+        guard bytes < left else { return false }
+        left -= bytes
+        return true
+    }
+
+    /// Forgets the last measurement: room was made, or found to be gone.
+    mutating func forget() {
+        measured = nil
+    }
+
+    func isHopeless(at now: Duration) -> Bool { now < hopelessUntil }
+
+    mutating func giveUp(at now: Duration) {
+        hopelessUntil = now + Self.age
+    }
+
+    private static func usable(_ space: StorageSpace) -> UInt64 {
+        let reserve = min(reserveMax, space.totalBytes / 20)
+        return space.availableBytes > reserve ? space.availableBytes - reserve : 0
+    }
+}

@@ -1,0 +1,77 @@
+/// Recognises bursts of deletions, so that a mistake on one side does not empty the other (a
+/// detached disk behind the server, an `rm -rf` in the wrong folder). It knows no clock and no
+/// database: time and counts are arguments.
+///
+/// Deletions belong to one burst as long as no minute passes between them. A burst is suspicious
+/// once it has over ``countMin`` items and over a third of what is known.
+struct DeletionGuard {
+    static let countMin = 100
+    /// How long deletions made here wait, after the last of a suspicious burst.
+    static let delay: Duration = .seconds(60)
+    /// How long they wait at the most, should the burst not end.
+    static let delayMax: Duration = .seconds(600)
+
+    private struct Burst {
+        var start: Duration = .zero
+        var last: Duration = .zero
+        var count = 0
+        var isSuspicious = false
+        /// How much was known when that was last reckoned; 0 before.
+        var known = 0
+
+        mutating func note(_ more: Int, at now: Duration) {
+            if count == 0 || now - last > DeletionGuard.delay { self = Burst(start: now) }
+            last = now
+            count += more
+        }
+
+        /// - Parameter countKnown: Asked for seldom, as it takes a while.
+        mutating func look(_ countKnown: () throws -> Int) rethrows -> Bool {
+            guard !isSuspicious, count > DeletionGuard.countMin, count > known / 3 else {
+                return isSuspicious
+            }
+            known = try countKnown()
+            isSuspicious = count > known / 3
+            return isSuspicious
+        }
+    }
+
+    private var onRemote = Burst()
+    private var here = Burst()
+
+    /// The remote has deleted `count` items.
+    ///
+    /// - Parameter countKnown: How many items are known, these included.
+    /// - Returns: Whether to hold them until somebody confirms.
+    mutating func holdsRemote(
+        _ count: Int, at now: Duration, countKnown: () throws -> Int
+    ) rethrows -> Bool {
+        onRemote.note(count, at: now)
+        return try onRemote.look(countKnown)
+    }
+
+    /// Something that the remote has was deleted here.
+    mutating func noteLocal(_ count: Int, at now: Duration) {
+        here.note(count, at: now)
+    }
+
+    /// Whether ``localDue(at:countKnown:)`` has anything to reckon.
+    var mayHoldLocal: Bool { here.count > Self.countMin }
+
+    /// When deletions made here may go out; nil for now.
+    mutating func localDue(
+        at now: Duration, countKnown: () throws -> Int
+    ) rethrows -> Duration? {
+        guard mayHoldLocal, try here.look(countKnown) else { return nil }
+        let due = min(here.last + Self.delay, here.start + Self.delayMax)
+        return due > now ? due : nil
+    }
+
+    /// How many items the burst that waits here has.
+    var localCount: Int { here.count }
+
+    /// Somebody meant it: what was deleted so far is no burst any more.
+    mutating func confirm() {
+        (onRemote, here) = (Burst(), Burst())
+    }
+}

@@ -1,0 +1,206 @@
+import GRDB
+import Logging
+import Synchronization
+
+// The guard against deletions that nobody meant, on either side. See ``DeletionGuard``.
+
+extension Engine {
+    // MARK: Deleted on the remote
+
+    /// What a listing shows to be gone: removed here too, unless it is so much at once that
+    /// somebody is to confirm it.
+    func observeGone(
+        _ inodes: [InodeNumber], _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        // What was seen to be gone before is decided on already.
+        let inodes = try inodes.filter { try !database.isNotedGone($0) }
+        guard !inodes.isEmpty else { return }
+        var count = 0
+        for inode in inodes { count += try database.countNames(atOrBelow: inode) }
+        let isHeld = try deletions.withLock { guardian in
+            try guardian.holdsRemote(count, at: clock.uptime) { try database.syncedCount() }
+        }
+        for inode in inodes {
+            if isHeld {
+                try hold(inode, &changes, database)
+            } else {
+                try observe(.gone, of: inode, &changes, database)
+            }
+        }
+        if isHeld {
+            logger.warning(
+                "deletions on the remote wait to be confirmed", metadata: ["items": "\(count)"])
+        }
+    }
+
+    private func hold(
+        _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        try database.setRemote(.gone, of: inode)
+        try database.markHeld(inode)
+        try database.markPending(inode, at: clock.wallTime)
+        changes.pending.append(inode)
+    }
+
+    func waitForConfirmation(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
+        try noteRest(
+            of: inode,
+            SyncFailure(
+                kind: .busy, what: "remove it here as on the remote",
+                why: "the remote has deleted very much at once",
+                remedy: "`apus confirm-deletions` removes it here too; "
+                    + "put it back on the remote to keep it", isFinal: false))
+        return .again(after: .seconds(300))
+    }
+
+    private func noteRest(of inode: InodeNumber, _ reason: SyncFailure) throws(Halt) {
+        guard try store.read({ try $0.pending(inode)?.failure }) != reason else { return }
+        try store.write { try $0.setFailure(reason, attempts: 0, of: inode) }
+    }
+
+    // MARK: Deleted here
+
+    /// When what was deleted here may go out; nil for now.
+    func deletionDue() throws(Halt) -> Duration? {
+        guard deletions.withLock(\.mayHoldLocal) else { return nil }
+        let now = clock.uptime
+        return try store.read { database in
+            let due = try deletions.withLock { guardian in
+                try guardian.localDue(at: now) { try database.syncedCount() }
+            }
+            // What was removed and has been made anew since is no deletion.
+            guard due != nil, try database.hasPendingDeletions(over: DeletionGuard.countMin)
+            else { return nil }
+            return due
+        }
+    }
+
+    func waitForBurst(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
+        guard let due = try deletionDue() else { return .again(after: .zero) }
+        let count = deletions.withLock(\.localCount)
+        try noteRest(
+            of: inode,
+            SyncFailure(
+                kind: .busy, what: "delete it on the remote",
+                why: "\(count) items were deleted at once; they rest for a minute",
+                remedy: "`apus confirm-deletions` sends them at once", isFinal: false))
+        return .again(after: max(due - clock.uptime, .milliseconds(1)))
+    }
+
+    /// Deletions that have not gone out when the process starts count as one burst.
+    func recoverDeletions() throws(Halt) {
+        let count = try store.read { try $0.pendingDeletionCount() }
+        deletions.withLock { $0.noteLocal(count, at: clock.uptime) }
+    }
+
+    // MARK: Confirming
+
+    /// Lets go what the guard holds, on both sides.
+    ///
+    /// - Returns: How many items that were deleted on the remote are now removed here, and how many
+    ///   that were deleted here go out.
+    package func confirmDeletions() throws(EngineError) -> (here: Int, onRemote: Int) {
+        do throws(Halt) {
+            let (released, waiting) = try store.write { database in
+                deletions.withLock { $0.confirm() }
+                return (try database.releaseHeld(), try database.pendingDeletions(limit: .max))
+            }
+            for inode in released + waiting { enqueue(inode, after: .zero) }
+            return (released.count, waiting.count)
+        } catch {
+            throw error.failure
+        }
+    }
+}
+
+extension Database {
+    /// How many names there are of an inode and below it.
+    fileprivate func countNames(atOrBelow inode: InodeNumber) throws -> Int {
+        let statement = try cachedStatement(
+            sql: """
+                WITH RECURSIVE tree (node) AS (
+                    SELECT ?1
+                    UNION ALL
+                    SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
+                )
+                SELECT count(*) FROM tree
+                """)
+        return try Int.fetchOne(statement, arguments: [inode.rawValue]) ?? 1
+    }
+
+    /// How many objects the remote is known to have.
+    fileprivate func syncedCount() throws -> Int {
+        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) FROM synced")) ?? 0
+    }
+
+    // MARK: Held
+
+    func hasHeld() throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE held = 1)")
+        return try Bool.fetchOne(statement) ?? false
+    }
+
+    func isHeld(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND held = 1)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
+    /// The nearest directory, by the places on the remote, whose deletion is held.
+    func heldDirectory(atOrAbove directory: InodeNumber?) throws -> InodeNumber? {
+        var current = directory
+        while let inode = current, inode != .root {
+            if try isHeld(inode) { return inode }
+            current = try synced(inode)?.parent
+        }
+        return nil
+    }
+
+    /// Whether it was seen before that the remote no longer has an inode.
+    fileprivate func isNotedGone(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
+    fileprivate func markHeld(_ inode: InodeNumber) throws {
+        try cachedStatement(sql: "UPDATE remote SET held = 1 WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+    }
+
+    fileprivate func releaseHeld() throws -> [InodeNumber] {
+        let inodes = try Int64.fetchAll(
+            cachedStatement(sql: "SELECT inode FROM remote WHERE held = 1"))
+        try cachedStatement(sql: "UPDATE remote SET held = 0 WHERE held = 1").execute()
+        return inodes.map { InodeNumber(rawValue: $0) }
+    }
+
+    // MARK: Pending
+
+    fileprivate func pendingDeletionCount() throws -> Int {
+        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) \(Self.pendingDeletions)")) ?? 0
+    }
+
+    fileprivate func pendingDeletions(limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: "SELECT pending.inode \(Self.pendingDeletions) LIMIT ?")
+        return try Int64.fetchAll(statement, arguments: [limit])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    fileprivate func hasPendingDeletions(over count: Int) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT count(*) FROM (SELECT 1 \(Self.pendingDeletions) LIMIT ?)")
+        return try Int.fetchOne(statement, arguments: [count + 1]) ?? 0 > count
+    }
+
+    /// Rows of what has no name here, is on the remote, and has no successor in its place.
+    private static let pendingDeletions = """
+        FROM pending JOIN inodes ON inodes.id = pending.inode AND links = 0
+        JOIN synced ON synced.inode = pending.inode
+            AND NOT EXISTS (
+                SELECT 1 FROM dirents
+                WHERE dirents.parent = synced.parent AND dirents.name = synced.name)
+        """
+}

@@ -1,0 +1,87 @@
+import Logging
+import Synchronization
+
+/// Whether the remote answered when it was last asked.
+package struct Reachability: Hashable, Sendable {
+    package var isReachable = true
+    /// Whether it answers, and takes our credentials for nothing: then everything rests.
+    package var isUnauthorized = false
+    /// The store's words, while it does not answer.
+    package var reason: String?
+    package var since: Timestamp?
+}
+
+extension Engine {
+    var isPaused: Bool { reachability.withLock(\.isUnauthorized) }
+
+    func noteReachable() {
+        let before = reachability.withLock { state in
+            defer { state = Reachability() }
+            // Together with the state, so that the two never tell different things.
+            if state.isUnauthorized { queue.withLock { $0.isPaused = false } }
+            return state
+        }
+        guard !before.isReachable else { return }
+        logger.info("remote reachable again")
+        if before.isUnauthorized { resume() }
+        changeBell.ring()
+    }
+
+    func noteFailure(_ error: ProviderError) {
+        let isUnauthorized = error.kind == .unauthorized
+        guard isUnauthorized || error.kind == .unreachable else { return }
+        let now = clock.wallTime
+        let isNew = reachability.withLock { state in
+            guard state.isReachable || (isUnauthorized && !state.isUnauthorized) else {
+                return false
+            }
+            state = Reachability(
+                isReachable: false, isUnauthorized: isUnauthorized, reason: error.reason,
+                since: now)
+            if isUnauthorized { queue.withLock { $0.isPaused = true } }
+            return true
+        }
+        guard isNew else { return }
+        if isUnauthorized {
+            logger.error(
+                "credentials refused, everything rests until they work",
+                metadata: ["reason": "\(error.reason)"])
+            pauseBell.ring()
+        } else {
+            logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
+        }
+        changeBell.ring()
+    }
+
+    private func resume() {
+        queueBell.ring()
+        refreshBell.ring()
+        detailBell.ring()
+    }
+
+    /// While the credentials are refused, asks now and then whether they work again.
+    func runProber() async {
+        while !Task.isCancelled {
+            let rings = pauseBell.rings
+            var backoff = Backoff(first: .seconds(5), longest: .seconds(60))
+            while isPaused, !Task.isCancelled {
+                try? await clock.sleep(until: clock.uptime + backoff.next(random))
+                await probe()
+            }
+            await pauseBell.wait(after: rings)
+        }
+    }
+
+    private func probe() async {
+        do throws(ProviderError) {
+            _ = try await provider.stat(.root)
+            noteReachable()
+        } catch {
+            switch error.kind {
+            case .unauthorized, .unreachable, .busy, .corrupt, .cancelled: break
+            // It knows who we are; whatever else is wrong, each item says by itself.
+            default: noteReachable()
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Engine
+import Foundation
+import Synchronization
+import Transport
+
+/// Speaks to rclone's remote control.
+struct RcloneClient: Sendable {
+    let daemon: RcloneDaemon
+    let transport: HTTPTransport
+    let clock: any Clock
+
+    /// A listing comes in one piece; this is room for some million names.
+    private static let answerBytesMax = 512 << 20
+
+    /// Calls one of rclone's functions.
+    func call<Answer: Decodable & Sendable>(
+        _ function: String, _ input: RcloneInput, attempt: String
+    ) async throws(ProviderError) -> Answer {
+        let answer: (response: HTTPResponse, body: [UInt8])
+        do {
+            answer = try await transport.send(
+                try request(function, input), bytesMax: Self.answerBytesMax)
+        } catch {
+            throw Self.failure(error, attempt: attempt)
+        }
+        guard answer.response.isSuccess else {
+            let fault = try? JSONDecoder().decode(RcloneFault.self, from: Data(answer.body))
+            throw RcloneFailure.error(
+                attempt: attempt, reason: fault?.error ?? "status \(answer.response.status)",
+                names: input.names)
+        }
+        do {
+            return try JSONDecoder().decode(Answer.self, from: Data(answer.body))
+        } catch {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "rclone's answer cannot be read", cause: error)
+        }
+    }
+
+    /// Calls a function that changes something, and waits for its end even if the task is
+    /// cancelled: then rclone is told to stop, so that nothing changes after this has returned.
+    func change(
+        _ function: String, _ input: RcloneInput, attempt: String, group: String
+    ) async throws(ProviderError) {
+        guard !Task.isCancelled else {
+            throw ProviderError(.cancelled, attempt: attempt, reason: "it was cancelled")
+        }
+        var input = input
+        input.jobGroup = group
+        input.config = RcloneInput.Config()
+        let grouped = input
+        // Not of this task, so that its cancellation does not end the wait for rclone.
+        let work = Task { () async -> Result<RcloneNothing, ProviderError> in
+            do throws(ProviderError) {
+                return .success(try await call(function, grouped, attempt: attempt))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let stopper = RcloneStopper(client: self, group: group, work: work)
+        let result = await withTaskCancellationHandler {
+            await work.value
+        } onCancel: {
+            stopper.start()
+        }
+        await stopper.end()
+        switch result {
+        case .success: return
+        case .failure(let error):
+            guard Task.isCancelled else { throw error }
+            throw ProviderError(
+                .cancelled, attempt: attempt, reason: "it was cancelled", cause: error)
+        }
+    }
+
+    /// Hands a range of a file to `sink` as it comes.
+    func read(
+        path: String, range: Range<UInt64>, into sink: RcloneReadSink, attempt: String
+    ) async throws(ProviderError) {
+        var request = HTTPRequest(
+            .get, "http://rclone/\(path)",
+            headers: [(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")])
+        authorise(&request)
+        do {
+            _ = try await transport.send(request, into: sink)
+        } catch {
+            if error.kind == .sink, let failure = sink.failure { throw failure }
+            throw Self.failure(error, attempt: attempt)
+        }
+        if let failure = sink.failure { throw failure }
+    }
+
+    private func request(
+        _ function: String, _ input: RcloneInput
+    ) throws(TransportError) -> HTTPRequest {
+        var request = HTTPRequest(.post, "http://rclone/\(function)")
+        request.headers = [(name: "Content-Type", value: "application/json")]
+        do {
+            request.body = .bytes(Array(try JSONEncoder().encode(input)))
+        } catch {
+            throw TransportError(.invalid, attempt: function, reason: "\(error)")
+        }
+        authorise(&request)
+        return request
+    }
+
+    private func authorise(_ request: inout HTTPRequest) {
+        request.unixSocketPath = daemon.socketPath
+        request.credentials = .basic(user: daemon.user, password: daemon.password)
+        // rclone says nothing while it waits for the cloud; the engine knows how long is too long.
+        request.stallTimeout = nil
+    }
+
+    static func failure(_ error: TransportError, attempt: String) -> ProviderError {
+        let kind: ProviderError.Kind =
+            switch error.kind {
+            case .cancelled: .cancelled
+            case .sink: .sink
+            case .tooLarge: .unsupported
+            default: .unreachable
+            }
+        return ProviderError(
+            kind, attempt: attempt, reason: "rclone gives no answer: \(error.reason)",
+            cause: error.cause ?? error)
+    }
+}
+
+/// Tells rclone to stop a group of jobs until it has.
+private final class RcloneStopper: Sendable {
+    private let client: RcloneClient
+    private let group: String
+    private let work: Task<Result<RcloneNothing, ProviderError>, Never>
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(
+        client: RcloneClient, group: String,
+        work: Task<Result<RcloneNothing, ProviderError>, Never>
+    ) {
+        self.client = client
+        self.group = group
+        self.work = work
+    }
+
+    func start() {
+        let task = Task { [client, group, work] in
+            var input = RcloneInput()
+            input.group = group
+            for _ in 0..<100 where !Task.isCancelled {
+                // The job may not be known there yet, so once is not enough.
+                let _: RcloneNothing? = try? await client.call(
+                    "job/stopgroup", input, attempt: "stop what was cancelled")
+                try? await client.clock.sleep(until: client.clock.uptime + .milliseconds(100))
+            }
+            work.cancel()
+        }
+        self.task.withLock { $0 = task }
+    }
+
+    /// The work is at its end.
+    func end() async {
+        guard let task = task.withLock({ $0 }) else { return }
+        task.cancel()
+        await task.value
+    }
+}

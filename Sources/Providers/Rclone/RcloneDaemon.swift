@@ -1,0 +1,161 @@
+import CProcess
+import Foundation
+import Glibc
+import Logging
+import Synchronization
+
+/// A running `rclone rcd`, started again whenever it ends, until the last reference goes.
+///
+/// Its own thread starts it, hears what it says, and waits for its end. That thread lives as long
+/// as the process, so the kernel ends rclone when we are killed.
+final class RcloneDaemon: Sendable {
+    let directory: RcloneDirectory
+    let user = RcloneDaemon.secret()
+    let password = RcloneDaemon.secret()
+    private let keeper: RcloneKeeper
+
+    init(
+        _ program: RcloneProgram, directory: RcloneDirectory, logger: Logger
+    ) {
+        self.directory = directory
+        let environment = program.environment(
+            socketPath: directory.socketPath, user: user, password: password)
+        let keeper = RcloneKeeper(
+            path: program.path, environment: environment, directory: directory, logger: logger)
+        self.keeper = keeper
+        let thread = Thread { keeper.run() }
+        thread.name = "apus-rclone"
+        thread.start()
+    }
+
+    deinit {
+        keeper.stop()
+    }
+
+    var socketPath: String { directory.socketPath }
+
+    /// The process that runs now, if any.
+    var process: pid_t? { keeper.process }
+
+    /// The last that the program said before it ended; nil if it has never ended.
+    var lastWords: String? { keeper.lastWords }
+
+    /// 128 bits from the system, as letters.
+    private static func secret() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<2).map { _ in String(generator.next(), radix: 36) }.joined()
+    }
+}
+
+/// What the daemon's thread does; it outlives the daemon until rclone has ended.
+private final class RcloneKeeper: Sendable {
+    private struct State {
+        var process: pid_t?
+        var lastWords: String?
+        var isStopped = false
+    }
+
+    private let path: String
+    private let environment: [String]
+    private let directory: RcloneDirectory
+    private let logger: Logger
+    private let state = Mutex(State())
+    /// Signalled when there is nothing more to wait for.
+    private let stopped = DispatchSemaphore(value: 0)
+
+    private static let pauseMin = 1.0
+    private static let pauseMax = 60.0
+    /// One that ran for so long did not fail at its start.
+    private static let healthySeconds = 60.0
+
+    init(path: String, environment: [String], directory: RcloneDirectory, logger: Logger) {
+        self.path = path
+        self.environment = environment
+        self.directory = directory
+        self.logger = logger
+    }
+
+    var process: pid_t? { state.withLock { $0.process } }
+    var lastWords: String? { state.withLock { $0.lastWords } }
+
+    func stop() {
+        state.withLock { state in
+            state.isStopped = true
+            // Not reaped yet, so the number is still its own.
+            if let process = state.process { kill(process, SIGTERM) }
+        }
+        stopped.signal()
+    }
+
+    func run() {
+        var pause = Self.pauseMin
+        while !state.withLock({ $0.isStopped }) {
+            let start = Date()
+            let words = runOnce()
+            let isStopped = state.withLock { state in
+                state.lastWords = words
+                return state.isStopped
+            }
+            if isStopped { return }
+            if Date().timeIntervalSince(start) > Self.healthySeconds { pause = Self.pauseMin }
+            logger.warning(
+                "rclone ended and is started again",
+                metadata: ["pauseSeconds": "\(pause)", "lastWords": "\(words)"])
+            if stopped.wait(timeout: .now() + pause) == .success { return }
+            pause = min(pause * 2, Self.pauseMax)
+        }
+    }
+
+    /// One life of rclone.
+    ///
+    /// - Returns: The last line that it said.
+    private func runOnce() -> String {
+        unlink(directory.socketPath)
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return SystemError.last.description }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let started = start(output: ends[1])
+        close(ends[1])
+        defer { close(ends[0]) }
+        guard case .success(let process) = started else { return "it cannot be started" }
+        let words = listen(to: ends[0])
+        state.withLock { $0.process = nil }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        return words.isEmpty ? "it said nothing" : words
+    }
+
+    private func start(output: Int32) -> Result<pid_t, SystemError> {
+        let arguments = [path, "rcd"].map { (text: String) in strdup(text) } + [nil]
+        let variables = environment.map { (text: String) in strdup(text) } + [nil]
+        defer { for pointer in arguments + variables { free(pointer) } }
+        return state.withLock { state in
+            guard !state.isStopped else { return .failure(SystemError(ECANCELED)) }
+            var process: pid_t = 0
+            let error = apus_start_program(path, arguments, variables, output, &process)
+            guard error == 0 else { return .failure(SystemError(error)) }
+            state.process = process
+            return .success(process)
+        }
+    }
+
+    /// Reads lines until there is nobody to write any more.
+    private func listen(to descriptor: Int32) -> String {
+        var last = ""
+        var rest: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return last }
+            rest += buffer[..<count]
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: rest[..<end], as: UTF8.self)
+                rest.removeSubrange(...end)
+                if !line.isEmpty { last = String(line.prefix(500)) }
+                logger.debug("rclone says", metadata: ["line": "\(line)"])
+            }
+            if rest.count > 1 << 16 { rest = [] }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Engine
+
+/// File names as rclone has them: text, in which a control character is written as its picture
+/// (`␊`), whatever the remote does with it.
+enum RcloneName {
+    private static let pictures: UInt32 = 0x2400
+    private static let picturesEnd: UInt32 = 0x2420
+    private static let deletePicture: UInt32 = 0x2421
+    private static let delete: UInt32 = 0x7F
+
+    /// - Returns: nil for a name that rclone cannot have, or that only we have.
+    static func encode(_ name: FileName) -> String? {
+        guard let text = String(validating: name.bytes, as: UTF8.self),
+            !RcloneHidden.isHidden(text),
+            // It would come back as the character that it is a picture of.
+            !text.unicodeScalars.contains(where: { picture(of: $0) != nil })
+        else { return nil }
+        return mapped(text) { value in
+            value < 0x20 ? pictures + value : value == delete ? deletePicture : value
+        }
+    }
+
+    /// - Returns: nil for what is not to be shown, or is no file name.
+    static func decode(_ text: String) -> FileName? {
+        guard !RcloneHidden.isHidden(text) else { return nil }
+        return FileName(
+            mapped(text) { value in
+                Unicode.Scalar(value).flatMap(picture) ?? value
+            })
+    }
+
+    /// The control character that is pictured.
+    private static func picture(of scalar: Unicode.Scalar) -> UInt32? {
+        switch scalar.value {
+        case pictures..<picturesEnd: scalar.value - pictures
+        case deletePicture: delete
+        default: nil
+        }
+    }
+
+    private static func mapped(_ text: String, _ map: (UInt32) -> UInt32) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            result.append(Unicode.Scalar(map(scalar.value)) ?? scalar)
+        }
+        return String(result)
+    }
+}

@@ -1,0 +1,75 @@
+import Glibc
+
+/// Where the program is and what it is started with.
+struct RcloneProgram: Sendable {
+    let path: String
+    /// `NAME=VALUE`.
+    let environment: [String]
+
+    static let home = "https://rclone.org/install/"
+
+    /// - Throws: `.unavailable` where there is no rclone.
+    static func find(
+        in environment: [String: String], named name: String = "rclone"
+    ) throws(SourceError) -> RcloneProgram {
+        let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(
+            separator: ":")
+        for directory in directories where directory.hasPrefix("/") {
+            let path = "\(directory)/\(name)"
+            if access(path, X_OK) == 0 {
+                return RcloneProgram(path: path, environment: Self.kept(of: environment))
+            }
+        }
+        throw SourceError(
+            .unavailable, "there is no rclone program on the PATH",
+            remedy: "install rclone \(RcloneVersion.oldest) or later, see \(home)")
+    }
+
+    /// The credentials and the address are the last word, and on no command line.
+    func environment(
+        socketPath: String, user: String, password: String
+    ) -> [String] {
+        environment + [
+            "RCLONE_RC_ADDR=unix://\(socketPath)", "RCLONE_RC_USER=\(user)",
+            "RCLONE_RC_PASS=\(password)", "RCLONE_RC_SERVE=true", "RCLONE_LOG_LEVEL=NOTICE",
+            // Nobody is there to be asked.
+            "RCLONE_ASK_PASSWORD=false", "RCLONE_AUTO_CONFIRM=true",
+            // Remotes that nobody uses any more are forgotten, but never while a mount stands.
+            "RCLONE_FS_CACHE_EXPIRE_DURATION=24h",
+        ]
+    }
+
+    /// What a user's environment says of remotes and of the network holds here too. What it says of
+    /// copying (`RCLONE_IGNORE_EXISTING`, filters, dry runs) would make us lose files.
+    private static func kept(of environment: [String: String]) -> [String] {
+        environment.filter { name, _ in
+            guard name.hasPrefix("RCLONE_") else { return true }
+            let option = name.dropFirst("RCLONE_".count)
+            return !changing.contains { option.hasPrefix($0) }
+        }.map { "\($0.key)=\($0.value)" }.sorted()
+    }
+
+    private static let changing = [
+        "RC_", "ASK_PASSWORD", "AUTO_CONFIRM", "BACKUP_DIR", "CHECKSUM", "CHECK_FIRST",
+        "COMPARE_DEST", "COPY_DEST", "COPY_LINKS", "CUTOFF_MODE", "DELETE_", "DRY_RUN",
+        "ERROR_ON_NO_TRANSFER", "EXCLUDE", "FILES_FROM", "FILTER", "FIX_CASE", "FS_CACHE", "HASH_",
+        "IGNORE_", "IMMUTABLE", "INCLUDE", "INPLACE", "INTERACTIVE", "LINKS", "LOG_", "MAX_",
+        "METADATA", "MIN_", "NO_CHECK_DEST", "NO_TRAVERSE", "NO_UPDATE", "NO_UNICODE",
+        "PARTIAL_SUFFIX", "PROGRESS", "QUIET", "REFRESH_TIMES", "SIZE_ONLY", "SUFFIX", "SYSLOG",
+        "TRACK_RENAMES", "UPDATE", "USE_JSON_LOG", "VERBOSE",
+    ]
+}
+
+/// `1.75.2`, compared by its numbers.
+struct RcloneVersion: Hashable, Comparable, CustomStringConvertible {
+    let numbers: [Int]
+
+    /// The first with all that we ask for, above all part files and a Unix socket.
+    static let oldest = RcloneVersion(numbers: [1, 64, 0])
+
+    static func < (left: Self, right: Self) -> Bool {
+        left.numbers.lexicographicallyPrecedes(right.numbers)
+    }
+
+    var description: String { numbers.map(String.init).joined(separator: ".") }
+}

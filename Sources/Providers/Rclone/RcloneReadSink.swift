@@ -1,0 +1,85 @@
+import Engine
+import Synchronization
+import Transport
+
+/// Takes the bytes of a ranged read, and nothing but those that were asked for.
+final class RcloneReadSink: HTTPBodySink {
+    private struct State {
+        var next: UInt64
+        var failure: ProviderError?
+        var refusal: [UInt8] = []
+    }
+
+    private let attempt: String
+    private let range: Range<UInt64>
+    /// The size that the version has; another one belongs to another version.
+    private let size: UInt64
+    private let sink: any ByteSink
+    private let state: Mutex<State>
+
+    private static let refusalBytesMax = 4_096
+
+    init(_ attempt: String, range: Range<UInt64>, size: UInt64, into sink: any ByteSink) {
+        self.attempt = attempt
+        self.range = range
+        self.size = size
+        self.sink = sink
+        state = Mutex(State(next: range.lowerBound))
+    }
+
+    /// What is wrong with what came; nil if it was as asked for.
+    var failure: ProviderError? {
+        state.withLock { state in
+            if let failure = state.failure { return failure }
+            if !state.refusal.isEmpty {
+                let text = String(decoding: state.refusal, as: UTF8.self)
+                return RcloneFailure.error(attempt: attempt, reason: text)
+            }
+            guard state.next == range.upperBound else {
+                return ProviderError(
+                    .corrupt, attempt: attempt,
+                    reason: "\(state.next - range.lowerBound) of \(range.count) bytes came")
+            }
+            return nil
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
+        let offset = try state.withLock { state -> UInt64? in
+            guard response.status == 206 || (response.status == 200 && isWhole) else {
+                let room = Self.refusalBytesMax - state.refusal.count
+                state.refusal += Array(bytes.prefix(max(0, room)))
+                return nil
+            }
+            if response.status == 206, response.headers["content-range"] != expectedRange {
+                let failure = ProviderError(
+                    .changed, attempt: attempt, reason: "the file has another size")
+                state.failure = failure
+                throw failure
+            }
+            guard state.next + UInt64(bytes.count) <= range.upperBound else {
+                let failure = ProviderError(
+                    .corrupt, attempt: attempt, reason: "more bytes came than were asked for")
+                state.failure = failure
+                throw failure
+            }
+            defer { state.next += UInt64(bytes.count) }
+            return state.next
+        }
+        guard let offset else { return }
+        do {
+            try sink.write(bytes, at: offset)
+        } catch {
+            let failure = ProviderError(
+                .sink, attempt: attempt, reason: "the bytes were refused", cause: error)
+            state.withLock { $0.failure = failure }
+            throw failure
+        }
+    }
+
+    private var isWhole: Bool { range == 0..<size }
+
+    private var expectedRange: String {
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
+    }
+}

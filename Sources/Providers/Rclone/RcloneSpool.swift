@@ -1,0 +1,87 @@
+import Engine
+import Foundation
+import Glibc
+
+/// Files on their way to rclone, which takes nothing but files. Their disk is that of the private
+/// directory; blocking calls run on its own threads.
+struct RcloneSpool: Sendable {
+    /// One file, until ``remove()``.
+    struct File: Sendable {
+        let directory: String
+        let name: String
+
+        func remove() {
+            unlink("\(directory)/\(name)")
+        }
+    }
+
+    let directory: RcloneDirectory
+    let pool: BlockingPool
+
+    private static let pieceBytes = 1 << 20
+
+    /// Copies a source to a file with the time that it shall have on the remote.
+    func copy(
+        _ source: any ByteSource, modified: Timestamp, _ attempt: String
+    ) async throws(ProviderError) -> File {
+        let file = File(directory: directory.path, name: "\(UUID())")
+        let result = await pool.run(onCancel: .finish) { () throws(ProviderError) in
+            do throws(ProviderError) {
+                try Self.fill(file, from: source, modified: modified, attempt)
+            } catch {
+                file.remove()
+                throw error
+            }
+        }
+        guard let result else {
+            file.remove()
+            throw ProviderError(.cancelled, attempt: attempt, reason: "it was cancelled")
+        }
+        try result.get()
+        return file
+    }
+
+    private static func fill(
+        _ file: File, from source: any ByteSource, modified: Timestamp, _ attempt: String
+    ) throws(ProviderError) {
+        let path = "\(file.directory)/\(file.name)"
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw localFailure(attempt) }
+        defer { close(descriptor) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(min(UInt64(pieceBytes), max(1, source.size))), alignment: 4_096)
+        defer { buffer.deallocate() }
+        var offset: UInt64 = 0
+        while offset < source.size {
+            let count: Int
+            do {
+                count = try source.read(into: buffer, at: offset)
+            } catch {
+                throw ProviderError(
+                    .source, attempt: attempt, reason: "the bytes cannot be read", cause: error)
+            }
+            guard count > 0 else {
+                throw ProviderError(
+                    .source, attempt: attempt, reason: "the source ended at \(offset)")
+            }
+            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            while !rest.isEmpty {
+                let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if written < 0, errno == EINTR { continue }
+                guard written > 0 else { throw localFailure(attempt) }
+                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+            }
+            offset += UInt64(count)
+        }
+        let time = timespec(
+            tv_sec: Int(modified.seconds), tv_nsec: Int(modified.nanosecondsOfSecond))
+        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure(attempt) }
+    }
+
+    /// It passes once there is room again.
+    private static func localFailure(_ attempt: String) -> ProviderError {
+        ProviderError(
+            .busy, attempt: attempt,
+            reason: "no file can be made for rclone in TMPDIR: \(SystemError.last)")
+    }
+}

@@ -1,0 +1,211 @@
+import Engine
+import Foundation
+import Transport
+
+/// Asks something of a server, for a small answer.
+typealias S3Exchange =
+    @Sendable (HTTPRequest) async throws(TransportError) -> (
+        response: HTTPResponse, body: [UInt8]
+    )
+
+/// Finds credentials where AWS's own tools do, in their order: a profile that is named, the
+/// environment, a web identity, the shared files, the container, the machine.
+struct S3CredentialChain: Sendable {
+    let environment: S3Environment
+    /// The profile that the source names.
+    let profile: String?
+    /// For the names of AWS's servers.
+    let region: String
+    let exchange: S3Exchange
+
+    func load() async throws(S3CredentialError) -> S3Credentials {
+        if profile == nil {
+            if let found = ofEnvironment() { return found }
+            if let found = try await ofWebIdentity(
+                role: environment["AWS_ROLE_ARN"],
+                tokenFile: environment["AWS_WEB_IDENTITY_TOKEN_FILE"],
+                session: environment["AWS_ROLE_SESSION_NAME"])
+            {
+                return found
+            }
+        }
+        if let found = try await ofProfile() { return found }
+        if let found = try await ofContainer() { return found }
+        if let found = try await ofMachine() { return found }
+        throw S3CredentialError(
+            reason: "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                + "or write them into ~/.aws/credentials, or add anonymous=true to the source")
+    }
+
+    private func ofEnvironment() -> S3Credentials? {
+        guard let accessKey = environment["AWS_ACCESS_KEY_ID"],
+            let secretKey = environment["AWS_SECRET_ACCESS_KEY"]
+        else { return nil }
+        return S3Credentials(
+            accessKey: accessKey, secretKey: secretKey,
+            sessionToken: environment["AWS_SESSION_TOKEN"])
+    }
+
+    private func ofProfile() async throws(S3CredentialError) -> S3Credentials? {
+        let name = environment.profileName(given: profile)
+        guard let values = environment.profile(name) else {
+            guard name == "default", profile == nil else {
+                throw S3CredentialError(
+                    reason: "there is no profile \"\(name)\" in the shared credentials file or "
+                        + "the shared config file")
+            }
+            return nil
+        }
+        if let accessKey = values["aws_access_key_id"],
+            let secretKey = values["aws_secret_access_key"]
+        {
+            return S3Credentials(
+                accessKey: accessKey, secretKey: secretKey,
+                sessionToken: values["aws_session_token"])
+        }
+        return try await ofWebIdentity(
+            role: values["role_arn"], tokenFile: values["web_identity_token_file"],
+            session: values["role_session_name"])
+    }
+
+    // MARK: Servers
+
+    /// AssumeRoleWithWebIdentity: a token from a file, for credentials.
+    private func ofWebIdentity(
+        role: String?, tokenFile: String?, session: String?
+    ) async throws(S3CredentialError) -> S3Credentials? {
+        guard let role, let tokenFile else { return nil }
+        guard let token = environment.text(tokenFile) else {
+            throw S3CredentialError(
+                reason: "the web identity's token \"\(tokenFile)\" cannot be read")
+        }
+        let server =
+            environment["AWS_ENDPOINT_URL_STS"] ?? "https://sts.\(region).amazonaws.com"
+        let parameters = [
+            ("Action", "AssumeRoleWithWebIdentity"), ("Version", "2011-06-15"),
+            ("RoleArn", role), ("RoleSessionName", session ?? "apus"),
+            ("WebIdentityToken", String(token.filter { !$0.isWhitespace })),
+        ]
+        let form = parameters.map { "\($0.0)=\(S3Encoding.encode($0.1))" }
+            .joined(separator: "&")
+        let body = try await ask(
+            HTTPRequest(
+                .post, "\(server)/",
+                headers: [("Content-Type", "application/x-www-form-urlencoded")],
+                body: .bytes(Array(form.utf8)), timeout: .seconds(20)),
+            of: "the web identity's server")
+        guard
+            let credentials = (try? S3Element(parsing: body))?["AssumeRoleWithWebIdentityResult"]?[
+                "Credentials"],
+            let accessKey = credentials.text("AccessKeyId"),
+            let secretKey = credentials.text("SecretAccessKey")
+        else { throw S3CredentialError(reason: "the web identity's server gave no credentials") }
+        return S3Credentials(
+            accessKey: accessKey, secretKey: secretKey,
+            sessionToken: credentials.text("SessionToken"),
+            expires: credentials.text("Expiration").flatMap { S3Date.timestamp($0) })
+    }
+
+    /// What runs our container tells where to ask.
+    private func ofContainer() async throws(S3CredentialError) -> S3Credentials? {
+        let url: String
+        if let relative = environment["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] {
+            url = "http://169.254.170.2\(relative)"
+        } else if let full = environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] {
+            guard Self.isTrusted(full) else {
+                throw S3CredentialError(
+                    reason: "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor on this host")
+            }
+            url = full
+        } else {
+            return nil
+        }
+        var headers: [(name: String, value: String)] = []
+        if let file = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] {
+            guard let token = environment.text(file) else {
+                throw S3CredentialError(reason: "the container's token \"\(file)\" cannot be read")
+            }
+            headers = [("Authorization", token.filter { !$0.isNewline })]
+        } else if let token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"] {
+            headers = [("Authorization", token)]
+        }
+        let request = HTTPRequest(.get, url, headers: headers, timeout: .seconds(5))
+        return try Self.credentials(
+            try await ask(request, of: "the container's credentials"))
+    }
+
+    /// A token must go to nobody but whom it is for.
+    private static func isTrusted(_ url: String) -> Bool {
+        if url.hasPrefix("https://") { return true }
+        guard url.hasPrefix("http://") else { return false }
+        let host = url.dropFirst(7).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        guard !host.contains("@") else { return false }
+        let name = host.hasPrefix("[") ? host.prefix { $0 != "]" } + "]" : host.prefix { $0 != ":" }
+        return [
+            "localhost", "127.0.0.1", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]",
+        ].contains(String(name))
+    }
+
+    /// The instance metadata service, version 2 only: it asks for a token first.
+    private func ofMachine() async throws(S3CredentialError) -> S3Credentials? {
+        if environment["AWS_EC2_METADATA_DISABLED"]?.lowercased() == "true" { return nil }
+        let server =
+            environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"].map {
+                $0.hasSuffix("/") ? String($0.dropLast()) : $0
+            } ?? "http://169.254.169.254"
+        let base = "\(server)/latest"
+        let token = HTTPRequest(
+            .put, "\(base)/api/token",
+            headers: [("X-aws-ec2-metadata-token-ttl-seconds", "21600")], body: .bytes([]),
+            connectTimeout: .seconds(1), timeout: .seconds(2))
+        // Where nobody answers, this is no such machine.
+        guard let answer = try? await exchange(token), answer.response.isSuccess else {
+            return nil
+        }
+        let headers = [
+            (name: "X-aws-ec2-metadata-token", value: String(decoding: answer.body, as: UTF8.self))
+        ]
+        let path = "\(base)/meta-data/iam/security-credentials/"
+        let role = HTTPRequest(.get, path, headers: headers, timeout: .seconds(5))
+        guard let roles = try? await exchange(role), roles.response.isSuccess,
+            let name = String(decoding: roles.body, as: UTF8.self)
+                .split(whereSeparator: \.isNewline).first
+        else { return nil }
+        let request = HTTPRequest(
+            .get, path + S3Encoding.encode(name.utf8), headers: headers, timeout: .seconds(5))
+        return try Self.credentials(try await ask(request, of: "the machine's credentials"))
+    }
+
+    private func ask(
+        _ request: HTTPRequest, of whom: String
+    ) async throws(S3CredentialError) -> [UInt8] {
+        let answer: (response: HTTPResponse, body: [UInt8])
+        do {
+            answer = try await exchange(request)
+        } catch {
+            throw S3CredentialError(reason: "\(whom) cannot be asked for: \(error.reason)")
+        }
+        guard answer.response.isSuccess else {
+            throw S3CredentialError(
+                reason: "\(whom) cannot be had: status \(answer.response.status)")
+        }
+        return answer.body
+    }
+
+    private struct Document: Decodable {
+        let AccessKeyId: String
+        let SecretAccessKey: String
+        let Token: String?
+        let Expiration: String?
+    }
+
+    private static func credentials(_ body: [UInt8]) throws(S3CredentialError) -> S3Credentials {
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
+            throw S3CredentialError(reason: "the credentials that were given cannot be read")
+        }
+        return S3Credentials(
+            accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
+            sessionToken: document.Token,
+            expires: document.Expiration.flatMap { S3Date.timestamp($0) })
+    }
+}

@@ -1,0 +1,109 @@
+import Engine
+
+/// Turns one page of a bucket's listing with delimiter into what a directory shows, and keeps what
+/// the next page needs to know of this one.
+///
+/// A listing comes in the order of bytes. So of all the keys before, only those matter to a key
+/// that it begins with: `a` to `a/`, `a/` to `a_$folder$`, the beginning of a long part to the
+/// next one. These are few, and travel in the page's token.
+struct S3ListingFold: Sendable {
+    /// What is remembered of a name that later ones may begin with.
+    struct Seen: Hashable, Sendable {
+        /// Below the directory, without `/`.
+        let part: [UInt8]
+        let kind: Kind
+
+        enum Kind: Character, Sendable {
+            case file = "f"
+            case directory = "d"
+            case beginning = "b"
+        }
+    }
+
+    /// One thing that a directory shows.
+    struct Entry: Hashable, Sendable {
+        let name: FileName
+        /// The object; nil for a directory.
+        let object: S3Listing.Object?
+    }
+
+    private let place: S3KeyMap.Place
+    private(set) var seen: [Seen]
+    private(set) var entries: [Entry] = []
+    /// Whether the directory is there at all, even if it shows nothing.
+    private(set) var isPresent = false
+
+    init(_ place: S3KeyMap.Place, seen: [Seen] = []) {
+        self.place = place
+        self.seen = seen
+    }
+
+    mutating func add(_ page: S3Listing) {
+        // Objects and prefixes come in two lists; together they are in order.
+        let objects = page.objects.map { (key: $0.key, object: Optional($0)) }
+        let prefixes = page.prefixes.map { (key: $0, object: nil as S3Listing.Object?) }
+        let all = (objects + prefixes).sorted {
+            $0.key.bytes.lexicographicallyPrecedes($1.key.bytes)
+        }
+        for item in all { add(item.key, item.object) }
+    }
+
+    private mutating func add(_ key: S3Key, _ object: S3Listing.Object?) {
+        guard key.bytes.starts(with: place.directory.bytes) else { return }
+        isPresent = true
+        var part = Array(key.bytes.dropFirst(place.directory.bytes.count))
+        if object == nil {
+            guard part.last == S3Key.slash else { return }
+            part.removeLast()
+        }
+        // Nothing that a store makes up may lead elsewhere.
+        guard !part.contains(S3Key.slash) else { return }
+        if part.isEmpty, let object, object.size == 0, !place.isBeginning { return }
+        seen.removeAll { !part.starts(with: $0.part) }
+        if place.isBeginning, !isLong(place.open + part) { return }
+        if let object, let directory = folder(part), object.size == 0 {
+            return addDirectory(directory)
+        }
+        if isLong(part) { return addBeginning(of: part) }
+        if let object {
+            seen.append(Seen(part: part, kind: .file))
+            append(S3Name(part: part), object)
+        } else {
+            addDirectory(part)
+        }
+    }
+
+    private mutating func addDirectory(_ part: [UInt8]) {
+        guard !seen.contains(Seen(part: part, kind: .directory)) else { return }
+        let isBesideFile = seen.contains(Seen(part: part, kind: .file))
+        seen.append(Seen(part: part, kind: .directory))
+        append(S3Name(part: part, form: isBesideFile ? .besideFile : .whole), nil)
+    }
+
+    private mutating func addBeginning(of part: [UInt8]) {
+        let beginning = S3Name.beginning(of: part)
+        let seen = Seen(part: beginning.part, kind: .beginning)
+        guard !self.seen.contains(seen) else { return }
+        self.seen.append(seen)
+        append(beginning, nil)
+    }
+
+    private mutating func append(_ name: S3Name, _ object: S3Listing.Object?) {
+        guard let name = name.name else { return }
+        entries.append(Entry(name: name, object: object))
+    }
+
+    /// Whether a part has no name of its own.
+    private func isLong(_ part: [UInt8]) -> Bool {
+        S3Name(part: part, form: .besideFile).name == nil && S3Name(part: part).name == nil
+    }
+
+    /// What directory `x_$folder$` stands for.
+    private func folder(_ part: [UInt8]) -> [UInt8]? {
+        let suffix = Array(S3KeyMap.folderSuffix)
+        guard part.count > suffix.count, part.suffix(suffix.count) == suffix[...] else {
+            return nil
+        }
+        return part.dropLast(suffix.count)
+    }
+}

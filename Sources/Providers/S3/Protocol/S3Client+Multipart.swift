@@ -1,0 +1,133 @@
+import Engine
+import Transport
+
+extension S3Client {
+    /// A part that the store has.
+    struct Part: Hashable, Sendable {
+        let number: Int
+        let etag: ETag
+        let size: UInt64
+    }
+
+    /// - Returns: The upload's id.
+    func beginUpload(
+        _ key: S3Key, headers: [(name: String, value: String)], _ attempt: String
+    ) async throws(ProviderError) -> String {
+        var call = Call(.post, key)
+        call.query = [("uploads", "")]
+        call.headers = headers
+        call.body = .bytes([])
+        let (_, body) = try await ask(call, attempt)
+        guard let upload = try parseAnswer(body, attempt).text("UploadId"), !upload.isEmpty else {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "the answer to a new upload has no id")
+        }
+        return upload
+    }
+
+    func sendPart(
+        _ number: Int, of upload: String, _ key: S3Key, _ body: HTTPBody, hash: String,
+        onProgress: @escaping @Sendable (UInt64) -> Void, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        var call = Call(.put, key)
+        call.query = [("partNumber", String(number)), ("uploadId", upload)]
+        call.body = body
+        call.payloadHash = hash
+        call.onProgress = { sent, _ in onProgress(sent) }
+        let (response, _) = try await ask(call, attempt)
+        return S3ETag.etag(response.headers["etag"] ?? "")
+    }
+
+    func copyPart(
+        _ number: Int, of upload: String, _ key: S3Key, from source: S3Key, etag: ETag,
+        range: Range<UInt64>, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        var call = Call(.put, key)
+        call.query = [("partNumber", String(number)), ("uploadId", upload)]
+        call.headers = copySource(source, etag: etag)
+        call.headers.append(
+            ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
+        call.stallTimeout = .seconds(600)
+        call.body = .bytes([])
+        let (_, body) = try await ask(call, attempt)
+        guard let copied = try parseAnswer(body, attempt).text("ETag"), !copied.isEmpty else {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "the answer to a copied part has no ETag")
+        }
+        return S3ETag.etag(copied)
+    }
+
+    /// - Returns: The parts that have arrived, in no order; nil where there is no such upload.
+    func parts(
+        of upload: String, _ key: S3Key, _ attempt: String
+    ) async throws(ProviderError) -> [Part]? {
+        var parts: [Part] = []
+        var marker: String?
+        repeat {
+            var call = Call(.get, key)
+            call.query = [("uploadId", upload), ("max-parts", "1000")]
+            if let marker { call.query.append(("part-number-marker", marker)) }
+            let body: [UInt8]
+            do {
+                body = try await ask(call, attempt).body
+            } catch {
+                if error.kind == .missing || error.refusal?.code == "NoSuchUpload" { return nil }
+                throw error
+            }
+            let root = try parseAnswer(body, attempt)
+            for element in root.all("Part") {
+                guard let number = element.text("PartNumber").flatMap({ Int($0) }),
+                    let etag = element.text("ETag"),
+                    let size = element.text("Size").flatMap({ UInt64($0) })
+                else { continue }
+                parts.append(Part(number: number, etag: S3ETag.etag(etag), size: size))
+            }
+            let next = root.text("NextPartNumberMarker")
+            guard root.text("IsTruncated") == "true", let next, next != marker else { break }
+            marker = next
+        } while parts.count < 100_000
+        return parts
+    }
+
+    func completeUpload(
+        _ upload: String, _ key: S3Key, parts: [(number: Int, etag: ETag)],
+        _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        var call = Call(.post, key)
+        call.query = [("uploadId", upload)]
+        let list = parts.map { part in
+            "<Part><PartNumber>\(part.number)</PartNumber>"
+                + "<ETag>&quot;\(Self.escaped(part.etag.description))&quot;</ETag></Part>"
+        }
+        call.setBody(
+            Array("<CompleteMultipartUpload>\(list.joined())</CompleteMultipartUpload>".utf8))
+        call.headers = [("Content-Type", "application/xml")]
+        if let condition { call.headers.append(condition.header) }
+        call.stallTimeout = .seconds(600)
+        let (_, body) = try await ask(call, attempt)
+        let root = try parseAnswer(body, attempt)
+        guard let etag = root.text("ETag"), !etag.isEmpty else {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "the answer to a whole upload has no ETag")
+        }
+        return S3ETag.etag(etag)
+    }
+
+    /// Frees what is stored of an upload; nothing there is fine.
+    func abortUpload(
+        _ upload: String, _ key: S3Key, _ attempt: String
+    ) async throws(ProviderError) {
+        var call = Call(.delete, key)
+        call.query = [("uploadId", upload)]
+        do {
+            _ = try await ask(call, attempt)
+        } catch {
+            if error.kind != .missing && error.refusal?.code != "NoSuchUpload" { throw error }
+        }
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+            .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
+    }
+}

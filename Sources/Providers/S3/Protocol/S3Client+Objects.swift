@@ -1,0 +1,156 @@
+import Engine
+import Transport
+
+/// What the store tells of one object without its bytes.
+struct S3Head: Hashable, Sendable {
+    let etag: ETag
+    let size: UInt64
+    let modified: Timestamp
+    let metadata: S3Metadata
+    /// Headers that belong to the object, for a copy that replaces its metadata.
+    let ownHeaders: [String: String]
+
+    private static let ownNames = [
+        "content-type", "cache-control", "content-disposition", "content-encoding",
+        "content-language", "expires", "x-amz-website-redirect-location", "x-amz-storage-class",
+        "x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id",
+    ]
+
+    init(_ headers: HTTPHeaders) {
+        etag = S3ETag.etag(headers["etag"] ?? "")
+        size = headers["content-length"].flatMap { UInt64($0) } ?? 0
+        modified =
+            headers["last-modified"].flatMap(S3Date.timestamp(header:))
+            ?? Timestamp(nanoseconds: 0)
+        var values: [String: String] = [:]
+        for field in headers where field.name.hasPrefix(S3Metadata.prefix) {
+            values[String(field.name.dropFirst(S3Metadata.prefix.count))] = field.value
+        }
+        var metadata = S3Metadata(values)
+        metadata.add(contentType: headers["content-type"] ?? "")
+        self.metadata = metadata
+        ownHeaders = Self.ownNames.reduce(into: [:]) { $0[$1] = headers[$1] }
+    }
+}
+
+/// What a change expects to find: a header, where the store heeds it.
+enum S3Condition: Hashable, Sendable {
+    case absent
+    case version(ETag)
+
+    var header: (name: String, value: String) {
+        switch self {
+        case .absent: ("If-None-Match", "*")
+        case .version(let etag): ("If-Match", S3ETag.header(etag))
+        }
+    }
+}
+
+extension S3Client {
+    func head(_ key: S3Key, _ attempt: String) async throws(ProviderError) -> S3Head? {
+        do {
+            let (response, _) = try await ask(Call(.head, key), attempt)
+            return S3Head(response.headers)
+        } catch {
+            if error.kind == .missing { return nil }
+            throw error
+        }
+    }
+
+    func list(
+        prefix: S3Key, delimiter: Bool, token: String? = nil, max: Int? = nil, _ attempt: String
+    ) async throws(ProviderError) -> S3Listing {
+        var call = Call(.get, nil)
+        call.query = [
+            ("list-type", "2"), ("encoding-type", "url"),
+            ("max-keys", String(max ?? settings.limits.pageEntries)),
+            ("prefix", prefix.description),
+        ]
+        if delimiter { call.query.append(("delimiter", "/")) }
+        if let token { call.query.append(("continuation-token", token)) }
+        let (_, body) = try await ask(call, attempt)
+        return try parse(body, attempt) { root throws(S3Element.Malformed) in
+            try S3Listing(root)
+        }
+    }
+
+    /// Stores bytes that are in memory.
+    func put(
+        _ key: S3Key, _ bytes: [UInt8], headers: [(name: String, value: String)],
+        _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        var call = Call(.put, key)
+        call.setBody(bytes)
+        call.headers = headers
+        if let condition { call.headers.append(condition.header) }
+        let (response, _) = try await ask(call, attempt)
+        return S3ETag.etag(response.headers["etag"] ?? "")
+    }
+
+    /// Copies within the bucket.
+    ///
+    /// - Parameters:
+    ///   - headers: The new object's own; empty to take over those of the source.
+    ///   - etag: The version of the source.
+    func copy(
+        _ source: S3Key, etag: ETag, to key: S3Key, headers: [(name: String, value: String)]?,
+        storageClass: String?, _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        var call = Call(.put, key)
+        call.headers = copySource(source, etag: etag)
+        if let headers {
+            call.headers += [("x-amz-metadata-directive", "REPLACE")] + headers
+        } else {
+            call.headers.append(("x-amz-metadata-directive", "COPY"))
+            if let storageClass { call.headers.append(("x-amz-storage-class", storageClass)) }
+        }
+        if let condition { call.headers.append(condition.header) }
+        call.stallTimeout = .seconds(600)
+        call.body = .bytes([])
+        let (_, body) = try await ask(call, attempt)
+        let root = try parseAnswer(body, attempt)
+        guard let copied = root.text("ETag"), !copied.isEmpty else {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "the answer to a copy has no ETag")
+        }
+        return S3ETag.etag(copied)
+    }
+
+    func delete(
+        _ key: S3Key, etag: ETag?, _ attempt: String
+    ) async throws(ProviderError) {
+        var call = Call(.delete, key)
+        if let etag { call.headers = [S3Condition.version(etag).header] }
+        _ = try await ask(call, attempt)
+    }
+
+    // MARK: Answers
+
+    func copySource(_ key: S3Key, etag: ETag) -> [(name: String, value: String)] {
+        let path = "/\(settings.bucket)/" + S3Encoding.encode(key.bytes, keepsSlash: true)
+        return [
+            ("x-amz-copy-source", path), ("x-amz-copy-source-if-match", S3ETag.header(etag)),
+        ]
+    }
+
+    /// The answer to a change that goes on for long: its status came before its outcome.
+    func parseAnswer(_ body: [UInt8], _ attempt: String) throws(ProviderError) -> S3Element {
+        let root = try parse(body, attempt) { root throws(S3Element.Malformed) in root }
+        guard root.name == "Error" else { return root }
+        let message = String((root.text("Message") ?? "").prefix(300))
+        throw S3Refusal(status: 500, code: root.text("Code") ?? "", message: message).error(attempt)
+    }
+
+    func parse<Value>(
+        _ body: [UInt8], _ attempt: String,
+        _ read: (S3Element) throws(S3Element.Malformed) -> Value
+    ) throws(ProviderError) -> Value {
+        do {
+            return try read(S3Element(parsing: body))
+        } catch {
+            throw ProviderError(
+                .corrupt, attempt: attempt,
+                reason: "the store's answer cannot be read: \(error.reason)", cause: error)
+        }
+    }
+}

@@ -1,0 +1,246 @@
+import Engine
+import Logging
+import Synchronization
+import Transport
+
+/// Sends signed requests to one bucket.
+///
+/// It corrects what only an answer can tell (the store's clock, the bucket's region, credentials
+/// that have ended), each once for a request, and tries nothing else a second time.
+final class S3Client: Sendable {
+    /// What to ask.
+    struct Call: Sendable {
+        var method: HTTPMethod
+        /// nil for the bucket.
+        var key: S3Key?
+        var query: [(name: String, value: String)] = []
+        var headers: [(name: String, value: String)] = []
+        var body = HTTPBody.none
+        var payloadHash = S3Signer.emptyHash
+        var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
+        /// How long it may take until the next byte; the store's own work included.
+        var stallTimeout: Duration? = .seconds(60)
+
+        init(_ method: HTTPMethod, _ key: S3Key?) {
+            self.method = method
+            self.key = key
+        }
+
+        mutating func setBody(_ bytes: [UInt8]) {
+            body = .bytes(bytes)
+            payloadHash = S3Signer.hash(bytes)
+        }
+    }
+
+    let settings: S3Settings
+    private let wire: any S3Wire
+    private let clock: any Clock
+    private let credentials: S3CredentialCache?
+    private let logger: Logger
+
+    /// What answers have told.
+    private struct Learned {
+        var endpoint: S3Endpoint
+        var region: String
+        /// By how much the store's clock is ahead of ours.
+        var skew = Duration.zero
+    }
+
+    private let learned: Mutex<Learned>
+
+    /// - Parameter credentials: nil to sign nothing.
+    init(
+        settings: S3Settings, endpoint: S3Endpoint, region: String, wire: any S3Wire,
+        clock: any Clock, credentials: S3CredentialCache?, logger: Logger
+    ) {
+        self.settings = settings
+        self.wire = wire
+        self.clock = clock
+        self.credentials = credentials
+        self.logger = logger
+        learned = Mutex(Learned(endpoint: endpoint, region: region))
+    }
+
+    /// Asks, and collects a small answer.
+    func ask(
+        _ call: Call, _ attempt: String, bytesMax: Int = S3Element.bytesMax
+    ) async throws(ProviderError) -> (response: HTTPResponse, body: [UInt8]) {
+        let sink = S3AnswerSink(bytesMax: bytesMax)
+        let response = try await perform(call, attempt) { _ in sink.restarted() }
+        return (response, sink.body)
+    }
+
+    /// Asks, and hands the answer's body to a sink.
+    ///
+    /// - Parameter makeSink: Gives the sink for each try. It gets the body of a refusal too.
+    func perform(
+        _ call: Call, _ attempt: String, into makeSink: (Int) -> any S3Sink
+    ) async throws(ProviderError) -> HTTPResponse {
+        var corrections: Set<Correction> = []
+        while true {
+            if Task.isCancelled {
+                throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+            }
+            let signer = try await currentCredentials(attempt)
+            let sink = makeSink(corrections.count)
+            let response = try await send(call, signer, into: sink, attempt)
+            if response.isSuccess { return response }
+            var refusal = S3Refusal(response, body: sink.refusal, now: clock.wallTime)
+            if call.method == .head, refusal.code.isEmpty, ![404, 412].contains(refusal.status) {
+                refusal = try await explained(refusal, of: call, signer, attempt)
+            }
+            guard let correction = correction(after: refusal, signer),
+                corrections.insert(correction).inserted
+            else { throw refusal.error(attempt) }
+            apply(correction, refusal, signer)
+        }
+    }
+
+    /// An answer to HEAD has no body to say why; one to GET has.
+    private func explained(
+        _ refusal: S3Refusal, of head: Call, _ credentials: S3Credentials?, _ attempt: String
+    ) async throws(ProviderError) -> S3Refusal {
+        var call = head
+        call.method = .get
+        call.headers.append(("Range", "bytes=0-0"))
+        let sink = S3AnswerSink(bytesMax: 64 << 10)
+        let response = try await send(call, credentials, into: sink, attempt)
+        let explained = S3Refusal(response, body: sink.refusal, now: clock.wallTime)
+        return explained.status == refusal.status && !explained.code.isEmpty ? explained : refusal
+    }
+
+    // MARK: Sending
+
+    private func currentCredentials(_ attempt: String) async throws(ProviderError) -> S3Credentials?
+    {
+        guard let credentials else { return nil }
+        do {
+            return try await credentials.credentials(at: clock.wallTime)
+        } catch {
+            throw ProviderError(
+                .unauthorized, attempt: attempt, reason: error.reason, cause: error)
+        }
+    }
+
+    private func send(
+        _ call: Call, _ credentials: S3Credentials?, into sink: any HTTPBodySink, _ attempt: String
+    ) async throws(ProviderError) -> HTTPResponse {
+        do {
+            return try await wire.send(request(call, credentials), into: sink)
+        } catch {
+            throw Self.error(error, attempt)
+        }
+    }
+
+    private func request(_ call: Call, _ credentials: S3Credentials?) -> HTTPRequest {
+        let learned = learned.withLock { $0 }
+        let endpoint = learned.endpoint
+        let path = endpoint.path(call.key)
+        let now = Timestamp(nanoseconds: clock.wallTime.nanoseconds + learned.skew.nanoseconds)
+        var headers = call.headers
+        if settings.requesterPays { headers.append(("x-amz-request-payer", "requester")) }
+        if let credentials {
+            headers += [
+                ("x-amz-date", S3Date.basic(now)), ("x-amz-content-sha256", call.payloadHash),
+            ]
+            if let token = credentials.sessionToken {
+                headers.append(("x-amz-security-token", token))
+            }
+            let signed = S3Signer.Request(
+                method: call.method.rawValue, path: path, query: call.query,
+                headers: headers + [("host", endpoint.authority)], payloadHash: call.payloadHash)
+            let signer = S3Signer(
+                accessKey: credentials.accessKey, secretKey: credentials.secretKey,
+                region: learned.region)
+            headers.append(("Authorization", signer.authorization(signed, at: now)))
+        }
+        var request = HTTPRequest(
+            call.method,
+            endpoint.url(path: path, query: S3Signer.canonicalQuery(call.query)),
+            headers: headers, body: call.body)
+        request.stallTimeout = call.stallTimeout
+        request.onProgress = call.onProgress
+        return request
+    }
+
+    static func error(_ error: TransportError, _ attempt: String) -> ProviderError {
+        if let problem = error.cause as? S3AnswerProblem {
+            return ProviderError(
+                problem.kind, attempt: attempt, reason: problem.reason, cause: problem.cause)
+        }
+        let kind: ProviderError.Kind =
+            switch error.kind {
+            case .unreachable, .interrupted, .timedOut, .tls, .invalid: .unreachable
+            case .sink: .sink
+            case .source: .source
+            case .tooLarge: .corrupt
+            case .cancelled: .cancelled
+            }
+        return ProviderError(
+            kind, attempt: attempt, reason: error.reason,
+            cause: error.kind == .sink || error.kind == .source ? error.cause ?? error : error)
+    }
+
+    // MARK: Learning
+
+    private enum Correction: Hashable {
+        case clock
+        case region
+        case credentials
+    }
+
+    private func correction(
+        after refusal: S3Refusal, _ credentials: S3Credentials?
+    ) -> Correction? {
+        switch refusal.code {
+        case "RequestTimeTooSkewed": return refusal.skew == nil ? nil : .clock
+        case "ExpiredToken", "TokenRefreshRequired", "InvalidToken":
+            return credentials == nil ? nil : .credentials
+        default: break
+        }
+        let region = learned.withLock { $0.region }
+        let isElsewhere =
+            refusal.status == 301 || refusal.status == 307 || refusal.status == 400
+        if isElsewhere, let named = refusal.region, named != region { return .region }
+        // Without a word on why: a clock that is far off is the likeliest.
+        let isFarOff = refusal.skew.map { abs($0.components.seconds) > 600 } ?? false
+        let isUnexplained = refusal.code.isEmpty && refusal.status == 403
+        return isFarOff && isUnexplained ? .clock : nil
+    }
+
+    private func apply(
+        _ correction: Correction, _ refusal: S3Refusal, _ credentials: S3Credentials?
+    ) {
+        switch correction {
+        case .clock:
+            guard let skew = refusal.skew else { return }
+            learned.withLock { $0.skew = skew }
+            logger.warning(
+                "the store's clock is ahead of this machine's", metadata: ["skew": "\(skew)"])
+        case .region:
+            guard let region = refusal.region else { return }
+            learned.withLock { learned in
+                learned.region = region
+                guard settings.endpoint == nil,
+                    let endpoint = S3Endpoint.aws(
+                        region: region, bucket: settings.bucket, isPathStyle: settings.isPathStyle)
+                else { return }
+                learned.endpoint = endpoint
+            }
+            logger.info("the bucket is in another region", metadata: ["region": "\(region)"])
+        case .credentials:
+            if let credentials { self.credentials?.drop(credentials) }
+        }
+    }
+}
+
+extension Duration {
+    fileprivate var nanoseconds: Int64 {
+        components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+    }
+}
+
+extension ProviderError {
+    /// What the store said, if this is its refusal.
+    var refusal: S3Refusal? { cause as? S3Refusal }
+}

@@ -1,0 +1,131 @@
+import Engine
+
+/// What is kept of a file besides its bytes, in `x-amz-meta-*` headers that other tools know too.
+///
+/// `mtime` is in seconds with a fraction, as rclone writes it and s3fs reads it; `mode` is decimal
+/// and has the type bits, as s3fs writes it. What others keep there (`uid`, `gid`, `md5chksum`)
+/// stays as it is.
+struct S3Metadata: Hashable, Sendable {
+    static let prefix = "x-amz-meta-"
+    /// Where a link points, percent-encoded, so that a look at the headers tells it. The body says
+    /// the same, as s3fs has it.
+    static let targetName = "apus-target"
+    /// User metadata may take 2 KiB in all.
+    private static let targetBytesMax = 1_200
+
+    private static let typeBits: UInt32 = 0o170000
+    private static let linkBits: UInt32 = 0o120000
+    private static let directoryBits: UInt32 = 0o040000
+    private static let fileBits: UInt32 = 0o100000
+
+    /// Without the prefix, in lower case.
+    private(set) var values: [String: String]
+
+    init(_ values: [String: String] = [:]) {
+        self.values = values
+    }
+
+    init(attributes: ObjectAttributes, kind: FileKind, target: [UInt8]? = nil) {
+        values = [:]
+        set(attributes, kind: kind)
+        if let target {
+            let text = S3Encoding.encode(target)
+            if text.utf8.count <= Self.targetBytesMax { values[Self.targetName] = text }
+        }
+    }
+
+    mutating func set(_ attributes: ObjectAttributes, kind: FileKind) {
+        setModified(attributes.modified)
+        let type =
+            switch kind {
+            case .file: Self.fileBits
+            case .directory: Self.directoryBits
+            case .symlink: Self.linkBits
+            }
+        values["mode"] = String(type | UInt32(attributes.mode & 0o7777))
+    }
+
+    mutating func setModified(_ time: Timestamp) {
+        values["mtime"] = Self.text(time)
+    }
+
+    /// As headers of a request.
+    var headers: [(name: String, value: String)] {
+        values.sorted { $0.key < $1.key }.map { (Self.prefix + $0.key, $0.value) }
+    }
+
+    // MARK: Directories
+
+    static let directoryType = "application/x-directory"
+    private static let kept = ["mode", "mtime"]
+
+    /// The media type of a directory's marker. Its parameters say the mode and time once more,
+    /// since SeaweedFS keeps the type of such an object and drops the rest.
+    var directoryContentType: String {
+        let parameters = Self.kept.compactMap { name in
+            values[name].map { "; \(name)=\($0)" }
+        }
+        return Self.directoryType + parameters.joined()
+    }
+
+    /// Fills in what only the media type says.
+    mutating func add(contentType: String) {
+        let parts = contentType.split(separator: ";").map { part in
+            String(part.drop { $0 == " " })
+        }
+        guard parts.first == Self.directoryType else { return }
+        for part in parts.dropFirst() {
+            let name = String(part.prefix { $0 != "=" })
+            if Self.kept.contains(name), values[name] == nil {
+                values[name] = String(part.dropFirst(name.count + 1))
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    var modified: Timestamp? { values["mtime"].flatMap(Self.timestamp) }
+
+    /// The permission bits.
+    var mode: UInt16? { bits.map { UInt16($0 & 0o7777) } }
+
+    var isSymlink: Bool { bits.map { $0 & Self.typeBits == Self.linkBits } ?? false }
+
+    var target: [UInt8]? {
+        guard let bytes = values[Self.targetName].flatMap({ S3Encoding.decode($0) }),
+            (1...4095).contains(bytes.count), !bytes.contains(0)
+        else { return nil }
+        return bytes
+    }
+
+    private var bits: UInt32? { values["mode"].flatMap { UInt32($0) } }
+
+    private static func text(_ time: Timestamp) -> String {
+        let isNegative = time.nanoseconds < 0
+        let magnitude = time.nanoseconds.magnitude
+        let fraction = String(magnitude % 1_000_000_000)
+        let padded = String(repeating: "0", count: 9 - fraction.count) + fraction
+        return "\(isNegative ? "-" : "")\(magnitude / 1_000_000_000).\(padded)"
+    }
+
+    /// Reads seconds with or without a fraction, exactly to the nanosecond.
+    private static func timestamp(_ text: String) -> Timestamp? {
+        let isNegative = text.hasPrefix("-")
+        let parts = (isNegative ? text.dropFirst() : text[...])
+            .split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let whole = parts.first, !whole.isEmpty, whole.utf8.allSatisfy(isDigit),
+            let seconds = Int64(whole)
+        else { return nil }
+        var nanoseconds: Int64 = 0
+        if parts.count == 2 {
+            let digits = parts[1].utf8.prefix(9)
+            guard parts[1].utf8.allSatisfy(isDigit) else { return nil }
+            nanoseconds = digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+            for _ in digits.count..<9 { nanoseconds *= 10 }
+        }
+        let sign: Int64 = isNegative ? -1 : 1
+        return Timestamp(seconds: sign * seconds, nanoseconds: sign * nanoseconds)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+}

@@ -1,0 +1,121 @@
+import Crypto
+import Engine
+import Foundation
+import Synchronization
+import Transport
+
+/// Hands the bytes of one range of one version on, and nothing else that a store may send.
+final class S3ReadSink: S3Sink {
+    private struct State {
+        var received: UInt64 = 0
+        var refusal: [UInt8] = []
+        var isChecked = false
+        /// For a whole object whose checksum the store keeps.
+        var hash: SHA256?
+        var checksum: String?
+    }
+
+    private let range: Range<UInt64>
+    private let etag: ETag
+    private let sink: any ByteSink
+    private let state = Mutex(State())
+
+    private static let refusalBytesMax = 64 << 10
+
+    init(range: Range<UInt64>, etag: ETag, into sink: any ByteSink) {
+        self.range = range
+        self.etag = etag
+        self.sink = sink
+    }
+
+    var refusal: [UInt8] { state.withLock { $0.refusal } }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
+        guard response.isSuccess else {
+            state.withLock { state in
+                let room = Self.refusalBytesMax - state.refusal.count
+                state.refusal.append(contentsOf: bytes.prefix(max(0, room)))
+            }
+            return
+        }
+        let offset = try state.withLock { state in
+            if !state.isChecked {
+                try check(response, &state)
+                state.isChecked = true
+            }
+            let offset = range.lowerBound + state.received
+            guard UInt64(bytes.count) <= range.upperBound - offset else {
+                throw S3AnswerProblem(
+                    kind: .corrupt, reason: "the store sent more bytes than asked for")
+            }
+            state.received += UInt64(bytes.count)
+            state.hash?.update(bufferPointer: bytes)
+            return offset
+        }
+        do {
+            try sink.write(bytes, at: offset)
+        } catch {
+            throw S3AnswerProblem(
+                kind: .sink, reason: "the bytes were not taken: \(error)", cause: error)
+        }
+    }
+
+    /// Makes sure that all bytes came, and the right ones.
+    func finish(_ response: HTTPResponse) throws(S3AnswerProblem) {
+        let state = state.withLock { $0 }
+        guard state.received == UInt64(range.count) else {
+            throw S3AnswerProblem(
+                kind: .corrupt, reason: "\(state.received) of \(range.count) bytes came")
+        }
+        guard let hash = state.hash, let checksum = state.checksum else { return }
+        guard S3Checksum.text(hash.finalize()) == checksum else {
+            throw S3AnswerProblem(
+                kind: .corrupt, reason: "the bytes do not have the checksum that the store keeps")
+        }
+    }
+
+    private func check(_ response: HTTPResponse, _ state: inout State) throws(S3AnswerProblem) {
+        if let text = response.headers["etag"], S3ETag.etag(text) != etag {
+            throw S3AnswerProblem(
+                kind: .changed, reason: "it is version \(S3ETag.etag(text)), not \(etag)")
+        }
+        var total: UInt64?
+        if response.status == 206 {
+            guard let content = response.headers["content-range"].flatMap(Self.contentRange),
+                content.range == range
+            else {
+                throw S3AnswerProblem(kind: .corrupt, reason: "the store sent another range")
+            }
+            total = content.total
+        } else {
+            // A store that knows no ranges sends all.
+            guard range.lowerBound == 0 else {
+                throw S3AnswerProblem(kind: .corrupt, reason: "the store sent no range")
+            }
+            total = response.headers["content-length"].flatMap { UInt64($0) }
+        }
+        if range.lowerBound == 0, total == range.upperBound,
+            let checksum = response.headers[S3Checksum.header], !checksum.contains("-")
+        {
+            state.checksum = checksum
+            state.hash = SHA256()
+        }
+    }
+
+    /// Reads `bytes 0-9/100`.
+    private static func contentRange(_ text: String) -> (range: Range<UInt64>, total: UInt64?)? {
+        guard text.lowercased().hasPrefix("bytes ") else { return nil }
+        let parts = text.dropFirst(6).split(separator: "/")
+        let bounds = parts.first?.split(separator: "-").compactMap { UInt64($0) } ?? []
+        guard parts.count == 2, bounds.count == 2, bounds[0] <= bounds[1], bounds[1] < .max
+        else { return nil }
+        return (bounds[0]..<bounds[1] + 1, UInt64(parts[1]))
+    }
+}
+
+/// SHA-256 as S3's checksum headers have it.
+enum S3Checksum {
+    static let header = "x-amz-checksum-sha256"
+
+    static func text(_ digest: SHA256.Digest) -> String { Data(digest).base64EncodedString() }
+}

@@ -1,0 +1,102 @@
+import Engine
+import Transport
+
+/// What a store says where it does not do what it was asked.
+struct S3Refusal: Error, Hashable, Sendable {
+    let status: Int
+    /// `NoSuchKey`; empty where the answer has no body, as to HEAD.
+    var code = ""
+    /// The store's own words, cut to a line.
+    var message = ""
+    /// Where the bucket is, if it is not where we asked.
+    var region: String?
+    var retryAfter: Duration?
+    /// By how much the store's clock is ahead of ours, if it tells its own.
+    var skew: Duration?
+
+    private static let messageMax = 300
+
+    init(status: Int, code: String = "", message: String = "") {
+        self.status = status
+        self.code = code
+        self.message = message
+    }
+
+    init(_ response: HTTPResponse, body: [UInt8], now: Timestamp) {
+        status = response.status
+        if let error = try? S3Element(parsing: body), error.name == "Error" {
+            code = String((error.text("Code") ?? "").prefix(100))
+            message = Self.line(error.text("Message") ?? "")
+            region = error.text("Region")
+        }
+        region = response.headers["x-amz-bucket-region"] ?? region
+        retryAfter = response.retryAfter(now: now.seconds)
+        skew = response.headers["date"].flatMap(S3Date.timestamp(header:)).map {
+            .seconds($0.seconds - now.seconds)
+        }
+    }
+
+    func error(_ attempt: String) -> ProviderError {
+        ProviderError(
+            kind, attempt: attempt, reason: reason,
+            retryAfter: kind == .busy ? retryAfter : nil, cause: self)
+    }
+
+    /// What this is to the engine. The code tells more than the status, where there is one.
+    var kind: ProviderError.Kind {
+        switch code {
+        case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+            "TokenRefreshRequired", "AuthorizationHeaderMalformed", "RequestTimeTooSkewed",
+            "InvalidSecurity", "CredentialsNotSupported", "UnauthorizedAccess":
+            .unauthorized
+        case "AccessDenied", "AllAccessDisabled", "AccountProblem", "NotSignedUp",
+            "InvalidPayer", "MethodNotAllowed":
+            .denied
+        case "SlowDown", "ServiceUnavailable", "RequestLimitExceeded", "TooManyRequests",
+            "Throttling", "ThrottlingException", "Busy", "ConditionalRequestConflict",
+            "OperationAborted":
+            .busy
+        // A bucket that is gone says nothing of what was in it.
+        case "InternalError", "RequestTimeout", "IncompleteBody", "NoSuchBucket": .unreachable
+        case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage",
+            "XMinioAdminBucketQuotaExceeded", "ServiceQuotaExceededException":
+            .full
+        case "PreconditionFailed": .changed
+        case "NoSuchKey", "NoSuchUpload", "NotFound": .missing
+        case "BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest": .corrupt
+        case "KeyTooLongError", "EntityTooLarge", "InvalidURI", "InvalidObjectState",
+            "InvalidArgument", "InvalidRequest", "NotImplemented", "MetadataTooLarge":
+            .unsupported
+        default: kindOfStatus
+        }
+    }
+
+    private var kindOfStatus: ProviderError.Kind {
+        switch status {
+        case 401: .unauthorized
+        case 403: .denied
+        case 404, 410: .missing
+        case 409: .busy
+        case 412: .changed
+        case 429, 503: .busy
+        case 507: .full
+        case 501: .unsupported
+        case 400..<500: .unsupported
+        default: .unreachable
+        }
+    }
+
+    private var reason: String {
+        switch (code.isEmpty, message.isEmpty) {
+        case (true, _): "the store answered with status \(status)"
+        case (false, true): "the store answered \(code)"
+        case (false, false): "\(message) (\(code))"
+        }
+    }
+
+    private static func line(_ text: String) -> String {
+        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let shown = words.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
+        return String(String.UnicodeScalarView(shown.prefix(messageMax)))
+    }
+}

@@ -1,0 +1,127 @@
+import Engine
+import Synchronization
+
+/// Which conditions a store heeds. Where it heeds one, the store decides; where not, we look
+/// first, and what another client does in between goes unnoticed.
+struct S3Conditions: Hashable, Sendable {
+    /// `If-None-Match: *` on PUT.
+    var putIfAbsent = true
+    /// `If-Match` on PUT.
+    var putIfVersion = true
+    /// `If-Match` on DELETE.
+    var deleteIfVersion = true
+    /// `x-amz-copy-source-if-match`.
+    var copyIfSource = true
+    /// `If-None-Match: *` on a copy.
+    var copyIfAbsent = true
+    /// `If-Match` on a copy.
+    var copyIfVersion = true
+    /// Whether `\` is a character like any other; SeaweedFS takes it for `/`.
+    var keepsBackslash = true
+
+    func onPut(_ condition: S3Condition) -> S3Condition? {
+        switch condition {
+        case .absent: putIfAbsent ? condition : nil
+        case .version: putIfVersion ? condition : nil
+        }
+    }
+
+    func onCopy(_ condition: S3Condition) -> S3Condition? {
+        switch condition {
+        case .absent: copyIfAbsent ? condition : nil
+        case .version: copyIfVersion ? condition : nil
+        }
+    }
+}
+
+extension S3Provider {
+    /// What the store heeds: found out before the first change of a mount, with a small object
+    /// below the prefix that is removed again. A store that ignores a condition says nothing, so
+    /// the first use would not tell; and a mount that only reads must not write.
+    func conditions(_ attempt: String) async throws(ProviderError) -> S3Conditions {
+        try checkCancelled(attempt)
+        if let known = knownConditions.withLock({ $0 }) { return known }
+        let conditions = try await probe(attempt)
+        knownConditions.withLock { $0 = conditions }
+        return conditions
+    }
+
+    private func probe(_ attempt: String) async throws(ProviderError) -> S3Conditions {
+        let name = String(UInt64.random(in: .min ... .max), radix: 36)
+        let key = keys.prefix.appending(".apus-probe-\(name)".utf8)
+        let copy = keys.prefix.appending(".apus-probe-\(name)-copy".utf8)
+        let none = ETag("00000000000000000000000000000000")
+        let client = client
+        var conditions = S3Conditions()
+        do throws(ProviderError) {
+            let etag = try await client.put(key, [1], headers: [], nil, attempt)
+            conditions.putIfAbsent = try await isRefused { () async throws(ProviderError) in
+                _ = try await client.put(key, [1], headers: [], .absent, attempt)
+            }
+            conditions.putIfVersion = try await isRefused { () async throws(ProviderError) in
+                _ = try await client.put(key, [1], headers: [], .version(none), attempt)
+            }
+            conditions.copyIfSource = try await isRefused { () async throws(ProviderError) in
+                _ = try await client.copy(
+                    key, etag: none, to: copy, headers: nil, storageClass: nil, nil, attempt)
+            }
+            conditions.copyIfAbsent = try await isRefused { () async throws(ProviderError) in
+                _ = try await client.copy(
+                    key, etag: etag, to: key, headers: [], storageClass: nil, .absent, attempt)
+            }
+            conditions.copyIfVersion = try await isRefused { () async throws(ProviderError) in
+                _ = try await client.copy(
+                    key, etag: etag, to: key, headers: [], storageClass: nil, .version(none),
+                    attempt)
+            }
+            conditions.deleteIfVersion = try await isRefused { () async throws(ProviderError) in
+                try await client.delete(key, etag: none, attempt)
+            }
+            try await client.delete(key, etag: nil, attempt)
+            conditions.keepsBackslash = try await keepsBackslash(key, attempt)
+            if !conditions.copyIfSource { try await client.delete(copy, etag: nil, attempt) }
+            return conditions
+        } catch {
+            // The first failure tells more than one in cleaning up would.
+            try? await client.delete(key, etag: nil, attempt)
+            throw error
+        }
+    }
+
+    private func keepsBackslash(
+        _ probe: S3Key, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        // At the end, where a slash makes a marker, which goes again, and not a directory.
+        let key = probe.appending("-\\".utf8)
+        _ = try await client.put(key, [1], headers: [], nil, attempt)
+        let listing = try await client.list(prefix: probe, delimiter: false, max: 2, attempt)
+        try await client.delete(key, etag: nil, attempt)
+        return listing.objects.contains { $0.key == key }
+    }
+
+    /// - Throws: `.unsupported` for a key that the store would keep under another name.
+    func checkKept(_ key: S3Key, _ attempt: String) async throws(ProviderError) {
+        guard key.bytes.contains(UInt8(ascii: "\\")) else { return }
+        guard try await conditions(attempt).keepsBackslash else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "this store keeps no name with \"\\\"")
+        }
+    }
+
+    /// Whether a condition that does not hold is heeded. A store that will hear nothing of the
+    /// condition itself does not heed it either.
+    private func isRefused(
+        _ change: () async throws(ProviderError) -> Void
+    ) async throws(ProviderError) -> Bool {
+        do throws(ProviderError) {
+            try await change()
+            return false
+        } catch {
+            switch error.kind {
+            case .changed: return true
+            case .unsupported: return false
+            default: throw error
+            }
+        }
+    }
+}

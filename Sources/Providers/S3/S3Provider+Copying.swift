@@ -1,0 +1,81 @@
+import Engine
+import Synchronization
+
+extension S3Provider {
+    /// Copies an object within the bucket, with other metadata or its own.
+    ///
+    /// - Parameters:
+    ///   - head: The source, of which this version must still be there.
+    ///   - metadata: nil for that of the source. A time of modification that the source has only
+    ///     from the store is written down then, since the copy would have a new one.
+    /// - Throws: `.changed` if the source, or what the condition is about, is another version.
+    func copy(
+        _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata?,
+        _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        var metadata = metadata
+        if metadata == nil, head.metadata.modified == nil {
+            metadata = head.metadata
+            metadata?.setModified(head.modified)
+        }
+        if head.size > limits.copyBytesMax {
+            return try await copyParts(
+                source, head, to: key, metadata: metadata ?? head.metadata, condition, attempt)
+        }
+        let storageClass = head.ownHeaders["x-amz-storage-class"]
+        let etag = try await client.copy(
+            source, etag: head.etag, to: key,
+            headers: metadata.map { $0.headers + ownHeaders(head) },
+            storageClass: storageClass, condition, attempt)
+        // Where the store does not heed the condition on the source, this tells.
+        let isOther = etag != head.etag && !S3ETag.isOfParts(etag) && !S3ETag.isOfParts(head.etag)
+        let isPlain = head.ownHeaders["x-amz-server-side-encryption"] == nil
+        if isOther, isPlain, knownConditions.withLock({ $0?.copyIfSource == false }) {
+            throw changed(attempt)
+        }
+        return etag
+    }
+
+    private func ownHeaders(_ head: S3Head) -> [(name: String, value: String)] {
+        head.ownHeaders.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// Copies what is too large for one request.
+    private func copyParts(
+        _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata,
+        _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        let client = client
+        let upload = try await client.beginUpload(
+            key, headers: metadata.headers + ownHeaders(head), attempt)
+        do {
+            let smallest = (head.size + limits.partsMax - 1) / limits.partsMax
+            let partBytes = max(limits.copyPartBytes, smallest)
+            let count = Int((head.size + partBytes - 1) / partBytes)
+            var etags: [Int: ETag] = [:]
+            try await withThrowingTaskGroup(of: (Int, ETag).self) { group in
+                for number in 1...count {
+                    if number > limits.partsAtOnce, let (done, etag) = try await group.next() {
+                        etags[done] = etag
+                    }
+                    let start = UInt64(number - 1) * partBytes
+                    let range = start..<min(start + partBytes, head.size)
+                    group.addTask {
+                        let etag = try await client.copyPart(
+                            number, of: upload, key, from: source, etag: head.etag, range: range,
+                            attempt)
+                        return (number, etag)
+                    }
+                }
+                for try await (number, etag) in group { etags[number] = etag }
+            }
+            let parts = etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
+            return try await client.completeUpload(upload, key, parts: parts, condition, attempt)
+        } catch {
+            // Awaited, and not ended by the cancellation of this task.
+            await Task { try? await client.abortUpload(upload, key, attempt) }.value
+            if let error = error as? ProviderError { throw error }
+            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package import Engine
+
+extension S3Provider {
+    package func list(
+        _ directory: ObjectKey, page: PageToken?
+    ) async throws(ProviderError) -> ListingPage {
+        let attempt = "list \"\(directory)\""
+        try checkCancelled(attempt)
+        let place = keys.place(of: directory)
+        let start = try S3PageToken(page, attempt)
+        let listing = try await client.list(
+            prefix: place.directory, delimiter: true, token: start.token, attempt)
+        var fold = S3ListingFold(place, seen: start.seen)
+        fold.add(listing)
+        if page == nil && directory != .root && !fold.isPresent && listing.next == nil {
+            try await checkDirectory(directory, place, attempt)
+        }
+        let next = listing.next.map { S3PageToken(token: $0, seen: fold.seen).pageToken }
+        return ListingPage(objects: fold.entries.map(object), next: next)
+    }
+
+    /// An empty listing says nothing of whether there is a directory.
+    private func checkDirectory(
+        _ directory: ObjectKey, _ place: S3KeyMap.Place, _ attempt: String
+    ) async throws(ProviderError) {
+        if let file = place.file, try await client.head(file, attempt) != nil {
+            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is no directory")
+        }
+        if !place.isBeginning, try await client.head(place.folderMarker, attempt) != nil { return }
+        throw missing(attempt)
+    }
+
+    private func object(_ entry: S3ListingFold.Entry) -> RemoteObject {
+        guard let object = entry.object else {
+            return RemoteObject(
+                name: entry.name, kind: .directory, etag: nil, size: 0,
+                modified: Timestamp(nanoseconds: 0), mode: nil, isDetailed: false)
+        }
+        return RemoteObject(
+            name: entry.name, kind: .file, etag: object.etag, size: object.size,
+            modified: object.modified, mode: nil, isDetailed: false)
+    }
+}
+
+/// Where to go on with a listing: the store's own token, and what later names may begin with.
+struct S3PageToken: Hashable, Sendable {
+    var token: String?
+    var seen: [S3ListingFold.Seen] = []
+
+    init(token: String?, seen: [S3ListingFold.Seen]) {
+        self.token = token
+        self.seen = seen
+    }
+
+    init(_ page: PageToken?, _ attempt: String) throws(ProviderError) {
+        guard let page else { return }
+        // `SEEN,SEEN TOKEN`, where SEEN is the kind's letter and the part in hexadecimal.
+        let parts = page.rawValue.split(
+            separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "this is no page of a bucket")
+        }
+        token = String(parts[1])
+        seen = parts[0].split(separator: ",").compactMap { text in
+            guard let letter = text.first, let kind = S3ListingFold.Seen.Kind(rawValue: letter),
+                let part = S3Encoding.bytes(hexadecimal: text.dropFirst())
+            else { return nil }
+            return S3ListingFold.Seen(part: part, kind: kind)
+        }
+    }
+
+    var pageToken: PageToken {
+        let texts = seen.map { "\($0.kind.rawValue)\(S3Encoding.hexadecimal($0.part))" }
+        return PageToken("\(texts.joined(separator: ",")) \(token ?? "")")
+    }
+}

@@ -1,0 +1,242 @@
+package import Engine
+
+extension S3Provider {
+    package func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "move \"\(key)\" to \"\(destination)\""
+        guard key != .root, destination != .root else {
+            throw ProviderError(.unsupported, attempt: attempt, reason: "the root stays")
+        }
+        guard let found = try await look(key, attempt) else {
+            // The answer to the last step of an earlier call may have been lost.
+            if continues, etag == nil,
+                let moved = try await look(destination, attempt), moved.kind == .directory
+            {
+                return try await object(destination, moved, attempt)
+            }
+            throw missing(attempt)
+        }
+        try check(found, etag, attempt)
+        guard key != destination else { return try await object(key, found, attempt) }
+        if case .object(let head) = found {
+            return try await moveObject(key, head, to: destination, base, attempt)
+        }
+        guard !destination.names.starts(with: key.names) else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "a directory cannot move below itself")
+        }
+        guard case .absent = base else {
+            throw ProviderError(
+                .wrongKind, attempt: attempt, reason: "a directory cannot replace a file")
+        }
+        return try await moveDirectory(
+            key, found.head, to: destination, continues: continues, attempt)
+    }
+
+    // MARK: One object
+
+    private func moveObject(
+        _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion,
+        _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        let target = try await fileKey(destination, attempt)
+        guard let source = keys.place(of: key).file else { throw missing(attempt) }
+        let conditions = try await conditions(attempt)
+        let condition = S3Condition(base)
+        switch base {
+        case .absent:
+            try await checkNew(destination, looksForFile: !conditions.copyIfAbsent, attempt)
+        case .version(let etag):
+            guard let old = try await look(destination, attempt) else { throw missing(attempt) }
+            guard case .object(let oldHead) = old else {
+                throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a directory")
+            }
+            guard oldHead.etag == etag else { throw changed(attempt) }
+        }
+        if key.parent != destination.parent { try await keepParent(of: key, attempt) }
+        do throws(ProviderError) {
+            _ = try await copy(
+                source, head, to: target, metadata: nil, conditions.onCopy(condition), attempt)
+        } catch {
+            guard error.kind == .changed || error.kind == .missing else { throw error }
+            // Of the source or of the destination?
+            guard let now = try await client.head(source, attempt) else { throw missing(attempt) }
+            if now.etag != head.etag { throw changed(attempt) }
+            throw base == .absent ? exists(attempt) : changed(attempt)
+        }
+        guard let copied = try await client.head(target, attempt) else {
+            throw ProviderError(
+                .unreachable, attempt: attempt, reason: "the copy is not where it was made")
+        }
+        try await removeSource(source, head, copy: target, copied, base, conditions, attempt)
+        return try await object(destination, .object(copied), attempt)
+    }
+
+    /// Deletes what has been copied; if it was changed at this moment, the copy goes instead.
+    private func removeSource(
+        _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head, _ base: BaseVersion,
+        _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await deleteVersion(source, head, conditions, attempt)
+        } catch {
+            guard error.kind == .changed else { throw error }
+            if base == .absent {
+                try await client.delete(
+                    copy, etag: conditions.deleteIfVersion ? copied.etag : nil, attempt)
+            }
+            throw error
+        }
+    }
+
+    /// Deletes one version; one that is gone is fine.
+    func deleteVersion(
+        _ key: S3Key, _ head: S3Head, _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        do throws(ProviderError) {
+            if !conditions.deleteIfVersion {
+                guard let now = try await client.head(key, attempt) else { return }
+                if now.etag != head.etag { throw changed(attempt) }
+            }
+            try await client.delete(
+                key, etag: conditions.deleteIfVersion ? head.etag : nil, attempt)
+        } catch {
+            if error.kind == .missing { return }
+            guard error.kind == .changed, try await client.head(key, attempt) == nil else {
+                throw error
+            }
+        }
+    }
+
+    // MARK: A directory
+
+    /// Moves object by object: each is copied, then deleted, so that a call that is cut short
+    /// leaves every object in at least one of the two places, and another goes on from there.
+    ///
+    /// The marker at the old place goes last: as long as it is there, so is the directory.
+    private func moveDirectory(
+        _ key: ObjectKey, _ marker: S3Head?, to destination: ObjectKey, continues: Bool,
+        _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        let (from, to) = (keys.place(of: key), keys.place(of: destination))
+        guard !from.isBeginning, !to.isBeginning else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "it is no directory of its own")
+        }
+        _ = try await fileKey(destination, attempt)
+        let conditions = try await conditions(attempt)
+        if continues, let parent = destination.parent {
+            try await checkParent(parent, attempt)
+        } else {
+            try await checkNew(destination, looksForFile: true, attempt)
+        }
+        if key.parent != destination.parent { try await keepParent(of: key, attempt) }
+        let metadata = marker?.metadata ?? S3Metadata()
+        try await putMarker(to.marker, metadata, nil, attempt)
+        if marker == nil { try await putMarker(from.marker, metadata, nil, attempt) }
+
+        // Until a listing shows nothing more: what others make meanwhile moves too.
+        while try await moveObjects(from, to, conditions, attempt) > 0 {
+            try checkCancelled(attempt)
+        }
+        try await client.delete(from.marker, etag: nil, attempt)
+        if try await client.head(from.folderMarker, attempt) != nil {
+            try await client.delete(from.folderMarker, etag: nil, attempt)
+        }
+        return try await directory(destination, to.marker, attempt)
+    }
+
+    /// Moves what one listing of all below a directory shows.
+    ///
+    /// - Returns: How many objects that were.
+    private func moveObjects(
+        _ from: S3KeyMap.Place, _ to: S3KeyMap.Place, _ conditions: S3Conditions,
+        _ attempt: String
+    ) async throws(ProviderError) -> Int {
+        var count = 0
+        var token: String?
+        // Markers of the directories that the listing is in, each below the one before. They go
+        // once it has left them, the deepest first: SeaweedFS keeps a directory that was not empty.
+        var open: [S3Key] = []
+        repeat {
+            let page = try await client.list(
+                prefix: from.directory, delimiter: false, token: token, attempt)
+            let objects = page.objects.filter { object in
+                object.key.bytes.starts(with: from.directory.bytes)
+                    && (object.key != from.marker || object.size > 0)
+            }
+            count += objects.count
+            try await moveObjects(objects, from, to, conditions, attempt)
+            for object in objects {
+                while let last = open.last, !object.key.bytes.starts(with: last.bytes) {
+                    open.removeLast()
+                    try await client.delete(last, etag: nil, attempt)
+                }
+                if object.isMarker { open.append(object.key) }
+            }
+            token = page.next
+        } while token != nil
+        for marker in open.reversed() { try await client.delete(marker, etag: nil, attempt) }
+        return count
+    }
+
+    /// Moves files, and copies markers.
+    private func moveObjects(
+        _ objects: [S3Listing.Object], _ from: S3KeyMap.Place, _ to: S3KeyMap.Place,
+        _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, object) in objects.enumerated() {
+                    if index >= limits.movesAtOnce { try await group.next() }
+                    let target = to.directory.appending(
+                        object.key.bytes.dropFirst(from.directory.bytes.count))
+                    group.addTask {
+                        try await self.moveBelow(object, to: target, conditions, attempt)
+                    }
+                }
+                try await group.waitForAll()
+            }
+        } catch let error as ProviderError {
+            throw error
+        } catch {
+            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
+        }
+    }
+
+    private func moveBelow(
+        _ object: S3Listing.Object, to target: S3Key, _ conditions: S3Conditions,
+        _ attempt: String
+    ) async throws(ProviderError) {
+        let source = object.key
+        guard let head = try await client.head(source, attempt) else { return }
+        // Not every store copies markers.
+        if object.isMarker { return try await putMarker(target, head.metadata, nil, attempt) }
+        let there = conditions.copyIfAbsent ? nil : try await client.head(target, attempt)
+        do throws(ProviderError) {
+            if let there {
+                guard isCopy(there, of: head) else { throw exists(attempt) }
+            } else {
+                _ = try await copy(
+                    source, head, to: target, metadata: nil, conditions.onCopy(.absent), attempt)
+            }
+        } catch {
+            guard error.kind == .changed else { throw error }
+            // It was copied by an earlier call, or by nobody of ours.
+            guard let there = try await client.head(target, attempt), isCopy(there, of: head)
+            else { throw exists(attempt) }
+        }
+        try await deleteVersion(source, head, conditions, attempt)
+    }
+
+    /// Whether an object is what an earlier call has copied. The ETag of a copy is the same unless
+    /// it was made in parts.
+    private func isCopy(_ copy: S3Head, of head: S3Head) -> Bool {
+        if copy.etag == head.etag { return true }
+        return copy.size == head.size
+            && (S3ETag.isOfParts(copy.etag) || S3ETag.isOfParts(head.etag))
+            && copy.metadata.modified == (head.metadata.modified ?? head.modified)
+    }
+}

@@ -1,0 +1,86 @@
+/// How a bucket is reached and used.
+struct S3Settings: Hashable, Sendable {
+    var bucket: String
+    /// Empty, or ending in `/`.
+    var prefix: S3Key
+    /// `https://host[:port]`; nil for AWS's own.
+    var endpoint: String?
+    /// nil for what the environment or the profile says.
+    var region: String?
+    /// Whether the bucket is in the path and not in the host's name; nil to choose.
+    var isPathStyle: Bool?
+    var storageClass: String?
+    var requesterPays = false
+    var profile: String?
+    var isAnonymous = false
+
+    /// Sizes and numbers, which only tests change.
+    struct Limits: Hashable, Sendable {
+        /// Files above this are sent in parts of at least this size. S3: 5 MiB or more.
+        var partBytes: UInt64 = 16 << 20
+        /// S3: 10,000.
+        var partsMax: UInt64 = 10_000
+        var partsAtOnce = 4
+        /// What one request copies at most. S3: 5 GiB.
+        var copyBytesMax: UInt64 = 5 << 30
+        var copyPartBytes: UInt64 = 512 << 20
+        /// Objects of a directory that are moved side by side.
+        var movesAtOnce = 16
+        var pageEntries = 1_000
+    }
+
+    var limits = Limits()
+}
+
+/// Where requests go.
+struct S3Endpoint: Hashable, Sendable {
+    let scheme: String
+    /// With the port, unless it is the scheme's own.
+    let authority: String
+    let bucket: String
+    let isPathStyle: Bool
+    /// What comes before the bucket; without a slash at its end.
+    let basePath: String
+
+    /// - Parameter url: `scheme://host[:port][/path]`.
+    init?(url: String, bucket: String, isPathStyle: Bool?) {
+        guard let colon = url.firstRange(of: "://") else { return nil }
+        scheme = url[..<colon.lowerBound].lowercased()
+        let rest = url[colon.upperBound...]
+        var authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }.lowercased()
+        guard scheme == "http" || scheme == "https", !authority.isEmpty,
+            !authority.contains("@"), !authority.contains(where: \.isWhitespace)
+        else { return nil }
+        var path = String(rest.dropFirst(authority.count))
+        guard !path.contains("?"), !path.contains("#") else { return nil }
+        while path.hasSuffix("/") { path.removeLast() }
+        basePath = path
+        let ownPort = scheme == "http" ? ":80" : ":443"
+        if authority.hasSuffix(ownPort) { authority.removeLast(ownPort.count) }
+        self.bucket = bucket
+        let isAWS =
+            authority.hasSuffix(".amazonaws.com") || authority.hasSuffix(".amazonaws.com.cn")
+        // A dot in the bucket's name is no match for a wildcard certificate.
+        let isInName = isAWS && !(bucket.contains(".") && scheme == "https") && path.isEmpty
+        self.isPathStyle = isPathStyle ?? !isInName
+        self.authority = self.isPathStyle ? authority : "\(bucket).\(authority)"
+    }
+
+    /// AWS's own servers.
+    static func aws(region: String, bucket: String, isPathStyle: Bool?) -> S3Endpoint? {
+        let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
+        return S3Endpoint(
+            url: "https://s3.\(region).\(domain)", bucket: bucket, isPathStyle: isPathStyle)
+    }
+
+    /// The path of an object, or of the bucket, percent-encoded.
+    func path(_ key: S3Key?) -> String {
+        let bucket = isPathStyle ? "/\(S3Encoding.encode(bucket))" : ""
+        guard let key else { return "\(basePath)\(bucket)\(isPathStyle ? "" : "/")" }
+        return "\(basePath)\(bucket)/\(S3Encoding.encode(key.bytes, keepsSlash: true))"
+    }
+
+    func url(path: String, query: String) -> String {
+        "\(scheme)://\(authority)\(path)\(query.isEmpty ? "" : "?\(query)")"
+    }
+}

@@ -1,0 +1,224 @@
+import Engine
+import Logging
+import Transport
+
+/// The `s3:` form of a ``Source``: `s3://BUCKET[/PREFIX][?PARAMETERS]`.
+///
+/// In PREFIX and in values, `%` and two hexadecimal digits stand for a byte, as in ``Source``.
+struct S3Source: SourceForm, Hashable {
+    let settings: S3Settings
+
+    static let forms = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
+
+    private static let parameters = [
+        "anonymous", "endpoint", "path-style", "profile", "region", "requester-pays",
+        "storage-class",
+    ]
+
+    init(parsing text: Substring) throws(SourceError) {
+        guard text.hasPrefix("//") else {
+            throw SourceError(
+                .misspelled, "the source names no bucket", remedy: "write \(Self.forms)")
+        }
+        let place = text.dropFirst(2).prefix { $0 != "?" }
+        let bucket = String(place.prefix { $0 != "/" })
+        try Self.check(bucket: bucket)
+        let prefix = try Self.decoded(place.dropFirst(bucket.count + 1), "the prefix")
+        let values = try Self.values(of: text.dropFirst(2 + place.count + 1))
+        var settings = S3Settings(
+            bucket: bucket,
+            prefix: S3Key(prefix.isEmpty || prefix.last == S3Key.slash ? prefix : prefix + [0x2F]))
+        settings.region = values["region"]
+        settings.profile = values["profile"]
+        settings.storageClass = values["storage-class"]
+        settings.isPathStyle = try Self.truth("path-style", values)
+        settings.requesterPays = try Self.truth("requester-pays", values) ?? false
+        settings.isAnonymous = try Self.truth("anonymous", values) ?? false
+        settings.endpoint = try values["endpoint"].map { text throws(SourceError) in
+            try Self.checked(endpoint: text, bucket: bucket)
+        }
+        for name in ["region", "storage-class", "profile"] {
+            guard let value = values[name] else { continue }
+            let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value < 0x7F }
+            guard !value.isEmpty, isPlain || (name == "profile" && !value.isEmpty) else {
+                throw SourceError(
+                    .misspelled, "\"\(value)\" is no \(name)", remedy: "write \(Self.forms)")
+            }
+        }
+        self.settings = settings
+    }
+
+    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+        try await connect(world, environment: .current)
+    }
+
+    /// The same with other sizes of parts and pages.
+    func with(_ limits: S3Settings.Limits) -> S3Source {
+        var settings = settings
+        settings.limits = limits
+        return S3Source(settings: settings)
+    }
+
+    private init(settings: S3Settings) {
+        self.settings = settings
+    }
+
+    func connect(
+        _ world: SourceWorld, environment: S3Environment
+    ) async throws(SourceError) -> S3Provider {
+        var settings = settings
+        let profile = environment.profile(environment.profileName(given: settings.profile)) ?? [:]
+        let region =
+            settings.region ?? environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"]
+            ?? profile["region"] ?? "us-east-1"
+        settings.endpoint =
+            settings.endpoint ?? environment["AWS_ENDPOINT_URL_S3"]
+            ?? environment["AWS_ENDPOINT_URL"] ?? profile["endpoint_url"]
+        let endpoint =
+            if let url = settings.endpoint {
+                S3Endpoint(
+                    url: url, bucket: settings.bucket, isPathStyle: settings.isPathStyle)
+            } else {
+                S3Endpoint.aws(
+                    region: region, bucket: settings.bucket, isPathStyle: settings.isPathStyle)
+            }
+        guard let endpoint else {
+            throw SourceError(
+                .unavailable, "the endpoint \"\(settings.endpoint ?? "")\" is no URL",
+                remedy: "write https://HOST or http://HOST:PORT")
+        }
+        let transport = world.transport
+        let chain = S3CredentialChain(
+            environment: environment, profile: settings.profile, region: region
+        ) { request async throws(TransportError) in
+            try await transport.send(request, bytesMax: 64 << 10)
+        }
+        let client = S3Client(
+            settings: settings, endpoint: endpoint, region: region,
+            wire: S3TransportWire(transport: transport), clock: world.clock,
+            credentials: settings.isAnonymous
+                ? nil
+                : S3CredentialCache { () async throws(S3CredentialError) in
+                    try await chain.load()
+                },
+            logger: world.logger)
+        return try await opened(client)
+    }
+
+    private func opened(_ client: S3Client) async throws(SourceError) -> S3Provider {
+        do {
+            let provider = try S3Provider(client)
+            try await provider.check()
+            return provider
+        } catch let error as ProviderError {
+            throw SourceError(
+                .unavailable, "cannot list the bucket \"\(settings.bucket)\"",
+                remedy: Self.remedy(error), cause: error)
+        } catch {
+            throw SourceError(
+                .unavailable, "cannot start threads", remedy: "\(error)", cause: error)
+        }
+    }
+
+    private static func remedy(_ error: ProviderError) -> String {
+        if error.refusal?.code == "NoSuchBucket" {
+            return "there is no such bucket: check its name, endpoint and region"
+        }
+        return error.reason
+    }
+
+    // MARK: Names
+
+    var description: String {
+        var values = [
+            ("endpoint", settings.endpoint), ("region", settings.region),
+            ("storage-class", settings.storageClass), ("profile", settings.profile),
+        ].compactMap { name, value in value.map { "\(name)=\(Self.encoded($0))" } }
+        if let isPathStyle = settings.isPathStyle { values.append("path-style=\(isPathStyle)") }
+        if settings.requesterPays { values.append("requester-pays=true") }
+        if settings.isAnonymous { values.append("anonymous=true") }
+        return place + (values.isEmpty ? "" : "?" + values.joined(separator: "&"))
+    }
+
+    /// The bucket, the prefix, and whose bucket of this name it is.
+    var identity: String {
+        place + (settings.endpoint.map { "?endpoint=\(Self.encoded($0))" } ?? "")
+    }
+
+    var stateName: String {
+        let last = settings.prefix.bytes.split(separator: S3Key.slash).last.map(Array.init)
+        return StateName.make(
+            kind: "s3", label: last ?? Array(settings.bucket.utf8), of: identity.utf8)
+    }
+
+    private var place: String {
+        let prefix = settings.prefix.bytes.dropLast()
+        let path = prefix.isEmpty ? "" : "/" + S3Encoding.encode(prefix, keepsSlash: true)
+        return "s3://\(settings.bucket)\(path)"
+    }
+
+    private static func encoded(_ text: String) -> String {
+        text.replacing("%", with: "%25").replacing("&", with: "%26").replacing(" ", with: "%20")
+    }
+
+    // MARK: Parsing
+
+    private static func check(bucket: String) throws(SourceError) {
+        let isPlain = bucket.utf8.allSatisfy { byte in
+            S3Encoding.encode([byte]).utf8.count == 1 && byte != UInt8(ascii: "~")
+        }
+        guard (1...255).contains(bucket.utf8.count), isPlain, bucket != ".", bucket != ".." else {
+            throw SourceError(
+                .misspelled, "\"\(bucket)\" is no name of a bucket",
+                remedy: "write \(forms)")
+        }
+    }
+
+    /// - Returns: The endpoint in one spelling.
+    private static func checked(
+        endpoint text: String, bucket: String
+    ) throws(SourceError) -> String {
+        let url = text.contains("://") ? text : "https://\(text)"
+        guard let endpoint = S3Endpoint(url: url, bucket: bucket, isPathStyle: true) else {
+            throw SourceError(
+                .misspelled, "the endpoint is no URL of a server, or has a user in it",
+                remedy: "write endpoint=https://HOST or endpoint=http://HOST:PORT")
+        }
+        return "\(endpoint.scheme)://\(endpoint.authority)\(endpoint.basePath)"
+    }
+
+    private static func decoded(
+        _ text: Substring, _ what: String
+    ) throws(SourceError) -> [UInt8] {
+        guard let bytes = S3Encoding.decode(String(text)), !bytes.contains(0) else {
+            throw SourceError(
+                .misspelled, "a \"%\" in \(what) is not followed by the digits of a byte",
+                remedy: "write a percent sign as %25 and a question mark as %3F")
+        }
+        return bytes
+    }
+
+    private static func truth(
+        _ name: String, _ values: [String: String]
+    ) throws(SourceError) -> Bool? {
+        switch values[name] {
+        case nil: return nil
+        case "true", "": return true
+        case "false": return false
+        case .some:
+            throw SourceError(
+                .misspelled, "\(name) is neither true nor false",
+                remedy: "write \(name)=true or \(name)=false")
+        }
+    }
+
+    private static func values(of query: Substring) throws(SourceError) -> [String: String] {
+        var values = try SourceParameters.values(
+            of: query, names: parameters, owner: "a bucket",
+            hint: "it has \(parameters.joined(separator: ", "))")
+        for (name, value) in values {
+            values[name] = String(decoding: try decoded(value[...], name), as: UTF8.self)
+        }
+        return values
+    }
+}

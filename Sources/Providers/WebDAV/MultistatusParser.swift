@@ -1,0 +1,168 @@
+import CXML
+
+/// Reads a `DAV:multistatus` (RFC 4918, 13) as it arrives, one response after the other.
+///
+/// Only properties that the server says it found count. Bounded in all that a server can choose:
+/// the length of a value, the number of responses, the depth of elements.
+final class MultistatusParser: XMLPushParser.Handler {
+    /// Bytes of one href or property.
+    static let valueBytesMax = 64 << 10
+    static let depthMax = 64
+
+    /// The name space of WebDAV itself.
+    static let dav = "DAV:"
+
+    private enum Element {
+        case multistatus, response, href, status, propstat, properties
+        case property(String)
+        case lockToken, lockHref
+        case collection
+        case other
+    }
+
+    private let responsesMax: Int
+    private let onEntry: (WebDAVEntry) throws(XMLError) -> Void
+    private var parser: XMLPushParser?
+    private var path: [Element] = []
+    private var text: [UInt8] = []
+    private var count = 0
+    private var hasRoot = false
+    private var entry = WebDAVEntry()
+    /// What a propstat says, until its status tells whether it counts.
+    private var found = WebDAVEntry()
+    private var foundStatus: Int?
+
+    /// - Parameter onEntry: Hears of each response once all of it is there.
+    init(
+        responsesMax: Int = 10_000_000,
+        onEntry: @escaping (WebDAVEntry) throws(XMLError) -> Void
+    ) throws(XMLError) {
+        self.responsesMax = responsesMax
+        self.onEntry = onEntry
+        parser = try XMLPushParser(self)
+    }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
+        try parser?.feed(bytes)
+    }
+
+    /// - Throws: Where the document was cut short, or is no multistatus.
+    func finish() throws(XMLError) {
+        try parser?.finish()
+        guard hasRoot, path.isEmpty else { throw XMLError("it is no multistatus") }
+    }
+
+    // MARK: Events
+
+    func start(_ name: String, in space: String) throws(XMLError) {
+        guard path.count < Self.depthMax else { throw XMLError("it is nested too deeply") }
+        let element = self.element(name, space)
+        switch element {
+        case .multistatus: hasRoot = true
+        case .response:
+            count += 1
+            guard count <= responsesMax else {
+                throw XMLError("it has more than \(responsesMax) responses")
+            }
+            entry = WebDAVEntry()
+        case .propstat:
+            found = WebDAVEntry()
+            foundStatus = nil
+        case .collection: found.isCollection = true
+        default: break
+        }
+        if path.isEmpty, !hasRoot { throw XMLError("it is no multistatus but a \"\(name)\"") }
+        path.append(element)
+        text.removeAll(keepingCapacity: true)
+    }
+
+    func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError) {
+        switch path.last {
+        case .href, .status, .property, .lockHref: break
+        default: return
+        }
+        guard text.count + bytes.count <= Self.valueBytesMax else {
+            throw XMLError("a value in it is longer than \(Self.valueBytesMax) bytes")
+        }
+        text += bytes
+    }
+
+    func end() throws(XMLError) {
+        guard let element = path.popLast() else { return }
+        switch element {
+        case .href: entry.href = value
+        case .status: noteStatus()
+        case .property(let name): noteProperty(name)
+        case .lockHref: found.lockTokens.append(value)
+        case .propstat: takePropstat()
+        case .response: try onEntry(entry)
+        default: break
+        }
+        text.removeAll(keepingCapacity: true)
+    }
+
+    /// What an element means where it stands.
+    private func element(_ name: String, _ space: String) -> Element {
+        let isDAV = space == Self.dav
+        switch (path.last, name) {
+        case (nil, "multistatus") where isDAV: return .multistatus
+        case (.multistatus, "response") where isDAV: return .response
+        case (.response, "href") where isDAV: return .href
+        case (.response, "status") where isDAV, (.propstat, "status") where isDAV: return .status
+        case (.response, "propstat") where isDAV: return .propstat
+        case (.propstat, "prop") where isDAV: return .properties
+        case (.properties, _) where isDAV: return .property(name)
+        case (.properties, WebDAVAttributes.name) where space == WebDAVAttributes.space:
+            return .property(WebDAVAttributes.name)
+        case (.property("resourcetype"), "collection") where isDAV: return .collection
+        case (.other, "locktoken") where isDAV: return .lockToken
+        case (.lockToken, "href") where isDAV: return .lockHref
+        default: return .other
+        }
+    }
+
+    private var value: String {
+        var bytes = text[...]
+        let isBlank = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+        bytes = bytes.drop(while: isBlank)
+        while let last = bytes.last, isBlank(last) { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// `HTTP/1.1 404 Not Found`
+    private func noteStatus() {
+        let parts = value.split(separator: " ")
+        let status = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
+        if case .propstat = path.last {
+            foundStatus = status
+        } else {
+            entry.status = status
+        }
+    }
+
+    private func noteProperty(_ name: String) {
+        switch name {
+        case "getetag": found.etag = value.isEmpty ? nil : value
+        case "getcontentlength": found.length = value.isEmpty ? nil : value
+        case "getlastmodified": found.lastModified = value.isEmpty ? nil : value
+        case WebDAVAttributes.name: found.attributes = value
+        case "quota-available-bytes": found.quotaAvailable = value
+        case "quota-used-bytes": found.quotaUsed = value
+        default: break
+        }
+    }
+
+    private func takePropstat() {
+        let status = foundStatus ?? 0
+        entry.worstPropertyStatus = max(entry.worstPropertyStatus ?? 0, status)
+        guard (200..<300).contains(status) else { return }
+        entry.isCollection = entry.isCollection || found.isCollection
+        entry.etag = found.etag ?? entry.etag
+        entry.length = found.length ?? entry.length
+        entry.lastModified = found.lastModified ?? entry.lastModified
+        entry.attributes = found.attributes ?? entry.attributes
+        entry.lockTokens += found.lockTokens
+        entry.quotaAvailable = found.quotaAvailable ?? entry.quotaAvailable
+        entry.quotaUsed = found.quotaUsed ?? entry.quotaUsed
+    }
+}

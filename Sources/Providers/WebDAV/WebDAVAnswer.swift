@@ -1,0 +1,123 @@
+import Engine
+import Transport
+
+/// An answer with a small body.
+struct WebDAVAnswer: Sendable {
+    let response: HTTPResponse
+    let body: [UInt8]
+    /// When it came.
+    let time: Timestamp
+
+    /// The status; of a multistatus, as which some servers wrap a refusal, the worst one in it.
+    var status: Int {
+        guard response.status == 207 else { return response.status }
+        let statuses = entries.flatMap { [$0.status, $0.worstPropertyStatus] }.compactMap(\.self)
+        // 424 only says that something else went wrong.
+        return statuses.filter { $0 != 424 }.max() ?? statuses.max() ?? 207
+    }
+
+    var isSuccess: Bool { (200..<300).contains(status) }
+
+    private var entries: [WebDAVEntry] {
+        var entries: [WebDAVEntry] = []
+        do throws(XMLError) {
+            let parser = try MultistatusParser { entry throws(XMLError) in entries.append(entry) }
+            var failure: XMLError?
+            body.withUnsafeBytes { bytes in
+                do throws(XMLError) {
+                    try parser.feed(bytes)
+                    try parser.finish()
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+        } catch {
+            // Not readable, so nobody knows what happened.
+            return [WebDAVEntry(status: 502)]
+        }
+        return entries
+    }
+
+    /// What the refusal means, in the words of the contract.
+    func failure(_ attempt: String) -> ProviderError {
+        let kind: ProviderError.Kind
+        switch status {
+        case 401: kind = .unauthorized
+        case 403: kind = .denied
+        case 404, 409, 410: kind = .missing
+        case 412: kind = .changed
+        case 408: kind = .unreachable
+        case 416: kind = .changed
+        // 424 stands for a lock somewhere below, as a client that died has left one.
+        case 423, 424, 425, 429, 503: kind = .busy
+        case 507: kind = .full
+        case 400..<500, 501, 505: kind = .unsupported
+        case 200..<300: kind = .corrupt
+        case 300..<400: kind = .unsupported
+        default: kind = .unreachable
+        }
+        return ProviderError(
+            kind, attempt: attempt, reason: reason,
+            retryAfter: response.retryAfter(now: time.seconds))
+    }
+
+    private var reason: String {
+        if (300..<400).contains(status), let location = response.headers["Location"] {
+            let place = location.prefix { $0 != "?" }.prefix(200)
+            return "the server sends on to \(place); mount that address instead"
+        }
+        if status == 401 {
+            return "the server wants other credentials: see ~/.config/apus/config.toml or ~/.netrc"
+        }
+        let words = ServerWords.find(in: body)
+        return "the server answered \(status)" + (words.map { " (\($0))" } ?? "")
+    }
+}
+
+/// What a server says of a refusal in its body: `message` of SabreDAV, or the condition in a
+/// `DAV:error` (RFC 4918, 16).
+private final class ServerWords: XMLPushParser.Handler {
+    private static let charactersMax = 200
+
+    private var path: [String] = []
+    private var isError = false
+    private var condition: String?
+    private var message: [UInt8] = []
+
+    static func find(in body: [UInt8]) -> String? {
+        guard body.contains(UInt8(ascii: "<")) else { return nil }
+        let words = ServerWords()
+        // What was understood before the rest was not, is good enough.
+        do throws(XMLError) {
+            let parser = try XMLPushParser(words)
+            var failure: XMLError?
+            body.withUnsafeBytes { bytes in
+                do throws(XMLError) { try parser.feed(bytes) } catch { failure = error }
+            }
+            if let failure { throw failure }
+        } catch {}
+        guard words.isError else { return nil }
+        let text =
+            words.message.isEmpty ? words.condition : String(decoding: words.message, as: UTF8.self)
+        let line = text?.split(whereSeparator: \.isWhitespace).joined(separator: " ") ?? ""
+        let shown = line.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
+        return shown.isEmpty
+            ? nil : String(String(String.UnicodeScalarView(shown)).prefix(charactersMax))
+    }
+
+    func start(_ name: String, in space: String) throws(XMLError) {
+        if path.isEmpty { isError = name == "error" }
+        guard path.count < 8 else { throw XMLError("deep") }
+        if path.count == 1, name != "message", name != "exception" { condition = condition ?? name }
+        path.append(name)
+    }
+
+    func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError) {
+        if path.last == "message", message.count < 4 * Self.charactersMax { message += bytes }
+    }
+
+    func end() throws(XMLError) {
+        path.removeLast()
+    }
+}

@@ -1,0 +1,160 @@
+import Engine
+import Transport
+
+/// Requests to one WebDAV server, and what its refusals mean.
+struct WebDAVClient: Sendable {
+    /// Bytes kept of the body of a refusal, or of any answer that is no listing.
+    static let answerBytesMax = 256 << 10
+
+    let address: WebDAVAddress
+    let transport: HTTPTransport
+    let clock: any Clock
+    var credentials: HTTPCredentials?
+
+    /// Sends a request whose answer has a small body.
+    ///
+    /// - Returns: Whatever the server answers, refusals included.
+    func send(
+        _ method: HTTPRequest.Method, _ url: String,
+        headers: [(name: String, value: String)] = [], body: HTTPBody = .none, attempt: String,
+        onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
+    ) async throws(ProviderError) -> WebDAVAnswer {
+        var request = request(method, url, headers, body)
+        request.onProgress = onProgress
+        do throws(TransportError) {
+            let (response, body) = try await transport.send(
+                request, bytesMax: Self.answerBytesMax)
+            return answer(response, body)
+        } catch {
+            throw Self.failure(error, attempt)
+        }
+    }
+
+    /// Sends a request whose answer goes to `sink`.
+    func send(
+        _ method: HTTPRequest.Method, _ url: String, headers: [(name: String, value: String)],
+        body: HTTPBody = .none, into sink: some HTTPBodySink
+    ) async throws(TransportError) -> HTTPResponse {
+        try await transport.send(request(method, url, headers, body), into: sink)
+    }
+
+    func answer(_ response: HTTPResponse, _ body: [UInt8]) -> WebDAVAnswer {
+        WebDAVAnswer(response: response, body: body, time: clock.wallTime)
+    }
+
+    /// What may keep a server silent for long, since it has much to copy before it answers. A
+    /// transfer that stands still is for the engine to notice.
+    private static let changes: Set<HTTPRequest.Method> = [.put, .move, .delete, .mkcol]
+
+    private func request(
+        _ method: HTTPRequest.Method, _ url: String, _ headers: [(name: String, value: String)],
+        _ body: HTTPBody
+    ) -> HTTPRequest {
+        var request = HTTPRequest(method, url, headers: headers)
+        request.body = body
+        request.stallTimeout = Self.changes.contains(method) ? .seconds(600) : .seconds(60)
+        request.credentials = credentials
+        return request
+    }
+
+    // MARK: Multistatus
+
+    /// Asks for properties, and tells of each resource as soon as the answer has it.
+    ///
+    /// - Parameters:
+    ///   - properties: The elements within `DAV:prop`, with the prefixes `D` and `A`.
+    ///   - onEntry: Called on the transport's thread. What it throws ends the transfer.
+    /// - Throws: `.corrupt` where the answer is no whole multistatus.
+    func propfind(
+        _ url: String, depth: Int, properties: String, attempt: String,
+        onEntry: @escaping @Sendable (WebDAVEntry) throws(XMLError) -> Void
+    ) async throws(ProviderError) {
+        let sink: MultistatusSink
+        do throws(XMLError) {
+            sink = try MultistatusSink(onEntry)
+        } catch {
+            throw ProviderError(.corrupt, attempt: attempt, reason: "\(error)")
+        }
+        let body = Self.xml("D:propfind", "<D:prop>\(properties)</D:prop>")
+        let headers = [("Depth", String(depth)), ("Content-Type", Self.xmlType)]
+        let response: HTTPResponse
+        do throws(TransportError) {
+            response = try await send(
+                .propfind, url, headers: headers, body: .bytes(body), into: sink)
+        } catch {
+            if error.kind == .sink, let failure = sink.failure {
+                throw ProviderError(
+                    .corrupt, attempt: attempt,
+                    reason: "the server's answer cannot be read: \(failure)")
+            }
+            throw Self.failure(error, attempt)
+        }
+        guard response.status == 207 else {
+            throw answer(response, sink.refusal).failure(attempt)
+        }
+        do throws(XMLError) {
+            try sink.finish()
+        } catch {
+            throw ProviderError(
+                .corrupt, attempt: attempt,
+                reason: "the server's answer cannot be read: \(error)")
+        }
+    }
+
+    static let xmlType = "application/xml; charset=utf-8"
+
+    static func xml(_ root: String, _ content: String) -> [UInt8] {
+        let spaces = "xmlns:D=\"\(MultistatusParser.dav)\" xmlns:A=\"\(WebDAVAttributes.space)\""
+        return Array(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><\(root) \(spaces)>\(content)</\(root)>".utf8
+        )
+    }
+
+    // MARK: Failures
+
+    static func failure(_ error: TransportError, _ attempt: String) -> ProviderError {
+        let kind: ProviderError.Kind
+        switch error.kind {
+        case .unreachable, .interrupted, .timedOut, .tls: kind = .unreachable
+        case .sink: kind = .sink
+        case .source: kind = .source
+        case .tooLarge, .invalid: kind = .corrupt
+        case .cancelled: kind = .cancelled
+        }
+        let isCallers = kind == .sink || kind == .source
+        return ProviderError(
+            kind, attempt: attempt, reason: error.reason,
+            cause: isCallers ? error.cause ?? error : error)
+    }
+}
+
+/// Hands a multistatus to its parser as it arrives, and keeps the beginning of any other body.
+private final class MultistatusSink: HTTPBodySink, @unchecked Sendable {
+    // Sound: the transport calls one after the other, and others look once the transfer has ended.
+    private let parser: MultistatusParser
+    private(set) var failure: XMLError?
+    private(set) var refusal: [UInt8] = []
+
+    init(
+        _ onEntry: @escaping @Sendable (WebDAVEntry) throws(XMLError) -> Void
+    ) throws(XMLError) {
+        parser = try MultistatusParser(onEntry: onEntry)
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
+        guard response.status == 207 else {
+            refusal += bytes.prefix(max(0, WebDAVClient.answerBytesMax - refusal.count))
+            return
+        }
+        do throws(XMLError) {
+            try parser.feed(bytes)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    func finish() throws(XMLError) {
+        try parser.finish()
+    }
+}

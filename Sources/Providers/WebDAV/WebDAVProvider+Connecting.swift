@@ -1,0 +1,114 @@
+import Engine
+import Logging
+import Transport
+
+extension WebDAVProvider {
+    /// Finds out what kind of server it is, and that the collection is there.
+    ///
+    /// Nothing is changed there, but for a property of the collection that is set and taken away
+    /// again where only that tells whether properties are kept.
+    static func connect(
+        to address: WebDAVAddress, credentials: Credentials?, world: SourceWorld,
+        pageEntries: Int = 1_000
+    ) async throws(ProviderError) -> WebDAVProvider {
+        let attempt = "open \(address.url)"
+        var client = WebDAVClient(
+            address: address, transport: world.transport, clock: world.clock)
+        client.credentials = try await scheme(for: credentials, client, attempt)
+        let options = try await client.send(.options, address.url, attempt: attempt)
+        let dav = options.response.headers.all("DAV")
+        guard options.isSuccess else { throw options.failure(attempt) }
+        guard !dav.isEmpty else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "it does not call itself a WebDAV server: check host and path")
+        }
+        var server = WebDAVServer(dav: dav)
+        let probe = WebDAVProvider(
+            client: client, server: server, clock: world.clock, logger: world.logger)
+        guard let root = try await probe.look(at: .root, attempt), root.isCollection else {
+            throw ProviderError(
+                .wrongKind, attempt: attempt, reason: "it is no collection: check the path")
+        }
+        if !server.keepsProperties {
+            server.keepsProperties = await keepsProperties(client, attempt)
+        }
+        if server.hidesDotNames {
+            world.logger.warning(
+                "the server hides names that begin with a dot, and deletes them with their directory"
+            )
+        }
+        world.logger.info(
+            "WebDAV server",
+            metadata: [
+                "server": "\(server.name)", "replacing": "\(server.replacing)",
+                "locks": "\(server.locks)", "properties": "\(server.keepsProperties)",
+            ])
+        return WebDAVProvider(
+            client: client, server: server, clock: world.clock, logger: world.logger,
+            pageEntries: pageEntries)
+    }
+
+    /// The same, for a source as a user writes it.
+    ///
+    /// - Parameter pageEntries: How many entries of a directory make a page.
+    package static func connect(
+        to source: String, credentials: Credentials? = nil, world: SourceWorld,
+        pageEntries: Int = 1_000
+    ) async throws -> WebDAVProvider {
+        let scheme = source.prefix { $0 != ":" }
+        let form = try WebDAVSource(
+            scheme: String(scheme), parsing: source.dropFirst(scheme.count + 1))
+        return try await connect(
+            to: form.address, credentials: credentials, world: world, pageEntries: pageEntries)
+    }
+
+    /// Chooses how to send a password: as the server asks, so that not every request is refused
+    /// first, and none goes out in clear text that need not.
+    private static func scheme(
+        for credentials: Credentials?, _ client: WebDAVClient, _ attempt: String
+    ) async throws(ProviderError) -> HTTPCredentials? {
+        switch credentials {
+        case nil: return nil
+        case .bearer(let token): return .bearer(token.revealed)
+        case .password(let user, let password):
+            let answer = try await client.send(
+                .propfind, client.address.url, headers: [("Depth", "0")], attempt: attempt)
+            let offers = answer.response.headers.all("WWW-Authenticate").joined().lowercased()
+            let isPlain = answer.status == 401 && !offers.contains("digest")
+            guard isPlain || client.address.isSecure && !offers.contains("digest") else {
+                return .negotiated(user: user, password: password.revealed)
+            }
+            return .basic(user: user, password: password.revealed)
+        }
+    }
+
+    /// Whether properties of our own are kept: some servers say that they do, and do not.
+    private static func keepsProperties(
+        _ client: WebDAVClient, _ attempt: String
+    ) async -> Bool {
+        let url = client.address.url
+        let value = String(UInt64.random(in: .min ... .max), radix: 16)
+        let name = "A:probe-\(value)"
+        let headers = [("Content-Type", WebDAVClient.xmlType)]
+        func patch(_ content: String) async throws(ProviderError) -> WebDAVAnswer {
+            try await client.send(
+                .proppatch, url, headers: headers,
+                body: .bytes(WebDAVClient.xml("D:propertyupdate", content)), attempt: attempt)
+        }
+        do throws(ProviderError) {
+            let answer = try await patch(
+                "<D:set><D:prop><\(name)>\(value)</\(name)></D:prop></D:set>")
+            guard answer.isSuccess else { return false }
+            let found = WebDAVBox<String>()
+            try await client.propfind(url, depth: 0, properties: "<\(name)/>", attempt: attempt) {
+                entry in
+                found.value = entry.attributes
+            }
+            _ = try await patch("<D:remove><D:prop><\(name)/></D:prop></D:remove>")
+            return found.value == value
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,388 @@
+package import Engine
+import Transport
+
+extension WebDAVProvider {
+    package func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "write \(source.size) bytes to \"\(key)\""
+        let upload = WebDAVUpload(
+            key: key, name: try usableName(of: key, attempt), source: source,
+            attributes: attributes, target: nil, base: base, session: session, attempt: attempt)
+        return try await store(upload)
+    }
+
+    package func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "create the symbolic link \"\(key)\""
+        let name = try usableName(of: key, attempt)
+        guard server.keepsProperties, (1...4095).contains(target.count), !target.contains(0),
+            name.bytes.count <= server.propertyNameBytesMax
+        else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "the server cannot hold such a link")
+        }
+        // Other clients see a small file that says where the link points.
+        let upload = WebDAVUpload(
+            key: key, name: name, source: WebDAVBytes(bytes: target), attributes: attributes,
+            target: target, base: .absent, session: UntrackedUpload(), attempt: attempt)
+        return try await store(upload)
+    }
+
+    package func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "create the directory \"\(key)\""
+        if key == .root {
+            throw ProviderError(.exists, attempt: attempt, reason: "the root is always there")
+        }
+        let name = try usableName(of: key, attempt)
+        return try await finishing(attempt) { () async throws(ProviderError) in
+            // rclone calls it a success if there is a directory already.
+            if server.replacing == .staged, try await look(at: key, attempt) != nil {
+                throw ProviderError(.exists, attempt: attempt, reason: "something has this name")
+            }
+            let answer = try await client.send(
+                .mkcol, client.address.url(key, isCollection: true), attempt: attempt)
+            guard answer.isSuccess else {
+                let failure = await explained(answer, key, attempt)
+                let mayExist = [400, 403, 405, 409, 412].contains(answer.status)
+                guard failure.kind != .missing || answer.status == 409, mayExist,
+                    try await look(at: key, attempt) != nil
+                else { throw failure }
+                throw ProviderError(.exists, attempt: attempt, reason: "something has this name")
+            }
+            try await set(WebDAVAttributes(attributes, stamp: nil), of: key, attempt)
+            return object(try await found(key, attempt), named: name).object
+        }
+    }
+
+    /// The last name of a key that can be stored.
+    func usableName(
+        of key: ObjectKey, _ attempt: String
+    ) throws(ProviderError) -> FileName {
+        guard let name = key.names.last else {
+            throw ProviderError(.exists, attempt: attempt, reason: "the root is always there")
+        }
+        let isText = { (name: FileName) in String(validating: name.bytes, as: UTF8.self) != nil }
+        let isHidden = server.hidesDotNames && name.bytes.first == UInt8(ascii: ".")
+        guard !WebDAVName.isReserved(name), !isHidden, server.keepsAnyBytesInNames || isText(name)
+        else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "the server cannot hold such a name")
+        }
+        return name
+    }
+
+    // MARK: Storing
+
+    private func store(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
+        if Task.isCancelled {
+            throw ProviderError(.cancelled, attempt: upload.attempt, reason: "cancelled")
+        }
+        switch server.replacing {
+        case .conditionally: return try await storeConditionally(upload)
+        case .directly where upload.source.size <= Self.directBytesMax:
+            return try await turns.taking(upload.key) { () async throws(ProviderError) in
+                try await storeDirectly(upload)
+            }
+        case .directly:
+            return try await storeStaged(upload)
+        case .staged: return try await storeStaged(upload)
+        }
+    }
+
+    /// One PUT, which the server itself guards.
+    private func storeConditionally(
+        _ upload: WebDAVUpload
+    ) async throws(ProviderError) -> RemoteObject {
+        var headers: [(name: String, value: String)] = []
+        switch upload.base {
+        case .absent: headers.append(("If-None-Match", "*"))
+        case .version(let mark):
+            guard WebDAVVersion.isTag(mark) else {
+                let entry = try await look(at: upload.key, upload.attempt)
+                try expect(upload.base, of: entry, named: upload.name, upload.attempt)
+                break
+            }
+            headers.append(("If-Match", mark.description))
+        }
+        if server.takesModified {
+            headers.append(("X-OC-Mtime", "\(upload.attributes.modified.seconds)"))
+        }
+        let answer = try await put(upload, at: upload.key, headers)
+        guard answer.isSuccess else { throw await refusal(answer, of: upload) }
+        return try await cleaningUp { () async throws(ProviderError) in
+            let entry = try await self.stored(upload, at: upload.key)
+            return try await self.described(entry, upload, at: upload.key)
+        }
+    }
+
+    /// Bytes that a PUT may have whose condition is looked at when it begins.
+    private static var directBytesMax: UInt64 { 1 << 20 }
+
+    /// A PUT that takes effect in one step, and that its condition guards well enough since it is
+    /// short.
+    private func storeDirectly(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
+        let entry = try await look(at: upload.key, upload.attempt)
+        try expect(upload.base, of: entry, named: upload.name, upload.attempt)
+        let conditions =
+            entry == nil ? [("If-None-Match", "*")] : conditions([(upload.key, entry?.etag)])
+        let stored = try await putDiffering(upload, at: upload.key, conditions)
+        return try await cleaningUp { () async throws(ProviderError) in
+            try await self.described(stored, upload, at: upload.key)
+        }
+    }
+
+    /// The header `If` that makes a change depend on the tags that were seen.
+    func conditions(_ seen: [(key: ObjectKey, etag: String?)]) -> [(name: String, value: String)] {
+        let lists = seen.compactMap { key, etag in
+            etag.map { "<\(client.address.url(key))> ([\($0)])" }
+        }
+        return lists.isEmpty || !server.obeysIf ? [] : [("If", lists.joined(separator: " "))]
+    }
+
+    /// A PUT to a name of our own, which then takes the place of what is there.
+    private func storeStaged(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
+        let entry = try await look(at: upload.key, upload.attempt)
+        try expect(upload.base, of: entry, named: upload.name, upload.attempt)
+        guard let parent = upload.key.parent else {
+            preconditionFailure("the root is not written")
+        }
+        let name = WebDAVName.new()
+        let staging = parent.appending(name)
+        // Half a file cannot be gone on with, but a later try can take it away.
+        if let token = upload.session.token { try? await abandon(token, of: upload.key) }
+        try keep(UploadToken(name.description), upload)
+        do throws(ProviderError) {
+            let stored = try await putDiffering(upload, at: staging, [])
+            return try await finishing(upload.attempt) { () async throws(ProviderError) in
+                _ = try await self.described(stored, upload, at: staging)
+                try await self.publish(staging, upload)
+                try self.keep(nil, upload)
+                let entry = try await self.stored(upload, at: upload.key)
+                return self.object(entry, named: upload.name).object
+            }
+        } catch {
+            // The first failure tells more than one in cleaning up would.
+            if (try? await abandon(UploadToken(name.description), of: upload.key)) != nil {
+                try? keep(nil, upload)
+            }
+            throw error
+        }
+    }
+
+    private func keep(_ token: UploadToken?, _ upload: WebDAVUpload) throws(ProviderError) {
+        do {
+            try upload.session.keep(token)
+        } catch {
+            throw ProviderError(
+                .source, attempt: upload.attempt,
+                reason: "where it stands cannot be noted: \(error)", cause: error)
+        }
+    }
+
+    /// A token is the name of the file, beside the key, that an upload goes to first.
+    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        let attempt = "abandon an upload of \"\(key)\""
+        guard let name = FileName(token.rawValue), WebDAVName.isReserved(name),
+            let staging = key.parent?.appending(name)
+        else { return }
+        let answer = try await cleaningUp { () async throws(ProviderError) in
+            try await client.send(.delete, client.address.url(staging), attempt: attempt)
+        }
+        guard !answer.isSuccess, answer.status != 404, answer.status != 409 else { return }
+        throw answer.failure(attempt)
+    }
+
+    private func publish(
+        _ staging: ObjectKey, _ upload: WebDAVUpload
+    ) async throws(ProviderError) {
+        switch upload.base {
+        case .absent: try await publishNew(staging, upload)
+        case .version:
+            try await locking(server.locks ? [upload.key] : [], upload.attempt) {
+                locks async throws(ProviderError) in
+                let entry = try await look(at: upload.key, upload.attempt)
+                try expect(upload.base, of: entry, named: upload.name, upload.attempt)
+                let guards =
+                    locks.isEmpty ? conditions([(upload.key, entry?.etag)]) : locks.headers
+                do throws(ProviderError) {
+                    try await sendMove(
+                        staging, to: upload.key, overwrite: true, guards, upload.attempt)
+                } catch {
+                    // Whatever it was that changed, this look tells.
+                    guard error.kind == .changed else { throw error }
+                    let entry = try await look(at: upload.key, upload.attempt)
+                    try expect(upload.base, of: entry, named: upload.name, upload.attempt)
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// A server that guards a MOVE by a lock of its own refuses one that meets another.
+    private func publishNew(
+        _ staging: ObjectKey, _ upload: WebDAVUpload
+    ) async throws(ProviderError) {
+        let deadline = clock.uptime + Self.lockPatience
+        while true {
+            do throws(ProviderError) {
+                return try await sendMove(
+                    staging, to: upload.key, overwrite: false, [], upload.attempt)
+            } catch {
+                guard error.kind == .busy, error.retryAfter == nil, clock.uptime < deadline else {
+                    throw error
+                }
+            }
+            let entry = try await look(at: upload.key, upload.attempt)
+            try expect(.absent, of: entry, named: upload.name, upload.attempt)
+            try await wait(.milliseconds(Int.random(in: 10...100)), upload.attempt)
+        }
+    }
+
+    /// Puts the bytes, again if the server's tag for them is that of the version they replace:
+    /// servers that make tags of time and size do that within one tick of their clock.
+    private func putDiffering(
+        _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: [(name: String, value: String)]
+    ) async throws(ProviderError) -> WebDAVEntry {
+        var pause = Duration.milliseconds(20)
+        var conditions = conditions
+        while true {
+            let answer = try await put(upload, at: key, conditions)
+            guard answer.isSuccess else { throw await refusal(answer, of: upload) }
+            let entry = try await cleaningUp { () async throws(ProviderError) in
+                try await self.stored(upload, at: key)
+            }
+            guard case .version(let base) = upload.base,
+                WebDAVVersion(entry).mark(isSettled: true) == base
+                    || WebDAVVersion(entry).mark(isSettled: false) == base
+            else { return entry }
+            guard pause < .seconds(10) else {
+                throw ProviderError(
+                    .unsupported, attempt: upload.attempt,
+                    reason: "the server does not tell one version from another")
+            }
+            try await wait(pause, upload.attempt)
+            pause = pause < .seconds(1) ? Self.ripening : pause * 4
+            if !conditions.isEmpty { conditions = self.conditions([(key, entry.etag)]) }
+        }
+    }
+
+    private func put(
+        _ upload: WebDAVUpload, at key: ObjectKey, _ headers: [(name: String, value: String)]
+    ) async throws(ProviderError) -> WebDAVAnswer {
+        let session = upload.session
+        let size = upload.source.size
+        let body: HTTPBody =
+            size == 0 ? .bytes([]) : .source(UploadBody(source: upload.source), range: 0..<size)
+        return try await client.send(
+            .put, client.address.url(key),
+            headers: headers + [("Content-Type", "application/octet-stream")], body: body,
+            attempt: upload.attempt, onProgress: { sent, _ in session.noteSent(min(sent, size)) })
+    }
+
+    /// What the server has stored.
+    ///
+    /// - Throws: `.unreachable` where that has not the size of what was sent.
+    private func stored(
+        _ upload: WebDAVUpload, at key: ObjectKey
+    ) async throws(ProviderError) -> WebDAVEntry {
+        let entry = try await found(key, upload.attempt)
+        guard !entry.isCollection, entry.size ?? upload.source.size == upload.source.size else {
+            throw ProviderError(
+                .unreachable, attempt: upload.attempt,
+                reason: "the server has \(entry.length ?? "no") of \(upload.source.size) bytes")
+        }
+        return entry
+    }
+
+    /// Sets the attributes of what was stored, and tells what it is now.
+    private func described(
+        _ entry: WebDAVEntry, _ upload: WebDAVUpload, at key: ObjectKey
+    ) async throws(ProviderError) -> RemoteObject {
+        var entry = entry
+        let attributes = WebDAVAttributes(
+            upload.attributes, stamp: WebDAVVersion(entry).stamp, target: upload.target)
+        let isKept = try await set(attributes, of: key, name: upload.name, upload.attempt)
+        entry.attributes = isKept ? attributes.text : nil
+        return try await settled(entry, key, named: upload.name, upload.attempt)
+    }
+
+    private func refusal(
+        _ answer: WebDAVAnswer, of upload: WebDAVUpload
+    ) async -> ProviderError {
+        guard answer.status == 412 else {
+            return await explained(answer, upload.key, upload.attempt)
+        }
+        let failure = answer.failure(upload.attempt)
+        do throws(ProviderError) {
+            let entry = try await look(at: upload.key, upload.attempt)
+            try expect(upload.base, of: entry, named: upload.name, upload.attempt)
+            return failure
+        } catch {
+            return error.isPassing ? failure : error
+        }
+    }
+
+    // MARK: Properties
+
+    /// Sets our own property, where the server keeps such.
+    ///
+    /// - Parameter name: Under which it will be kept; by default the key's own.
+    /// - Returns: Whether it is kept.
+    @discardableResult
+    func set(
+        _ attributes: WebDAVAttributes, of key: ObjectKey, name: FileName? = nil, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let bytes = (name ?? key.names.last)?.bytes.count ?? 0
+        guard server.keepsProperties, bytes <= server.propertyNameBytesMax else { return false }
+        let element = "<A:\(WebDAVAttributes.name)>\(attributes.text)</A:\(WebDAVAttributes.name)>"
+        let body = WebDAVClient.xml(
+            "D:propertyupdate", "<D:set><D:prop>\(element)</D:prop></D:set>")
+        let answer = try await client.send(
+            .proppatch, client.address.url(key),
+            headers: [("Content-Type", WebDAVClient.xmlType)], body: .bytes(body), attempt: attempt)
+        guard answer.isSuccess else { throw await explained(answer, key, attempt) }
+        return true
+    }
+}
+
+/// One file on its way to the server.
+private struct WebDAVUpload: Sendable {
+    let key: ObjectKey
+    let name: FileName
+    let source: any ByteSource
+    let attributes: ObjectAttributes
+    /// Where it points, if it is to be a symbolic link.
+    let target: [UInt8]?
+    let base: BaseVersion
+    let session: any UploadSession
+    let attempt: String
+}
+
+/// A few bytes as a source.
+private struct WebDAVBytes: ByteSource {
+    let bytes: [UInt8]
+
+    var size: UInt64 { UInt64(bytes.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        let rest = bytes[Int(min(offset, size))...].prefix(buffer.count)
+        buffer.copyBytes(from: rest)
+        return rest.count
+    }
+}
+
+/// The engine's source, as the transport wants it.
+private struct UploadBody: HTTPBodySource {
+    let source: any ByteSource
+
+    var size: UInt64 { source.size }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        try source.read(into: buffer, at: offset)
+    }
+}

@@ -1,0 +1,270 @@
+package import Engine
+import Logging
+import Transport
+
+/// A collection on a WebDAV server (RFC 4918).
+///
+/// Servers differ in what they do of what the standard says, so a change is made in one of a few
+/// ways, see ``WebDAVServer/Replacing``: wherever a server lets us, what is changed is looked at
+/// and changed under a lock. `docs/providers.md` tells which server gets which, and what is left.
+package struct WebDAVProvider: Provider {
+    package let traits: ProviderTraits
+    let client: WebDAVClient
+    let server: WebDAVServer
+    let clock: any Clock
+    let logger: Logger
+    let listings: WebDAVListings
+    let turns = WebDAVTurns()
+
+    /// How long a server that makes its tags of the time calls a new one weak.
+    static let ripening: Duration = .milliseconds(1_100)
+
+    init(
+        client: WebDAVClient, server: WebDAVServer, clock: any Clock, logger: Logger,
+        pageEntries: Int = 1_000
+    ) {
+        self.client = client
+        self.server = server
+        self.clock = clock
+        self.logger = logger
+        listings = WebDAVListings(clock: clock, pageEntries: pageEntries)
+        traits = ProviderTraits(
+            name: server.name, keepsMode: server.keepsProperties,
+            keepsSymlinks: server.keepsProperties,
+            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 8)
+    }
+
+    package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        let attempt = "stat \"\(key)\""
+        guard let name = key.names.last else {
+            let root = try await found(.root, attempt)
+            return object(root, named: Self.rootName).object
+        }
+        if WebDAVName.isReserved(name) {
+            throw ProviderError(.missing, attempt: attempt, reason: "no such name")
+        }
+        return try await settled(try await found(key, attempt), key, named: name, attempt)
+    }
+
+    package func space() async throws(ProviderError) -> StorageSpace? {
+        let attempt = "ask for the free space"
+        guard
+            let entry = try await look(
+                at: .root, attempt,
+                properties: "<D:quota-available-bytes/><D:quota-used-bytes/>"),
+            let available = entry.quotaAvailable.flatMap({ UInt64($0) }),
+            let used = entry.quotaUsed.flatMap({ UInt64($0) })
+        else { return nil }
+        let (total, overflow) = available.addingReportingOverflow(used)
+        return StorageSpace(totalBytes: overflow ? .max : total, availableBytes: available)
+    }
+
+    /// The root has no name in its own tree.
+    static let rootName: FileName = {
+        guard let name = FileName("root") else { preconditionFailure("`root` is a file name") }
+        return name
+    }()
+
+    // MARK: Looking
+
+    /// What is asked of each resource.
+    static let properties =
+        "<D:resourcetype/><D:getetag/><D:getcontentlength/><D:getlastmodified/>"
+        + "<A:\(WebDAVAttributes.name)/>"
+
+    /// What is at a key; nil where there is nothing, or no more than a lock.
+    func look(
+        at key: ObjectKey, _ attempt: String, properties: String = Self.properties
+    ) async throws(ProviderError) -> WebDAVEntry? {
+        do throws(ProviderError) {
+            return try await entry(at: key, isCollection: key == .root, properties, attempt)
+        } catch {
+            guard error.kind == .unsupported, let parent = key.parent else {
+                if error.kind == .missing { return nil }
+                throw error
+            }
+            // Some servers send on to the name of a collection with its slash, and some have no
+            // better words for what lies below a file.
+            if let entry = try? await entry(at: key, isCollection: true, properties, attempt),
+                entry.isCollection
+            {
+                return entry
+            }
+            guard try await !isCollection(parent, attempt) else { throw error }
+            return nil
+        }
+    }
+
+    private func entry(
+        at key: ObjectKey, isCollection: Bool, _ properties: String, _ attempt: String
+    ) async throws(ProviderError) -> WebDAVEntry? {
+        let box = WebDAVBox<WebDAVEntry>()
+        let address = client.address
+        try await client.propfind(
+            address.url(key, isCollection: isCollection), depth: 0, properties: properties,
+            attempt: attempt
+        ) { entry in
+            if address.place(of: entry.href, from: key) == .itself { box.value = entry }
+        }
+        guard let entry = box.value else {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "the server's answer speaks of something else")
+        }
+        if let status = entry.status, !(200..<300).contains(status) {
+            if status == 404 { return nil }
+            throw ProviderError(
+                .unreachable, attempt: attempt, reason: "the server answered \(status)")
+        }
+        return entry.isLockAlone && key != .root ? nil : entry
+    }
+
+    func found(_ key: ObjectKey, _ attempt: String) async throws(ProviderError) -> WebDAVEntry {
+        guard let entry = try await look(at: key, attempt) else {
+            throw ProviderError(.missing, attempt: attempt, reason: "it is not there")
+        }
+        return entry
+    }
+
+    /// Whether there is a directory at a key; false for what is missing.
+    func isCollection(_ key: ObjectKey, _ attempt: String) async throws(ProviderError) -> Bool {
+        try await look(at: key, attempt)?.isCollection ?? false
+    }
+
+    // MARK: Telling
+
+    /// What an entry is to the engine.
+    ///
+    /// - Returns: The object, and whether its mark stays while nothing changes.
+    func object(
+        _ entry: WebDAVEntry, named name: FileName
+    ) -> (object: RemoteObject, isSettled: Bool) {
+        let attributes =
+            server.keepsProperties
+            ? entry.attributes.map(WebDAVAttributes.init(parsing:)) : nil
+        let modified = entry.modified ?? Timestamp(seconds: 0)
+        if entry.isCollection {
+            let directory = RemoteObject(
+                name: name, kind: .directory, etag: nil, size: 0,
+                modified: attributes?.modified ?? modified, mode: attributes?.mode)
+            return (directory, true)
+        }
+        let version = WebDAVVersion(entry)
+        let isOurs = attributes?.stamp == version.stamp
+        if isOurs, let target = attributes?.target {
+            let link = RemoteObject(
+                name: name, kind: .symlink, etag: nil, size: 0,
+                modified: attributes?.modified ?? modified, mode: attributes?.mode, target: target)
+            return (link, true)
+        }
+        // Our own version was replaced by no other within the same tick of the server's clock, see
+        // `differingStamp`, so its tag is as good as a strong one.
+        let isSettled = server.tagsRipen && isOurs
+        let file = RemoteObject(
+            name: name, kind: .file, etag: version.mark(isSettled: isSettled),
+            size: entry.size ?? 0, modified: isOurs ? attributes?.modified ?? modified : modified,
+            mode: attributes?.mode)
+        return (file, !server.tagsRipen || isSettled || !version.isWeak)
+    }
+
+    /// The same, once the tag will not become another one by itself.
+    func settled(
+        _ entry: WebDAVEntry, _ key: ObjectKey, named name: FileName, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        let (first, isSettled) = object(entry, named: name)
+        if isSettled { return first }
+        try await wait(Self.ripening, attempt)
+        return object(try await found(key, attempt), named: name).object
+    }
+
+    // MARK: Expecting
+
+    /// - Throws: Unless there is what `base` says.
+    func expect(
+        _ base: BaseVersion, of entry: WebDAVEntry?, named name: FileName, _ attempt: String
+    ) throws(ProviderError) {
+        switch base {
+        case .absent:
+            guard entry == nil else {
+                throw ProviderError(.exists, attempt: attempt, reason: "something has this name")
+            }
+        case .version(let mark):
+            guard let entry else {
+                throw ProviderError(.missing, attempt: attempt, reason: "it is not there")
+            }
+            try expect(mark, of: entry, named: name, attempt)
+        }
+    }
+
+    /// - Parameter mark: The version of a file; nil for every other kind.
+    func expect(
+        _ mark: ETag?, of entry: WebDAVEntry, named name: FileName, _ attempt: String
+    ) throws(ProviderError) {
+        let object = object(entry, named: name).object
+        guard (object.kind == .file) == (mark != nil) else {
+            throw ProviderError(
+                .wrongKind, attempt: attempt, reason: "it is a \(object.kind) now")
+        }
+        guard object.etag == mark else {
+            throw ProviderError(
+                .changed, attempt: attempt,
+                reason: "it is version \(object.etag?.description ?? "none") now")
+        }
+    }
+
+    /// What a refusal of a change means, where that depends on what is there.
+    func explained(
+        _ answer: WebDAVAnswer, _ key: ObjectKey, _ attempt: String
+    ) async -> ProviderError {
+        let failure = answer.failure(attempt)
+        switch answer.status {
+        case 400, 403, 404, 405, 409, 500: break
+        default: return failure
+        }
+        guard let parent = key.parent, let isThere = try? await isCollection(parent, attempt) else {
+            return failure
+        }
+        if !isThere {
+            return ProviderError(
+                .missing, attempt: attempt, reason: "the directory that should hold it is gone")
+        }
+        guard failure.kind == .missing, answer.status == 409 else { return failure }
+        return ProviderError(.unreachable, attempt: attempt, reason: failure.reason)
+    }
+
+    // MARK: Tasks
+
+    func wait(_ duration: Duration, _ attempt: String) async throws(ProviderError) {
+        do {
+            try await clock.sleep(until: clock.uptime + duration)
+        } catch {
+            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        }
+    }
+
+    /// Runs a change to its end even where the calling task is cancelled meanwhile, so that nothing
+    /// is left halfway and the caller hears what happened. Not begun in a task that is cancelled.
+    func finishing<Value: Sendable>(
+        _ attempt: String,
+        _ change: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        if Task.isCancelled {
+            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        }
+        return try await cleaningUp(change)
+    }
+
+    /// Runs what has to be done, whether or not the calling task is cancelled.
+    func cleaningUp<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        // Not a loose task: it is awaited, it only does not inherit the cancellation.
+        let result = await Task { () -> Result<Value, ProviderError> in
+            do throws(ProviderError) {
+                return .success(try await work())
+            } catch {
+                return .failure(error)
+            }
+        }.value
+        return try result.get()
+    }
+}

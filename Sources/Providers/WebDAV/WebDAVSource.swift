@@ -1,0 +1,125 @@
+import Engine
+import Logging
+
+/// The `webdav:` forms of a ``Source``.
+///
+/// ```
+/// webdav+https://HOST[:PORT]/PATH    webdav://HOST/PATH is the same
+/// webdav+http://HOST[:PORT]/PATH
+/// ```
+/// PATH names a collection. In it, `%` and two hexadecimal digits stand for a byte, every other
+/// character for itself. User and password have no place here, where `ps` shows them to everybody.
+struct WebDAVSource: SourceForm, Hashable {
+    static let schemes = ["webdav", "webdav+http", "webdav+https"]
+    static let forms = "webdav+https://HOST/PATH"
+
+    let address: WebDAVAddress
+
+    /// - Parameter text: What follows the scheme and its colon.
+    init(scheme: String, parsing text: Substring) throws(SourceError) {
+        guard text.hasPrefix("//") else {
+            throw SourceError(
+                .misspelled, "\"\(scheme):\" is followed by no host",
+                remedy: "write \(Self.forms)")
+        }
+        let rest = text.dropFirst(2)
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        if authority.contains("@") {
+            // The text may hold a password, and is not repeated.
+            throw SourceError(
+                .misspelled, "a source names no user and no password, since all users could see it",
+                remedy: "put them into ~/.netrc or ~/.config/apus/config.toml")
+        }
+        let isSecure = scheme != "webdav+http"
+        let (host, port) = try Self.split(authority, isSecure: isSecure)
+        let path = try Self.path(rest.dropFirst(authority.count))
+        address = WebDAVAddress(isSecure: isSecure, host: host, port: port, path: path)
+    }
+
+    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+        let search = CredentialSearch()
+        let credentials = try await search.find(
+            source: identity, host: address.host, variables: "APUS_WEBDAV")
+        if credentials != nil, !address.isSecure, !isLocal {
+            world.logger.warning(
+                "credentials go out unencrypted", metadata: ["source": "\(identity)"])
+        }
+        do throws(ProviderError) {
+            return try await WebDAVProvider.connect(
+                to: address, credentials: credentials, world: world)
+        } catch {
+            throw SourceError(
+                .unavailable, "cannot \(error.attempt)", remedy: error.reason, cause: error)
+        }
+    }
+
+    private var isLocal: Bool {
+        ["localhost", "[::1]"].contains(address.host) || address.host.hasPrefix("127.")
+    }
+
+    // MARK: Names
+
+    var description: String { identity }
+
+    var identity: String {
+        let url = address.url
+        return "webdav+" + (url.hasSuffix("/") ? String(url.dropLast()) : url)
+    }
+
+    var stateName: String {
+        StateName.make(kind: "webdav", label: address.host.utf8, of: identity.utf8)
+    }
+
+    // MARK: Parsing
+
+    private static func split(
+        _ authority: Substring, isSecure: Bool
+    ) throws(SourceError) -> (host: String, port: UInt16?) {
+        let isBracketed = authority.hasPrefix("[")
+        let end =
+            isBracketed
+            ? authority.firstIndex(of: "]").map(authority.index(after:)) ?? authority.endIndex
+            : authority.firstIndex(of: ":") ?? authority.endIndex
+        let host = authority[..<end].lowercased()
+        let inner = isBracketed ? host.dropFirst().dropLast() : host[...]
+        let letters = isBracketed ? "0123456789abcdef:." : "abcdefghijklmnopqrstuvwxyz0123456789-._"
+        guard !inner.isEmpty, inner.allSatisfy(letters.contains),
+            !isBracketed || host.hasSuffix("]")
+        else {
+            throw SourceError(
+                .misspelled, "\"\(host)\" is no name of a host", remedy: "write \(forms)")
+        }
+        let digits = authority[end...]
+        if digits.isEmpty { return (host, nil) }
+        guard digits.hasPrefix(":"), let port = UInt16(digits.dropFirst()), port > 0 else {
+            throw SourceError(
+                .misspelled, "\"\(digits)\" is no port",
+                remedy: "write webdav+https://HOST:PORT/PATH with a PORT from 1 to 65535")
+        }
+        return (host, port == (isSecure ? 443 : 80) ? nil : port)
+    }
+
+    private static func path(_ text: Substring) throws(SourceError) -> [[UInt8]] {
+        guard !text.contains("?"), !text.contains("#") else {
+            throw SourceError(
+                .misspelled, "a WebDAV source has no parameters",
+                remedy: "write a question mark in a path as %3F and a number sign as %23")
+        }
+        var components: [[UInt8]] = []
+        for part in text.split(separator: "/") {
+            guard let bytes = PercentCoding.decode(part), !bytes.contains(0) else {
+                throw SourceError(
+                    .misspelled,
+                    "\"\(part)\" in the path has a percent sign that stands for no byte",
+                    remedy: "write a percent sign as %25")
+            }
+            guard bytes != [0x2E], bytes != [0x2E, 0x2E] else {
+                throw SourceError(
+                    .misspelled, "\"\(part)\" in the path leads nowhere for certain",
+                    remedy: "write the path without . and ..")
+            }
+            components.append(bytes)
+        }
+        return components
+    }
+}

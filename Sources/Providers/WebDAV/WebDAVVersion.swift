@@ -1,0 +1,62 @@
+import Engine
+
+/// What tells one version of a file from another, as far as the server says.
+///
+/// Its ``mark`` is a strong entity tag (RFC 9110, 8.8.3) where the server has one. Else it is put
+/// together of the weak tag, the time and the length, which is as good as the server allows.
+struct WebDAVVersion: Hashable {
+    /// As written, `W/` included; nil where there is none.
+    let etag: String?
+    /// As written.
+    let lastModified: String?
+    let size: UInt64?
+
+    init(etag: String?, lastModified: String?, size: UInt64?) {
+        self.etag = etag
+        self.lastModified = lastModified
+        self.size = size
+    }
+
+    init(_ entry: WebDAVEntry) {
+        self.init(etag: entry.etag, lastModified: entry.lastModified, size: entry.size)
+    }
+
+    var isWeak: Bool { etag?.hasPrefix("W/") ?? true }
+
+    /// The tag without `W/`; where there is none, what else there is.
+    var stamp: String {
+        guard let etag else { return composite }
+        return isWeak ? String(etag.dropFirst(2)) : etag
+    }
+
+    /// - Parameter isSettled: Whether no other version can have the same stamp, although the server
+    ///   does not say so.
+    func mark(isSettled: Bool) -> ETag {
+        ETag(isWeak && !isSettled ? composite : stamp)
+    }
+
+    private var composite: String {
+        "~\(etag ?? "");\(lastModified ?? "");\(size.map(String.init) ?? "")"
+    }
+
+    /// Whether `mark` is a tag by itself, which a server can be asked for.
+    static func isTag(_ mark: ETag) -> Bool { !mark.description.hasPrefix("~") }
+
+    /// Whether an answer that says this of itself can be of the version with `mark`: nothing that
+    /// both tell differs.
+    func canBe(_ mark: ETag) -> Bool {
+        if Self.isTag(mark) { return etag == nil || stamp == mark.description }
+        let parts = mark.description.dropFirst().split(
+            separator: ";", omittingEmptySubsequences: false)
+        guard parts.count >= 3 else { return false }
+        let expected = Self(
+            etag: parts.dropLast(2).joined(separator: ";"),
+            lastModified: String(parts[parts.count - 2]), size: UInt64(parts[parts.count - 1]))
+        let isOtherTag = etag != nil && expected.etag != "" && stamp != expected.stamp
+        let isOtherTime =
+            lastModified != nil && expected.lastModified != ""
+            && lastModified != expected.lastModified
+        let isOtherSize = size != nil && expected.size != nil && size != expected.size
+        return !isOtherTag && !isOtherTime && !isOtherSize
+    }
+}

@@ -1,0 +1,114 @@
+import CXML
+
+/// Reads XML as it arrives, in memory that does not grow with the document.
+///
+/// Elements are told with the URI of their name space, text in pieces. A document type is refused,
+/// and with it every entity that is not XML's own. One thread at a time uses it.
+final class XMLPushParser {
+    /// What the document holds, in its order. What a handler throws ends the parsing.
+    protocol Handler: AnyObject {
+        func start(_ name: String, in space: String) throws(XMLError)
+        func end() throws(XMLError)
+        func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError)
+    }
+
+    private let parser: UnsafeMutablePointer<apus_xml>
+    private let bridge: Bridge
+
+    init(_ handler: any Handler) throws(XMLError) {
+        bridge = Bridge(handler)
+        let events = apus_xml_events(
+            start: { context, name, space in
+                Bridge.of(context).relay { handler throws(XMLError) in
+                    try handler.start(
+                        name.map { String(cString: $0) } ?? "",
+                        in: space.map { String(cString: $0) } ?? "")
+                }
+            },
+            end: { context in
+                Bridge.of(context).relay { handler throws(XMLError) in try handler.end() }
+            },
+            text: { context, bytes, count in
+                guard let bytes, count > 0 else { return }
+                bytes.withMemoryRebound(to: UInt8.self, capacity: Int(count)) { bytes in
+                    let text = UnsafeBufferPointer(start: bytes, count: Int(count))
+                    Bridge.of(context).relay { handler throws(XMLError) in
+                        try handler.text(text)
+                    }
+                }
+            },
+            doctype: { context in
+                Bridge.of(context).relay { _ throws(XMLError) in
+                    throw XMLError("it declares a document type, which is refused")
+                }
+            })
+        guard
+            let parser = apus_xml_open(events, Unmanaged.passUnretained(bridge).toOpaque())
+        else { throw XMLError("no memory for a parser") }
+        self.parser = parser
+        bridge.parser = parser
+    }
+
+    deinit {
+        apus_xml_close(parser)
+    }
+
+    /// Takes the next bytes of the document.
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
+        // libxml2 counts in 32 bits.
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 20))
+            rest = rest.dropFirst(piece.count)
+            let code = apus_xml_feed(
+                parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self),
+                Int32(piece.count), 0)
+            try check(code)
+        }
+    }
+
+    /// To be called after the last byte: only now is the document known to be whole.
+    func finish() throws(XMLError) {
+        try check(apus_xml_feed(parser, nil, 0, 1))
+    }
+
+    private func check(_ code: Int32) throws(XMLError) {
+        if let failure = bridge.failure { throw failure }
+        if code != 0 { throw XMLError("it is no well-formed XML (libxml2 error \(code))") }
+    }
+}
+
+/// What the C callbacks get as their context.
+private final class Bridge {
+    private unowned let handler: any XMLPushParser.Handler
+    var parser: UnsafeMutablePointer<apus_xml>?
+    var failure: XMLError?
+
+    init(_ handler: any XMLPushParser.Handler) {
+        self.handler = handler
+    }
+
+    static func of(_ context: UnsafeMutableRawPointer?) -> Bridge {
+        guard let context else { preconditionFailure("events come with their context") }
+        return Unmanaged<Bridge>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    func relay(_ event: (any XMLPushParser.Handler) throws(XMLError) -> Void) {
+        guard failure == nil else { return }
+        do {
+            try event(handler)
+        } catch {
+            failure = error
+            if let parser { apus_xml_stop(parser) }
+        }
+    }
+}
+
+/// Why a document cannot be used.
+struct XMLError: Error, Hashable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

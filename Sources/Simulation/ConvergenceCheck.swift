@@ -1,0 +1,128 @@
+import Engine
+
+/// Waits until the mounted tree and the remote are alike (I7), reading all of both.
+struct ConvergenceCheck {
+    /// How often directories are looked through: a change may show only after the listing of the
+    /// one above, and deep trees need one listing for each level.
+    private static let roundsMax = 12
+
+    let mount: SimulatedMount
+    /// Whether an object may have been taken for gone while it stood aside, and back for a new one:
+    /// by a stale listing, or as a power cut took back what was noted of it.
+    let mayShowAside: Bool
+
+    /// - Returns: The inodes that were written in part before the remote lost the version that they
+    ///   are based on: they stay here, and `apus status` says why.
+    /// - Throws: ``ProgramFailure`` where they do not become so in time.
+    func waitForAgreement() async throws -> Set<InodeNumber> {
+        var complaint = ProgramFailure("I7: it does not come to rest")
+        for _ in 0..<Self.roundsMax {
+            let incomplete = try await settle()
+            do throws(ProgramFailure) {
+                try await check(except: incomplete)
+                return incomplete
+            } catch {
+                complaint = error
+            }
+            // Long enough for everything in use to be listed again.
+            try await mount.clock.sleep(until: mount.clock.uptime + .seconds(35))
+        }
+        throw complaint
+    }
+
+    private func settle() async throws -> Set<InodeNumber> {
+        Weather().apply(to: mount.provider)
+        var items: [PendingItem] = []
+        let deadline = mount.clock.uptime + .seconds(3_600)
+        while mount.clock.uptime < deadline {
+            items = try mount.engine.status(below: .root, limit: 1_000).items
+            if items.allSatisfy(\.isIncomplete) { return Set(items.map(\.inode)) }
+            try await mount.clock.sleep(until: mount.clock.uptime + .milliseconds(500))
+        }
+        throw ProgramFailure("I7: it does not come to rest: \(items.prefix(5))")
+    }
+
+    private func check(except incomplete: Set<InodeNumber>) async throws(ProgramFailure) {
+        let remote = mount.provider.snapshot()
+        let modes = mount.provider.modes()
+        var seen: Set<ObjectKey> = []
+        var directories: [(key: ObjectKey, inode: InodeNumber)] = [(.root, .root)]
+        while let (key, inode) = directories.popLast() {
+            let entries = try await asking("list \(key)") { () async throws(EngineError) in
+                try await mount.engine.allEntries(of: inode)
+            }
+            for entry in entries {
+                let key = key.appending(entry.name)
+                seen.insert(key)
+                if incomplete.contains(entry.attributes.inode) { continue }
+                try await check(key, entry.attributes, remote[key], mode: modes[key])
+                if entry.attributes.kind == .directory {
+                    directories.append((key, entry.attributes.inode))
+                }
+            }
+        }
+        for key in remote.keys.sorted(by: { "\($0)" < "\($1)" }) {
+            if !seen.contains(key) {
+                throw ProgramFailure("I7: \"\(key)\" is on the remote and not here")
+            }
+            if !mayShowAside, key.description.hasPrefix(".moving-") {
+                throw ProgramFailure("I7: \"\(key)\" was left where it stepped aside")
+            }
+        }
+    }
+
+    private func check(
+        _ key: ObjectKey, _ attributes: Attributes, _ entry: SimulatedSnapshotEntry?,
+        mode: UInt16?
+    ) async throws(ProgramFailure) {
+        switch (entry, attributes.kind) {
+        case (nil, _): throw ProgramFailure("I7: \"\(key)\" is here and not on the remote")
+        case (.directory, .directory): break
+        case (.symlink(let target), .symlink):
+            let ours = try await asking("read \(key)") { () async throws(EngineError) in
+                try await mount.engine.completing { () throws(Halt) in
+                    try mount.engine.readSymlink(attributes.inode)
+                }
+            }
+            guard ours == target else {
+                throw ProgramFailure("I7: \"\(key)\" points elsewhere here")
+            }
+            return
+        case (.file(let bytes), .file):
+            let ours = try await asking("read \(key)") { () async throws(EngineError) in
+                try await mount.engine.completing { () throws(Halt) in
+                    try mount.engine.open(attributes.inode, access: .read, truncating: false)
+                }
+                defer { mount.engine.release(attributes.inode, access: .read) }
+                return try await mount.engine.bytes(of: attributes.inode, at: 0, count: 1 << 30)
+            }
+            guard ours == bytes, attributes.size == UInt64(bytes.count) else {
+                throw ProgramFailure("I7: \"\(key)\" here " + Difference(ours, bytes).description)
+            }
+        default: throw ProgramFailure("I7: \"\(key)\" is something else here")
+        }
+        guard mode == attributes.mode else {
+            throw ProgramFailure(
+                "I7: \"\(key)\" has mode \(String(attributes.mode, radix: 8)) here, "
+                    + "\(mode.map { String($0, radix: 8) } ?? "none") on the remote")
+        }
+    }
+
+    private func asking<Answer>(
+        _ attempt: @autoclosure () -> String, _ ask: () async throws(EngineError) -> Answer
+    ) async throws(ProgramFailure) -> Answer {
+        do throws(EngineError) {
+            return try await ask()
+        } catch {
+            throw ProgramFailure("I7: cannot \(attempt()): \(error)")
+        }
+    }
+}
+
+extension PendingItem {
+    /// Whether it cannot be sent as the remote lost the rest of it, or waits for one of these.
+    fileprivate var isIncomplete: Bool {
+        guard let failure, failure.isFinal else { return false }
+        return failure.why.contains("changedRemotely")
+    }
+}

@@ -1,0 +1,129 @@
+import CSimulation
+import Engine
+import GRDB
+import Glibc
+import Synchronization
+
+/// A simulated disk below a real SQLite: what SQLite did not sync is lost in a power cut, as the
+/// seed decides.
+final class DatabaseDisk: Sendable {
+    fileprivate struct State {
+        var generator: SeededGenerator
+        var life: SimulatedLife?
+        var faults = DiskFaultPlan()
+    }
+
+    // sound: made once, and used by the one thread that drives the simulation.
+    nonisolated(unsafe) private let disk: OpaquePointer
+    private let box: Box
+
+    /// What the C side calls back.
+    fileprivate final class Box: Sendable {
+        fileprivate let state: Mutex<State>
+
+        init(_ generator: SeededGenerator) {
+            state = Mutex(State(generator: generator))
+        }
+    }
+
+    init(random: SeededGenerator) {
+        box = Box(random)
+        // The disk is gone before the box is: see `deinit`.
+        let context = Unmanaged.passUnretained(box).toOpaque()
+        disk = simulated_disk_create(
+            { context, operation in
+                guard let context else { return EIO }
+                return Unmanaged<Box>.fromOpaque(context).takeUnretainedValue().step(operation)
+            }, context)
+    }
+
+    deinit { simulated_disk_destroy(disk) }
+
+    /// Opens the database for a process. It has to be closed before the next one opens it.
+    func open(for life: SimulatedLife) throws -> DatabaseQueue {
+        box.state.withLock { $0.life = life }
+        var configuration = Configuration()
+        configuration.prepareDatabase { database in
+            // The index of the log stays in memory, so that no file is shared.
+            try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+            // Often, so that it happens in short runs too.
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 30")
+        }
+        return try DatabaseQueue(
+            path: "/simulated/\(simulated_disk_number(disk))/state.sqlite",
+            configuration: configuration)
+    }
+
+    /// All connections must be closed.
+    func cutPower() {
+        let context = Unmanaged.passUnretained(box).toOpaque()
+        simulated_disk_cut_power(
+            disk,
+            { context in
+                guard let context else { return 0 }
+                let box = Unmanaged<Box>.fromOpaque(context).takeUnretainedValue()
+                return box.state.withLock { $0.generator.next() }
+            }, context)
+    }
+
+    func setFaults(_ faults: DiskFaultPlan) {
+        box.state.withLock { $0.faults = faults }
+    }
+}
+
+extension DatabaseDisk.Box {
+    /// - Returns: 0, or an errno.
+    fileprivate func step(_ operation: simulated_operation) -> Int32 {
+        let life = state.withLock { $0.life }
+        guard let life, !life.isDead else { return EIO }
+        if operation == SIMULATED_READ { return 0 }
+        do throws(SimulatedLife.Death) {
+            try life.step()
+        } catch {
+            return EIO
+        }
+        return state.withLock { state in
+            switch state.faults.take() {
+            case .full: ENOSPC
+            case .fails: EIO
+            case nil: 0
+            }
+        }
+    }
+}
+
+/// Which of the next operations of a disk fail.
+struct DiskFaultPlan: Hashable, Sendable {
+    enum Failure: Hashable, Sendable {
+        case fails
+        case full
+    }
+
+    private var countdown = 0
+    private var failures = 0
+    private var kind = Failure.fails
+
+    init() {}
+
+    /// - Parameters:
+    ///   - first: How many operations succeed before.
+    ///   - count: How many fail then.
+    init(_ kind: Failure, after first: Int, count: Int) {
+        self.kind = kind
+        countdown = first
+        failures = count
+    }
+
+    /// What happens to the next operation.
+    mutating func take() -> Failure? {
+        guard failures > 0 else { return nil }
+        if countdown > 0 {
+            countdown -= 1
+            return nil
+        }
+        failures -= 1
+        return kind
+    }
+}

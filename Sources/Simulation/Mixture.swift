@@ -1,0 +1,22 @@
+/// What is there after a change that was not acknowledged, as the process died or the disk failed
+/// over it: POSIX promises nothing of such a write, so that any part of it may be there.
+enum Mixture {
+    /// Whether each byte is that of one of several contents, or a zero beyond the end of one.
+    static func isMixture(
+        _ bytes: [UInt8], of contents: [some RandomAccessCollection<UInt8>]
+    ) -> Bool {
+        guard contents.count > 1 else { return false }
+        return bytes.enumerated().allSatisfy { offset, byte in
+            contents.contains { content in
+                offset < content.count
+                    ? content[content.index(content.startIndex, offsetBy: offset)] == byte
+                    : byte == 0
+            }
+        }
+    }
+
+    /// Whether it is a mixture, and as long as one of the contents.
+    static func isWholeMixture(_ bytes: [UInt8], of contents: [[UInt8]]) -> Bool {
+        contents.contains { $0.count == bytes.count } && isMixture(bytes, of: contents)
+    }
+}

@@ -1,0 +1,387 @@
+import Engine
+
+/// Runs a program against an engine that shares the remote with another client.
+///
+/// What each operation answers depends on who was first, so answers are only checked to be
+/// possible. In the end, when all faults are over, both sides have to be alike (I7), and nothing may
+/// be lost: see ``SurvivalLedger``.
+struct SharedRun {
+    private struct Handle {
+        let inode: InodeNumber
+        let isWriting: Bool
+    }
+
+    private let mount: SimulatedMount
+    private let program: RandomProgram
+    private var ledger = SurvivalLedger()
+    private var handles: [Int: Handle] = [:]
+    private var weather = Weather()
+    /// Whether the next death is one of the whole machine.
+    private var isPowerCut = false
+    private var hadDiskFaults = false
+    private var hadPowerCuts = false
+
+    /// See ``RandomProgram/run(logLines:)``.
+    static func perform(_ program: RandomProgram, logLines: Int) throws -> ExecutionTrace {
+        var settings = SimulatedMountSettings.drawn(from: program.seed)
+        settings.keepsDatabaseOnDisk = program.flavour != .shared
+        let mount = try SimulatedMount(
+            seed: program.seed, settings: settings, logLines: logLines)
+        try mount.explaining {
+            var run = SharedRun(mount: mount, program: program)
+            try await run.perform()
+        }
+        return mount.executor.trace
+    }
+
+    private init(mount: SimulatedMount, program: RandomProgram) {
+        self.mount = mount
+        self.program = program
+    }
+
+    private mutating func perform() async throws {
+        for step in program.furniture { mount.provider.take(step) }
+        try mount.start()
+        for (index, step) in program.steps.enumerated() {
+            mount.log.note("--- \(index): \(step)")
+            do {
+                try await take(step)
+                if mount.life.isDead { try await comeBack() }
+            } catch var failure as ProgramFailure {
+                failure.step = index
+                throw failure
+            }
+        }
+        try await finish()
+    }
+
+    // MARK: Steps
+
+    private mutating func take(_ step: ProgramStep) async throws {
+        switch step {
+        case .create(let slot, let path, let mode): try await create(slot, path, mode)
+        case .open(let slot, let path, let isWriting, let isTruncating):
+            try await open(slot, path, isWriting: isWriting, isTruncating: isTruncating)
+        case .close(let slot): close(slot)
+        case .write(let slot, let offset, let count, let seed):
+            try await write(slot, offset, ProgramBytes.make(count, seed: seed))
+        case .read(let slot, let offset, let count): try await read(slot, offset, count)
+        case .synchronize(let slot):
+            guard let inode = handles[slot]?.inode else { return }
+            let done: Void? = try await ask { engine in
+                try await engine.completing { () throws(Halt) in try engine.synchronize(inode) }
+            }
+            if done != nil { ledger.synchronize(inode) }
+        case .resize(let path, let size): try await resize(path, size)
+        case .unlink(let path): try await unlink(path)
+        case .rename(let from, let to, let replaces):
+            try await rename(from, to, replaces: replaces)
+        case .setMode, .makeDirectory, .makeSymlink, .removeDirectory:
+            _ = try await ask { engine in try await step.change(engine) }
+        case .look(let path): _ = try await ask { engine in try await find(path, engine) }
+        case .list(let path):
+            _ = try await ask { engine in
+                try await engine.names(in: try await find(path, engine))
+            }
+        case .evict(let path):
+            _ = try await ask { engine in try engine.evict(try await find(path, engine)).files }
+        case .wait(let duration):
+            try await mount.clock.sleep(until: mount.clock.uptime + duration)
+        case .waitForRest: try await waitForRest()
+        case .kill(let recoveryDeath): try await comeBack(recoveryDeath: recoveryDeath)
+        case .killSoon(let steps): mount.life.dieBeforeStep(steps)
+        case .setFaults, .setFault, .setReachable, .setAuthorized:
+            weather.change(step)
+            weather.apply(to: mount.provider)
+        case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
+        case .cutPower(let steps):
+            isPowerCut = true
+            if let steps { mount.life.dieBeforeStep(steps) } else { try await comeBack() }
+        case .failDisk(let isFull, let first, let count):
+            hadDiskFaults = true
+            mount.setDiskFaults(DiskFaultPlan(isFull ? .full : .fails, after: first, count: count))
+        case .otherClient(let step): mount.provider.take(step)
+        }
+    }
+
+    private mutating func create(_ slot: Int, _ path: Path, _ mode: UInt16) async throws {
+        close(slot)
+        let created = try await ask { engine in
+            let (name, parent) = try await place(path, engine)
+            return try await engine.completing { () throws(Halt) in
+                try engine.createFile(name, in: parent, mode: mode, caller: .test).inode
+            }
+        }
+        guard let inode = created else { return }
+        handles[slot] = Handle(inode: inode, isWriting: true)
+        ledger.meet(inode, [])
+        ledger.change(inode, version: nil, isCertain: true) { _ in }
+    }
+
+    private mutating func open(
+        _ slot: Int, _ path: Path, isWriting: Bool, isTruncating: Bool
+    ) async throws {
+        close(slot)
+        var met: (inode: InodeNumber, version: ETag?)?
+        let opened = try await ask { engine in
+            let (name, parent) = try await place(path, engine)
+            return try await engine.completing { () throws(Halt) in
+                let attributes = try engine.lookup(name, in: parent)
+                guard attributes.kind == .file else {
+                    throw .failure(EngineError(.invalid, "open what is no file"))
+                }
+                met = (attributes.inode, try engine.agreedVersion(of: attributes.inode))
+                try engine.open(
+                    attributes.inode, access: isWriting ? .write : .read,
+                    truncating: isTruncating)
+                return attributes.inode
+            }
+        }
+        guard let met else { return }
+        meet(met.inode, met.version)
+        if isTruncating {
+            ledger.change(met.inode, version: met.version, isCertain: opened != nil) { $0 = [] }
+        }
+        if let inode = opened { handles[slot] = Handle(inode: inode, isWriting: isWriting) }
+    }
+
+    /// Learns what an inode holds from the version that both sides agree on, before any program has
+    /// changed it.
+    private mutating func meet(_ inode: InodeNumber, _ version: ETag?) {
+        guard ledger.files[inode] == nil else { return }
+        let bytes = version.flatMap { version in
+            mount.provider.everyContent().first { $0.etags.contains(version) }?.bytes
+        }
+        ledger.meet(inode, bytes ?? [])
+    }
+
+    private mutating func close(_ slot: Int) {
+        guard let handle = handles.removeValue(forKey: slot) else { return }
+        mount.engine.release(handle.inode, access: handle.isWriting ? .write : .read)
+    }
+
+    private mutating func write(_ slot: Int, _ offset: Int, _ bytes: [UInt8]) async throws {
+        guard let handle = handles[slot], handle.isWriting else { return }
+        var version: ETag?
+        let written: Void? = try await ask { engine in
+            try await engine.completing { () throws(Halt) in
+                version = try engine.agreedVersion(of: handle.inode)
+                try bytes.withHalt { (buffer) throws(Halt) in
+                    try engine.write(handle.inode, buffer, at: UInt64(offset))
+                }
+            }
+        }
+        ledger.change(handle.inode, version: version, isCertain: written != nil) { content in
+            let end = offset + bytes.count
+            if content.count < end {
+                content += [UInt8](repeating: 0, count: end - content.count)
+            }
+            content.replaceSubrange(offset..<end, with: bytes)
+        }
+    }
+
+    private mutating func read(_ slot: Int, _ offset: Int, _ count: Int) async throws {
+        guard let handle = handles[slot] else { return }
+        let read = try await ask { engine in
+            try await engine.bytes(of: handle.inode, at: offset, count: count)
+        }
+        guard let bytes = read else { return }
+        guard
+            ledger.read(
+                handle.inode, bytes, at: offset, count: count, decides: !hadDiskFaults)
+        else {
+            throw ProgramFailure("I5: bytes were read that inode \(handle.inode) never had")
+        }
+    }
+
+    private mutating func resize(_ path: Path, _ size: Int) async throws {
+        var met: (inode: InodeNumber, version: ETag?)?
+        let done: Void? = try await ask { engine in
+            let (name, parent) = try await place(path, engine)
+            try await engine.completing { () throws(Halt) in
+                let attributes = try engine.lookup(name, in: parent)
+                guard attributes.kind == .file else {
+                    throw .failure(EngineError(.invalid, "resize what is no file"))
+                }
+                met = (attributes.inode, try engine.agreedVersion(of: attributes.inode))
+                var change = AttributeChange()
+                change.size = UInt64(size)
+                change.modified = .now
+                _ = try engine.setAttributes(of: attributes.inode, to: change)
+            }
+        }
+        guard let met else { return }
+        meet(met.inode, met.version)
+        ledger.change(met.inode, version: met.version, isCertain: done != nil) { content in
+            if content.count > size {
+                content.removeLast(content.count - size)
+            } else {
+                content += [UInt8](repeating: 0, count: size - content.count)
+            }
+        }
+    }
+
+    private mutating func unlink(_ path: Path) async throws {
+        var met: (inode: InodeNumber, version: ETag?)?
+        _ = try await ask { engine in
+            let (name, parent) = try await place(path, engine)
+            try await engine.completing { () throws(Halt) in
+                met = nil
+                let inode = try engine.lookup(name, in: parent).inode
+                let version = try engine.agreedVersion(of: inode)
+                met = (inode, version)
+                try engine.unlink(name, in: parent)
+            }
+        }
+        if let met { ledger.remove(met.inode, version: met.version) }
+    }
+
+    private mutating func rename(_ from: Path, _ to: Path, replaces: Bool) async throws {
+        var met: (inode: InodeNumber, version: ETag?)?
+        let done: Void? = try await ask { engine in
+            let (name, parent) = try await place(from, engine)
+            let (newName, newParent) = try await place(to, engine)
+            try await engine.completing { () throws(Halt) in
+                met = nil
+                let moved = try engine.lookup(name, in: parent).inode
+                let target = try engine.existing(newName, in: newParent)
+                if let target, target != moved {
+                    met = (target, try engine.agreedVersion(of: target))
+                }
+                try engine.rename(
+                    name, in: parent, to: newName, in: newParent,
+                    mode: replaces ? .replace : .noReplace)
+            }
+        }
+        if let met, done != nil || mount.life.isDead {
+            ledger.remove(met.inode, version: met.version)
+        }
+    }
+
+    private func waitForRest() async throws {
+        do {
+            try mount.engine.hasten(below: .root)
+            _ = try await mount.waitForRest(within: .seconds(30))
+        } catch {
+            if !mount.life.isDead, !hadDiskFaults { throw error }
+        }
+    }
+
+    // MARK: Asking
+
+    /// - Returns: nil where the engine refused for a reason that there may be, or died.
+    private func ask<Answer>(
+        _ question: (Engine) async throws -> Answer
+    ) async throws -> Answer? {
+        do {
+            return try await question(mount.engine)
+        } catch let error as EngineError {
+            if mount.life.isDead || weather.excuses(error) { return nil }
+            switch error.kind {
+            case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid,
+                .changedRemotely:
+                return nil
+            case .failed, .outOfSpace, .damaged, .unreachable:
+                if hadDiskFaults { return nil }
+                throw ProgramFailure("refused: \(error)")
+            default: throw ProgramFailure("refused: \(error)")
+            }
+        }
+    }
+
+    private mutating func comeBack(recoveryDeath: Int? = nil) async throws {
+        let hasPower = !isPowerCut
+        if !hasPower { hadPowerCuts = true }
+        if hasPower { await mount.kill() } else { await mount.cutPower() }
+        isPowerCut = false
+        mount.setDiskFaults(DiskFaultPlan())
+        try mount.check()
+        handles = [:]
+        try await mount.startAgain(dyingBeforeStep: recoveryDeath)
+        if !hasPower { try await takeStock() }
+    }
+
+    /// After a power cut: all that was synced is there (I1), and no file holds what none ever held.
+    private mutating func takeStock() async throws {
+        Weather().apply(to: mount.provider)
+        let everything = mount.provider.everyContent()
+        var found: [InodeNumber: [UInt8]] = [:]
+        var directories = [InodeNumber.root]
+        while let directory = directories.popLast() {
+            // One that the remote has replaced since is gone by now.
+            let entries = try? await mount.engine.allEntries(of: directory)
+            for entry in entries ?? [] {
+                let inode = entry.attributes.inode
+                switch entry.attributes.kind {
+                case .directory: directories.append(inode)
+                case .symlink: break
+                case .file: found[inode] = try await bytes(of: inode)
+                }
+            }
+        }
+        try ledger.takeStock(found, everything)
+        weather.apply(to: mount.provider)
+    }
+
+    private func bytes(of inode: InodeNumber) async throws -> [UInt8]? {
+        let engine = mount.engine
+        do throws(EngineError) {
+            try await engine.completing { () throws(Halt) in
+                try engine.open(inode, access: .read, truncating: false)
+            }
+            defer { engine.release(inode, access: .read) }
+            return try await engine.bytes(of: inode, at: 0, count: 1 << 30)
+        } catch {
+            mount.log.note("inode \(inode) cannot be read: \(error)")
+            if error.kind == .changedRemotely || error.kind == .notFound { return nil }
+            throw ProgramFailure("I1: after the power cut: \(error)")
+        }
+    }
+
+    // MARK: The end
+
+    private mutating func finish() async throws {
+        for slot in handles.keys.sorted() { close(slot) }
+        if mount.life.isDead { try await comeBack() }
+        mount.life.dieNoMore()
+        mount.setDiskFaults(DiskFaultPlan())
+        mount.log.note("--- the end")
+        let incomplete = try await ConvergenceCheck(
+            mount: mount,
+            mayShowAside: weather.hadStaleListings || hadPowerCuts
+        ).waitForAgreement()
+        try ledger.check(
+            incomplete: incomplete, mount.provider.snapshot(), mount.provider.everyContent())
+    }
+}
+
+extension Engine {
+    /// The inode of a name, if there is one.
+    fileprivate func existing(
+        _ name: FileName, in parent: InodeNumber
+    ) throws(Halt) -> InodeNumber? {
+        do throws(Halt) {
+            return try lookup(name, in: parent).inode
+        } catch {
+            if case .failure(let failure) = error, failure.kind == .notFound { return nil }
+            throw error
+        }
+    }
+}
+
+extension SimulatedProvider {
+    /// Lets the other client do something; what cannot be done is not done.
+    func take(_ step: OtherClientStep) {
+        switch step {
+        case .write(let path, let count, let seed):
+            _ = try? otherClientWrites(path.key, ProgramBytes.make(count, seed: seed))
+        case .makeDirectory(let path): _ = try? otherClientMakesDirectory(path.key)
+        case .delete(let path): try? otherClientDeletes(path.key)
+        case .deleteTree(let path): try? otherClientDeletesTree(path.key)
+        case .replaceByDirectory(let path):
+            guard (try? otherClientDeletesTree(path.key)) != nil else { return }
+            _ = try? otherClientMakesDirectory(path.key)
+        case .rename(let from, let to): try? otherClientRenames(from.key, to: to.key)
+        }
+    }
+}

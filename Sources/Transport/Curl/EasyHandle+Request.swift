@@ -1,0 +1,131 @@
+import CCurl
+
+extension EasyHandle {
+    /// How much libcurl asks of a socket or a body source at a time.
+    private static var pieceBytes: Int { 256 * 1024 }
+    /// From here on a body waits for the server's word, where a refusal is to be expected.
+    private static var expectBytes: UInt64 { 64 * 1024 }
+
+    /// Says what to ask, and how. The callbacks are set beside.
+    ///
+    /// - Parameters:
+    ///   - bodyBytes: Length of the body; nil where there is none.
+    ///   - knownScheme: How this host authenticates, as far as an earlier answer has told.
+    /// - Returns: The first refusal.
+    mutating func configure(
+        _ request: HTTPRequest, bodyBytes: UInt64?, knownScheme: AuthenticationScheme?,
+        options: TransportOptions
+    ) -> CURLcode {
+        var headers = request.headers
+        if case .negotiated = request.credentials, knownScheme == nil,
+            let bodyBytes, bodyBytes >= Self.expectBytes
+        {
+            headers.append((name: "Expect", value: "100-continue"))
+        }
+        var codes = [
+            // Signals belong to the process, not to a library on one of its threads.
+            set(CURLOPT_NOSIGNAL, 1),
+            set(CURLOPT_URL, request.url),
+            // `..` may be a name, and what is signed must be what is sent.
+            set(CURLOPT_PATH_AS_IS, 1),
+            set(CURLOPT_PROTOCOLS_STR, "http,https"),
+            set(CURLOPT_FOLLOWLOCATION, 0),
+            set(CURLOPT_HTTP_VERSION, httpVersion(options)),
+            set(CURLOPT_USERAGENT, options.userAgent),
+            set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout.milliseconds),
+            // A name server that does not answer must not hold up the thread of all transfers.
+            set(CURLOPT_QUICK_EXIT, 1),
+            set(CURLOPT_TCP_KEEPALIVE, 1),
+            set(CURLOPT_BUFFERSIZE, Self.pieceBytes),
+            set(CURLOPT_UPLOAD_BUFFERSIZE, Self.pieceBytes),
+            set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
+            set(CURLOPT_SSL_VERIFYPEER, 1),
+            set(CURLOPT_SSL_VERIFYHOST, 2),
+            set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
+            setCloseOnExec(),
+            setHeaders(headers),
+        ]
+        if let caFile = options.caFile {
+            codes.append(set(CURLOPT_CAINFO, caFile))
+        }
+        if let path = request.unixSocketPath {
+            // A proxy of the environment has no business between us and a program on this machine.
+            codes.append(set(CURLOPT_PROXY, ""))
+            codes.append(set(CURLOPT_UNIX_SOCKET_PATH, path))
+        }
+        if let credentials = request.credentials {
+            codes += configure(credentials, knownScheme: knownScheme)
+        }
+        codes += configure(request.method, bodyBytes: bodyBytes)
+        return codes.first { $0 != CURLE_OK } ?? CURLE_OK
+    }
+
+    private func httpVersion(_ options: TransportOptions) -> Int {
+        Int(options.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
+    }
+
+    private func configure(
+        _ credentials: HTTPCredentials, knownScheme: AuthenticationScheme?
+    ) -> [CURLcode] {
+        switch credentials {
+        case .basic(let user, let password):
+            return [
+                set(CURLOPT_HTTPAUTH, apus_auth_basic), set(CURLOPT_USERNAME, user),
+                set(CURLOPT_PASSWORD, password),
+            ]
+        case .negotiated(let user, let password):
+            // With Digest alone, libcurl would first send a change without its body, to be
+            // refused; a server that does not refuse it would then hold an empty file.
+            let ways =
+                knownScheme == .basic ? apus_auth_basic : apus_auth_basic | apus_auth_digest
+            return [
+                set(CURLOPT_HTTPAUTH, ways), set(CURLOPT_USERNAME, user),
+                set(CURLOPT_PASSWORD, password),
+            ]
+        case .bearer(let token):
+            return [
+                set(CURLOPT_HTTPAUTH, apus_auth_bearer), set(CURLOPT_XOAUTH2_BEARER, token),
+            ]
+        }
+    }
+
+    private func configure(_ method: HTTPMethod, bodyBytes: UInt64?) -> [CURLcode] {
+        if let bodyBytes {
+            return [
+                set(CURLOPT_UPLOAD, 1), set(CURLOPT_INFILESIZE_LARGE, offset: bodyBytes),
+                set(CURLOPT_CUSTOMREQUEST, method.rawValue),
+            ]
+        }
+        switch method {
+        case .get: return [set(CURLOPT_HTTPGET, 1)]
+        case .head: return [set(CURLOPT_NOBODY, 1)]
+        default: return [set(CURLOPT_CUSTOMREQUEST, method.rawValue)]
+        }
+    }
+}
+
+/// How a host wants to be told who asks.
+enum AuthenticationScheme: Sendable {
+    case basic
+    case digest
+
+    /// - Parameter offered: `CURLINFO_HTTPAUTH_AVAIL`.
+    init?(offered: Int) {
+        if offered & apus_auth_digest != 0 {
+            self = .digest
+        } else if offered & apus_auth_basic != 0 {
+            self = .basic
+        } else {
+            return nil
+        }
+    }
+}
+
+extension Duration {
+    /// Rounded up, so that a short timeout is not none, which is what 0 means to libcurl.
+    var milliseconds: Int {
+        let (seconds, attoseconds) = components
+        let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        return max(1, Int(seconds) * 1000 + Int(fraction))
+    }
+}

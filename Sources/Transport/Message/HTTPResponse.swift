@@ -1,0 +1,23 @@
+/// What a server answered, without the body, which went to an ``HTTPBodySink``.
+package struct HTTPResponse: Hashable, Sendable {
+    /// 200 to 599.
+    package let status: Int
+    /// Those of this answer, not of one that came before it on the way.
+    package let headers: HTTPHeaders
+
+    package init(status: Int, headers: HTTPHeaders = HTTPHeaders()) {
+        self.status = status
+        self.headers = headers
+    }
+
+    package var isSuccess: Bool { (200..<300).contains(status) }
+
+    /// How long the server asks to be left alone; nil where it does not say. RFC 9110: Retry-After.
+    ///
+    /// - Parameter now: Seconds since 1970, for a server that names a point in time.
+    package func retryAfter(now: Int64) -> Duration? {
+        guard let text = headers["retry-after"] else { return nil }
+        if let seconds = Int64(text) { return seconds < 0 ? nil : .seconds(seconds) }
+        return HTTPDate.seconds(text).map { .seconds(max(0, $0 - now)) }
+    }
+}

@@ -1,0 +1,16 @@
+package import Logging
+
+/// What holds for every request of one transport.
+package struct TransportOptions: Sendable {
+    /// A PEM file with the certificates that are trusted instead of the system's.
+    package var caFile: String?
+    package var userAgent = "apus"
+    /// Whether HTTP/2 is spoken with servers that offer it over TLS.
+    package var http2 = true
+    /// How many requests to one host run side by side; the rest wait, first come, first served.
+    package var requestsPerHost = HostLimit.Bounds(start: 4, max: 32)
+    /// Hears of every request at trace level, and of failed ones at debug level; never of secrets.
+    package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
+
+    package init() {}
+}

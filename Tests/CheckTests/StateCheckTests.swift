@@ -1,0 +1,132 @@
+import Foundation
+import Host
+import Testing
+
+@testable import Engine
+
+/// Goal: whatever happens to a state directory, a check tells of it, loses nothing that is there,
+/// and leaves a state that an engine can go on with.
+@Suite("A check") struct StateCheckTests {
+    @Test(arguments: Damage.names) func `repairs names`(damage: Damage) throws {
+        try expectRepair(of: damage)
+    }
+
+    @Test(arguments: Damage.sync) func `repairs what is known of the remote`(
+        damage: Damage
+    ) throws {
+        try expectRepair(of: damage)
+    }
+
+    @Test(arguments: Damage.contents) func `repairs contents`(damage: Damage) throws {
+        try expectRepair(of: damage)
+    }
+
+    /// Method: a dry run, which changes nothing; a check; a mount; a second check.
+    private func expectRepair(of damage: Damage) throws {
+        let fixture = try StateFixture()
+        if !damage.sql.isEmpty { try fixture.execute(damage.sql) }
+        _ = try? FileManager.default.createDirectory(
+            atPath: URL(filePath: fixture.content(of: 1_007)).deletingLastPathComponent().path,
+            withIntermediateDirectories: true)
+        _ = try? FileManager.default.createDirectory(
+            atPath: URL(filePath: fixture.content(of: 2)).deletingLastPathComponent().path,
+            withIntermediateDirectories: true)
+        try damage.files(fixture)
+
+        let before = try fixture.snapshot()
+        let told = try fixture.check(isDryRun: true)
+        #expect(try fixture.snapshot() == before)
+        #expect(!told.isInOrder)
+
+        let report = try fixture.check()
+        #expect(report.findings.map(\.what) == told.findings.map(\.what))
+        #expect(
+            report.findings.contains { $0.kind == damage.kind && $0.outcome == damage.outcome },
+            "\(report.findings)")
+        if damage.outcome == .repaired { #expect(report.isInOrder, "\(report.findings)") }
+        #expect(try fixture.lostAndFound() == damage.lost)
+
+        try expectOrder(in: fixture, after: damage)
+    }
+
+    private func expectOrder(in fixture: StateFixture, after damage: Damage) throws {
+        let tree = try fixture.mountAndRead()
+        for (path, bytes) in damage.tree { #expect(tree[path] == bytes, "\(tree)") }
+        let again = try fixture.check()
+        if damage.stays {
+            #expect(again.findings.allSatisfy { $0.kind == .content && $0.outcome == .lost })
+            #expect(again.findings.count == 1)
+        } else {
+            #expect(again.isClean, "\(again.findings)")
+        }
+    }
+
+    @Test func `finds nothing in a state that is in order`() throws {
+        let fixture = try StateFixture()
+        let report = try fixture.check()
+        #expect(report.findings == [])
+        #expect(report.source == "folder:/cloud")
+        #expect(report.inodes == 8)
+        #expect(try fixture.mountAndRead()["/docs/dirty.txt"] == StateFixture.dirtyBytes)
+    }
+
+    @Test func `finds nothing in a state in which nothing was stored yet`() throws {
+        let fixture = try StateFixture()
+        for name in try FileManager.default.contentsOfDirectory(atPath: fixture.path) {
+            try FileManager.default.removeItem(atPath: "\(fixture.path)/\(name)")
+        }
+        #expect(try fixture.check(isDryRun: true).findings == [])
+        #expect(try fixture.check().findings == [])
+        #expect(try fixture.mountAndRead().isEmpty)
+    }
+
+    @Test func `takes what a killed process leaves for what it is`() throws {
+        let fixture = try StateFixture()
+        try fixture.execute("UPDATE inodes SET writing = 1 WHERE id = 4")
+        for folder in ["frozen", "clones"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(fixture.path)/\(folder)", withIntermediateDirectories: true)
+            try Data("clone".utf8).write(to: URL(filePath: "\(fixture.path)/\(folder)/4-1"))
+        }
+        try Data("mine".utf8).write(to: URL(filePath: "\(fixture.path)/notes.txt"))
+        let told = try fixture.check(isDryRun: true)
+        #expect(told.isClean)
+        #expect(told.findings.map(\.kind) == [.leftover, .leftover, .leftover, .unknown])
+        #expect(FileManager.default.fileExists(atPath: "\(fixture.path)/clones/4-1"))
+
+        #expect(try fixture.check().isClean)
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.path)/frozen/4-1"))
+        #expect(FileManager.default.fileExists(atPath: "\(fixture.path)/notes.txt"))
+        #expect(try fixture.mountAndRead()["/docs/dirty.txt"] == StateFixture.dirtyBytes)
+    }
+
+    @Test func `shows a lost file in the status, and never wrong bytes in its place`() throws {
+        let fixture = try StateFixture()
+        try FileManager.default.removeItem(atPath: fixture.content(of: 4))
+        _ = try fixture.check()
+        let store = try Store(path: fixture.database)
+        defer { store.close() }
+        let engine = try fixture.engine(store)
+        let item = try engine.status(below: .root, limit: 10).items.first { $0.inode.rawValue == 4 }
+        #expect(item?.path == "docs/dirty.txt")
+        #expect(item?.failure?.isFinal == true)
+        #expect(item?.failure?.why.hasPrefix("its bytes are lost") == true)
+        #expect(throws: Halt.self) {
+            try engine.open(InodeNumber(rawValue: 4), access: .read, truncating: false)
+        }
+    }
+
+    @Test func `gives no number to a second inode that contents may know`() throws {
+        let fixture = try StateFixture()
+        try FileManager.default.createDirectory(
+            atPath: URL(filePath: fixture.content(of: 1_007)).deletingLastPathComponent().path,
+            withIntermediateDirectories: true)
+        try Data("stray".utf8).write(to: URL(filePath: fixture.content(of: 1_007)))
+        _ = try fixture.check()
+        let store = try Store(path: fixture.database)
+        defer { store.close() }
+        let made = try fixture.engine(store).createDirectory(
+            FileName(stored: [97]), in: .root, mode: 0o755, caller: .test)
+        #expect(made.inode.rawValue == 1_008)
+    }
+}

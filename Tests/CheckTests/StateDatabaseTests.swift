@@ -1,0 +1,107 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Engine
+
+@Suite("The file of a state database") struct StateDatabaseTests {
+    private let fixture: StateFixture
+
+    init() throws {
+        fixture = try StateFixture()
+    }
+
+    private func overwrite(_ range: Range<Int>) throws {
+        // What SQLite still finds in its log is not damaged.
+        try fixture.execute("PRAGMA user_version")
+        var bytes = try Data(contentsOf: URL(filePath: fixture.database))
+        for index in range where index < bytes.count { bytes[index] = 0x5A }
+        try bytes.write(to: URL(filePath: fixture.database))
+    }
+
+    private func condition() throws -> StateDatabase.Condition {
+        try StateDatabase.condition(ofFileAt: fixture.database, thoroughly: true)
+    }
+
+    @Test func `is sound as the engine leaves it`() throws {
+        #expect(try condition() == .sound)
+    }
+
+    @Test func `that is of a newer version is not opened, and not changed`() throws {
+        try fixture.execute("INSERT INTO grdb_migrations VALUES ('99')")
+        let before = try fixture.snapshot()
+        #expect(try condition() == .newer)
+        let error = #expect(throws: EngineError.self) { _ = try Store(path: fixture.database) }
+        #expect(error?.kind == .damaged)
+        #expect(error?.attempt.hasSuffix("a newer version of Apus made it") == true)
+        #expect(try fixture.snapshot() == before)
+    }
+
+    @Test func `that is no database is not opened, and not changed`() throws {
+        try overwrite(0..<100)
+        let before = try fixture.snapshot()
+        #expect(try condition() == .damaged("file is not a database"))
+        let error = #expect(throws: EngineError.self) { _ = try Store(path: fixture.database) }
+        #expect(error?.kind == .damaged)
+        #expect(error?.remedy?.contains("apus check") == true)
+        #expect(try fixture.snapshot() == before)
+    }
+
+    @Test func `of something else is not opened, and not changed`() throws {
+        try FileManager.default.removeItem(atPath: fixture.database)
+        try fixture.execute("CREATE TABLE recipes (name TEXT)")
+        let before = try fixture.snapshot()
+        #expect(throws: EngineError.self) { _ = try Store(path: fixture.database) }
+        #expect(try fixture.snapshot() == before)
+    }
+
+    /// Method: a thousand inodes over many pages, and a few pages in the middle overwritten.
+    @Test func `that is damaged in part is saved in part`() throws {
+        try fixture.execute(
+            """
+            WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+            INSERT INTO inodes SELECT i, 2, 511, 0, 0, 1, 50, 0, 0, randomblob(50), 0, 0, 0, 0, 0, 1
+            FROM n
+            """)
+        let page = try pages(of: "inodes")
+        let first = page[page.count / 2]
+        try overwrite((first - 1) * 4096..<(first + 2) * 4096)
+        guard case .damaged = try condition() else {
+            Issue.record("the damage is not seen")
+            return
+        }
+        let saved = fixture.path + "/saved"
+        let tables = try DatabaseRescue.rescue(fixture.database, into: saved)
+        let inodes = try #require(tables.first { $0.name == "inodes" })
+        #expect(!inodes.isWhole)
+        #expect((2_000..<2_909).contains(inodes.rows))
+        #expect(tables.filter { !$0.isWhole }.map(\.name) == ["inodes"])
+        #expect(try StateDatabase.condition(ofFileAt: saved, thoroughly: true) == .sound)
+    }
+
+    @Test func `of which nothing can be read leaves the contents to be found`() throws {
+        try overwrite(0..<1_000_000)
+        #expect(try condition() == .damaged("file is not a database"))
+        let saved = fixture.path + "/saved"
+        let tables = try DatabaseRescue.rescue(fixture.database, into: saved)
+        #expect(tables.count == 11)
+        #expect(tables.allSatisfy { !$0.isWhole && $0.rows == 0 })
+        try FileManager.default.removeItem(atPath: fixture.database)
+        try FileManager.default.moveItem(atPath: saved, toPath: fixture.database)
+        #expect(try fixture.check().isInOrder)
+        let lost = try fixture.lostAndFound()
+        #expect(lost["4-content_4_4"] == StateFixture.dirtyBytes)
+        #expect(try fixture.check().isClean)
+    }
+
+    /// The leaf pages of a table, counted from 1.
+    private func pages(of table: String) throws -> [Int] {
+        let bytes = try Data(contentsOf: URL(filePath: fixture.database))
+        // SQLite's file format: a table's leaf page begins with 13. Ids from 100 on are in them.
+        return (2...(bytes.count / 4096)).filter { number in
+            let start = (number - 1) * 4096
+            return bytes[start] == 13 && Int(bytes[start + 3]) << 8 + Int(bytes[start + 4]) > 20
+                && bytes[start..<(start + 4096)].range(of: Data("dirty".utf8)) == nil
+        }
+    }
+}

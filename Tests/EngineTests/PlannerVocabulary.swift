@@ -1,0 +1,199 @@
+@testable import Engine
+
+/// The words of the table in `docs/sync.md`, and what they say of a ``SyncState``.
+///
+/// Each axis is one question about a state, and its words are the answers. A set of words has a bit
+/// for each, so that a state, which answers each question once, is a set too.
+enum PlannerVocabulary {
+    static let axes: [[String]] = [
+        ["file", "folder", "link"],
+        ["named", "unlinked"],
+        ["in place", "renamed", "moved"],
+        ["unedited", "edited"],
+        ["untouched", "touched"],
+        ["closed", "open"],
+        ["whole", "partly"],
+        ["agreed", "never"],
+        ["as agreed", "gone", "another version", "another kind"],
+        ["nothing asked", "answer lost", "place contended"],
+        ["parent there", "parent new"],
+        ["parent apart", "parent below it"],
+        ["place unwanted", "place wanted"],
+        [
+            "name free", "name held", "name held in a circle", "name of an unlinked file",
+            "name of an unlinked folder",
+        ],
+        ["no successor", "a successor"],
+        ["no child there", "a child there"],
+        ["not held", "held"],
+        ["nothing held above", "held above"],
+    ]
+
+    /// The bit of each word.
+    static let bits: [String: UInt64] = Dictionary(
+        uniqueKeysWithValues: axes.joined().enumerated().map { ($1, 1 << UInt64($0)) })
+
+    static let masks: [UInt64] = axes.map { axis in axis.reduce(0) { $0 | (bits[$1] ?? 0) } }
+
+    static func bits(_ words: [String]) -> UInt64 { words.reduce(0) { $0 | (bits[$1] ?? 0) } }
+
+    /// What is only said of an inode that has a name here.
+    static let saidOfNamed = masks[2] | masks[3] | masks[4] | masks[5] | masks[6]
+
+    /// Every state that there can be.
+    static let states: [WordedState] = {
+        var sets: [UInt64] = [0]
+        for axis in axes {
+            sets = sets.flatMap { set in
+                let partial = WordedState(set: set)
+                return axis.indices.filter { $0 == 0 || partial.canBe(axis[$0]) }
+                    .compactMap { bits[axis[$0]].map { set | $0 } }
+            }
+        }
+        return sets.map { WordedState(set: $0) }
+    }()
+}
+
+/// A state as the words say it.
+struct WordedState: CustomStringConvertible {
+    let set: UInt64
+
+    func has(_ word: String) -> Bool { set & PlannerVocabulary.bits([word]) != 0 }
+
+    var description: String {
+        PlannerVocabulary.axes.joined().filter { has($0) }.joined(separator: ", ")
+    }
+
+    /// Whether a word can be added to those of earlier axes; the first word of an axis always can.
+    fileprivate func canBe(_ word: String) -> Bool {
+        switch word {
+        // Nothing but files has contents that change.
+        case "edited", "open", "partly": has("named") && has("file")
+        case "renamed", "moved", "touched", "parent new": has("named")
+        // What was never agreed on cannot differ from it.
+        case "never": has("in place") && has("unedited") && has("untouched")
+        case "place contended", "held above", "place wanted": has("agreed")
+        case "parent below it": has("named") && has("agreed") && has("folder")
+        case "a successor": has("unlinked") && has("agreed") && has("file")
+        case "a child there": has("unlinked") && has("agreed") && has("folder")
+        case "held": has("agreed") && has("gone")
+        case _ where word.hasPrefix("name "): has("named")
+        default: true
+        }
+    }
+
+    // MARK: The state itself
+
+    static let parent = InodeNumber(rawValue: 2)
+    static let otherParent = InodeNumber(rawValue: 3)
+    static let inode = InodeNumber(rawValue: 7)
+    static let holder = InodeNumber(rawValue: 8)
+    static let successor = InodeNumber(rawValue: 9)
+    static let child = InodeNumber(rawValue: 10)
+    static let contender = InodeNumber(rawValue: 11)
+    static let held = InodeNumber(rawValue: 12)
+    static let agreedETag = ETag("agreed")
+    static let holderETag = ETag("holder")
+
+    var kind: FileKind { has("file") ? .file : has("folder") ? .directory : .symlink }
+
+    var state: SyncState {
+        var state = SyncState(
+            inode: Self.inode, kind: kind, local: local, synced: synced, remote: remote,
+            attempt: attempt, isParentSynced: has("parent there"))
+        if has("place contended") { state.contender = Self.contender }
+        state.isParentBelow = has("parent below it")
+        state.isPlaceWanted = has("place wanted")
+        state.occupant = occupant
+        if has("a successor") { state.successor = Self.successor }
+        if has("a child there") { state.remoteChild = Self.child }
+        state.isHeld = has("held")
+        if has("held above") { state.heldAncestor = Self.held }
+        return state
+    }
+
+    private var local: LocalState? {
+        guard has("named") else { return nil }
+        return LocalState(
+            parent: has("moved") ? Self.otherParent : Self.parent,
+            name: FileName(stored: Array((has("renamed") ? "new" : "old").utf8)),
+            mode: has("touched") ? 0o600 : 0o644, modified: Timestamp(seconds: 1),
+            generation: has("edited") ? 2 : 1, isWriting: has("open"), isWhole: has("whole"))
+    }
+
+    private var synced: SyncedRecord? {
+        guard has("agreed") else { return nil }
+        return SyncedRecord(
+            parent: Self.parent, name: FileName(stored: Array("old".utf8)),
+            etag: has("file") ? Self.agreedETag : nil, size: 5, mode: 0o644,
+            modified: Timestamp(seconds: 1), generation: 1)
+    }
+
+    private var remote: RemoteObservation? {
+        if has("as agreed") { return nil }
+        if has("gone") { return .gone }
+        return .object(object)
+    }
+
+    var object: RemoteObject {
+        let other: FileKind = kind == .file ? .directory : .file
+        let kind = has("another kind") ? other : kind
+        return RemoteObject(
+            name: FileName(stored: Array("old".utf8)), kind: kind,
+            etag: kind == .file ? ETag("changed") : nil, size: 9, modified: Timestamp(seconds: 2),
+            mode: nil)
+    }
+
+    var attempt: AttemptRecord? {
+        guard has("answer lost") else { return nil }
+        return AttemptRecord(
+            parent: Self.parent, name: FileName(stored: Array("old".utf8)), size: 5, mode: 0o644,
+            modified: Timestamp(seconds: 1), generation: 1, replaced: nil)
+    }
+
+    var occupant: Occupant? {
+        guard !has("name free") else { return nil }
+        let isFile = !has("name of an unlinked folder")
+        return Occupant(
+            inode: Self.holder, kind: isFile ? .file : .directory,
+            etag: isFile ? Self.holderETag : nil,
+            isUnlinked: has("name of an unlinked file") || has("name of an unlinked folder"),
+            waitsForUs: has("name held in a circle"))
+    }
+
+    // MARK: Plans
+
+    /// What the words of a plan mean for this state; nil for words that mean nothing.
+    func operation(_ words: String) -> SyncOperation? {
+        switch words {
+        case "nothing": return SyncOperation.none
+        case "wait for the writer": return .waitForWriter
+        case "wait for a confirmation": return .waitForConfirmation
+        case "wait for the parent": return local.map { .wait($0.parent) }
+        case "wait for the holder": return .wait(Self.holder)
+        case "wait for the successor": return .wait(Self.successor)
+        case "wait for the child": return .wait(Self.child)
+        case "wait for the contender": return .wait(Self.contender)
+        case "wait for what is held": return .wait(Self.held)
+        case "look whether it happened": return attempt.map { .verify($0) }
+        case "make the folder": return .createDirectory
+        case "make the link": return .createSymlink
+        case "upload": return .upload(base: .absent, replaced: nil)
+        case "upload over the agreed version":
+            return .upload(base: .version(Self.agreedETag), replaced: nil)
+        case "upload over the unlinked file":
+            return .upload(base: .version(Self.holderETag), replaced: Self.holder)
+        case "move": return .move(replaced: nil)
+        case "move over the unlinked file": return occupant.map { .move(replaced: $0) }
+        case "step aside": return .moveAside
+        case "set attributes": return .setAttributes
+        case "delete": return .delete
+        case "forget": return .forget
+        case "take the remote's": return .takeRemote(object)
+        case "remove here": return .removeLocal
+        case "create anew": return .createAnew
+        case "conflict": return .conflict(object)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Testing
+
+@testable import Engine
+
+@Suite("The ledger of room on the disk")
+struct RoomLedgerTests {
+    private let space = StorageSpace(totalBytes: 1_000, availableBytes: 150)
+
+    @Test func `leaves a twentieth of a small disk to the database`() {
+        var ledger = RoomLedger()
+        let fits = ledger.take(99, at: .zero) { space }
+        let fitsNoMore = ledger.take(1, at: .zero) {
+            StorageSpace(totalBytes: 1_000, availableBytes: 51)
+        }
+        #expect(fits && !fitsNoMore)
+    }
+
+    @Test func `measures anew only when it has to`() {
+        var ledger = RoomLedger()
+        var measurements = 0
+        let measure = {
+            measurements += 1
+            return StorageSpace(totalBytes: 1_000, availableBytes: 150)
+        }
+        let fits = (0..<9).map { _ in ledger.take(10, at: .zero, measure: measure) }
+        #expect(!fits.contains(false))
+        #expect(measurements == 1)
+        _ = ledger.take(20, at: .zero, measure: measure)
+        #expect(measurements == 2)
+        _ = ledger.take(1, at: .seconds(2), measure: measure)
+        #expect(measurements == 3)
+    }
+
+    @Test func `takes nothing where it refuses`() {
+        var ledger = RoomLedger()
+        let tooMuch = ledger.take(200, at: .zero) { space }
+        let enough = ledger.take(90, at: .zero) { space }
+        #expect(!tooMuch && enough)
+    }
+
+    @Test func `gives up for a moment, not for good`() {
+        var ledger = RoomLedger()
+        ledger.giveUp(at: .zero)
+        #expect(ledger.isHopeless(at: .milliseconds(900)))
+        #expect(!ledger.isHopeless(at: .seconds(1)))
+    }
+}

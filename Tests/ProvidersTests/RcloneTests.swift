@@ -1,0 +1,130 @@
+import Engine
+import Testing
+
+@testable import Providers
+
+@Suite struct RcloneTests {
+    @Test(arguments: [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2020-09-13T12:26:40.123456789Z", 1_600_000_000_123_456_789),
+        ("2020-09-13T14:26:40.5+02:00", 1_600_000_000_500_000_000),
+        ("2020-09-13T07:56:40-04:30", 1_600_000_000_000_000_000),
+        ("2000-02-29T23:59:59.000000001Z", 951_868_799_000_000_001),
+        ("1969-12-31T23:59:59.9Z", -100_000_000),
+    ])
+    func `a time is read to the nanosecond, and written the same`(text: String, expected: Int64) {
+        let time = RcloneTime.parse(text)
+        #expect(time?.nanoseconds == expected)
+        let written = RcloneTime.format(Timestamp(nanoseconds: expected))
+        #expect(RcloneTime.parse(written + "Z")?.nanoseconds == expected)
+    }
+
+    @Test(arguments: ["", "2020", "2020-09-13T12:26:40", "yesterday at about noon, Z"])
+    func `what is no time is none`(text: String) {
+        #expect(RcloneTime.parse(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("object not found", ProviderError.Kind.missing),
+        ("error in ListJSON: directory not found", .missing),
+        ("remove /x: directory not empty", .notEmpty),
+        ("is a directory not a file", .wrongKind),
+        ("write /x: no space left on device", .full),
+        ("googleapi: Error 403: storageQuotaExceeded", .full),
+        ("googleapi: Error 403: User Rate Limit Exceeded", .busy),
+        ("SlowDown: Please reduce your request rate", .busy),
+        ("couldn't fetch token: invalid_grant", .unauthorized),
+        ("open /x: permission denied", .denied),
+        ("open /x: file name too long", .unsupported),
+        ("dial tcp: connection refused", .unreachable),
+        ("something new", .unreachable),
+    ])
+    func `rclone's words are understood`(reason: String, kind: ProviderError.Kind) {
+        #expect(RcloneFailure.error(attempt: "x", reason: reason).kind == kind)
+    }
+
+    @Test func `a file's name says nothing about an error`() {
+        let error = RcloneFailure.error(
+            attempt: "x", reason: "open /srv/quota exceeded: file name too long",
+            names: ["quota exceeded", "srv"])
+        #expect(error.kind == .unsupported)
+        #expect(error.reason == "open /srv/quota exceeded: file name too long")
+    }
+
+    @Test(arguments: [
+        ("plain", "plain"), ("a\nb", "a\u{240A}b"), ("\u{7F}", "\u{2421}"),
+        ("caf\u{e9} \u{1F426}", "caf\u{e9} \u{1F426}"), ("a\u{240A}", nil as String?),
+        (".apus-directory", nil),
+    ])
+    func `a name is written as rclone has it, and read back`(name: String, text: String?) throws {
+        let name = try #require(FileName(name))
+        #expect(RcloneName.encode(name) == text)
+        if let text { #expect(RcloneName.decode(text) == name) }
+    }
+
+    @Test func `only names of our own are hidden`() {
+        for name in [
+            RcloneHidden.stagedName(), RcloneHidden.marker, "a.b.0123abcd.apus-part",
+        ] { #expect(RcloneHidden.isHidden(name)) }
+        for name in [
+            "a", ".apus-upload-1", ".apus-upload-0123456789abcdez", "a.apus-part",
+            "a.0123abcg.apus-part", ".apus-directory.txt",
+        ] { #expect(!RcloneHidden.isHidden(name)) }
+    }
+
+    @Test func `settings that would change what a copy does are kept from rclone`() throws {
+        let program = try RcloneProgram.find(
+            in: [
+                "PATH": "/nonexistent:/usr/bin", "RCLONE_IGNORE_EXISTING": "true",
+                "RCLONE_EXCLUDE": "*", "RCLONE_RC_PASS": "other", "RCLONE_CONFIG": "/c",
+                "RCLONE_CONFIG_X_TYPE": "s3", "RCLONE_BWLIMIT": "1M", "HOME": "/h",
+            ], named: "env")
+        #expect(
+            program.environment == [
+                "HOME=/h", "PATH=/nonexistent:/usr/bin", "RCLONE_BWLIMIT=1M", "RCLONE_CONFIG=/c",
+                "RCLONE_CONFIG_X_TYPE=s3",
+            ])
+    }
+
+    @Test func `without rclone it says how to get it`() {
+        let error = #expect(throws: SourceError.self) {
+            try RcloneProgram.find(in: ["PATH": "/nonexistent"])
+        }
+        #expect(error?.kind == .unavailable)
+        #expect(error?.remedy.contains("https://rclone.org/install/") == true)
+    }
+
+    @Test func `changes of one key exclude each other, in order`() async throws {
+        let locks = KeyLocks()
+        let a = ObjectKey([try #require(FileName("a"))])
+        let b = ObjectKey([try #require(FileName("b"))])
+        try await confirmation(expectedCount: 30) { isDone in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let inside = RcloneTestGauge()
+                for index in 0..<30 {
+                    group.addTask {
+                        let keys: Set<ObjectKey> = index % 3 == 0 ? [a, b] : [a]
+                        try await locks.with(keys) { () async throws(ProviderError) in
+                            #expect(await inside.enter() == 1)
+                            await Task.yield()
+                            await inside.leave()
+                        }
+                        isDone()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}
+
+private actor RcloneTestGauge {
+    private var count = 0
+
+    func enter() -> Int {
+        count += 1
+        return count
+    }
+
+    func leave() { count -= 1 }
+}

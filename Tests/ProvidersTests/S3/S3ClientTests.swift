@@ -1,0 +1,217 @@
+import Engine
+import Logging
+import Synchronization
+import Testing
+import Transport
+
+@testable import Providers
+
+/// A server of one's own making: answers in their order, and what was asked.
+private final class ScriptedWire: S3Wire {
+    struct Answer: Sendable {
+        var status = 200
+        var headers: [(name: String, value: String)] = []
+        var body = ""
+    }
+
+    private let answers: Mutex<[Answer]>
+    private let asked = Mutex<[HTTPRequest]>([])
+
+    init(_ answers: [Answer]) {
+        self.answers = Mutex(answers)
+    }
+
+    var requests: [HTTPRequest] { asked.withLock { $0 } }
+
+    func send(
+        _ request: HTTPRequest, into sink: any HTTPBodySink
+    ) async throws(TransportError) -> HTTPResponse {
+        asked.withLock { $0.append(request) }
+        let answer = answers.withLock { $0.isEmpty ? Answer(status: 500) : $0.removeFirst() }
+        let response = HTTPResponse(
+            status: answer.status, headers: HTTPHeaders(answer.headers))
+        do {
+            try Array(answer.body.utf8).withUnsafeBytes { try sink.receive($0, of: response) }
+        } catch {
+            throw TransportError(.sink, attempt: "", reason: "\(error)", cause: error)
+        }
+        return response
+    }
+}
+
+private final class FixedClock: Clock {
+    let wallTime = Timestamp(seconds: 1_600_000_000)
+    let uptime = Duration.zero
+
+    func sleep(until instant: Duration) async throws {}
+}
+
+private final class Collector: ByteSink {
+    let bytes = Mutex<[UInt8]>([])
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        self.bytes.withLock { $0 += Array(bytes) }
+    }
+}
+
+@Suite struct S3ClientTests {
+    private func client(
+        _ wire: ScriptedWire, _ settings: S3Settings? = nil, load: S3CredentialCache? = nil
+    ) throws -> S3Client {
+        let settings = settings ?? S3Settings(bucket: "bucket", prefix: S3Key(""))
+        let endpoint = try #require(
+            S3Endpoint.aws(region: "us-east-1", bucket: "bucket", isPathStyle: nil))
+        return S3Client(
+            settings: settings, endpoint: endpoint, region: "us-east-1", wire: wire,
+            clock: FixedClock(),
+            credentials: load
+                ?? S3CredentialCache { S3Credentials(accessKey: "id", secretKey: "hush") },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    private func error(_ code: String, _ more: String = "") -> String {
+        "<Error><Code>\(code)</Code><Message>words</Message>\(more)</Error>"
+    }
+
+    private func header(_ name: String, of request: HTTPRequest?) -> String? {
+        request?.headers.first { $0.name.lowercased() == name }?.value
+    }
+
+    @Test func `a clock that is off is corrected by the store's own, once`() async throws {
+        let date = (name: "Date", value: "Sun, 13 Sep 2020 13:26:40 GMT")
+        let skewed = ScriptedWire.Answer(
+            status: 403, headers: [date], body: error("RequestTimeTooSkewed"))
+        let wire = ScriptedWire([
+            skewed, ScriptedWire.Answer(), ScriptedWire.Answer(), skewed, skewed,
+        ])
+        let client = try client(wire)
+        _ = try await client.ask(.init(.get, S3Key("a")), "test")
+        #expect(header("x-amz-date", of: wire.requests[0]) == "20200913T122640Z")
+        #expect(header("x-amz-date", of: wire.requests[1]) == "20200913T132640Z")
+        _ = try await client.ask(.init(.get, S3Key("a")), "test")
+        #expect(header("x-amz-date", of: wire.requests[2]) == "20200913T132640Z")
+        let error = await #expect(throws: ProviderError.self) {
+            try await client.ask(.init(.get, S3Key("a")), "test")
+        }
+        #expect(error?.kind == .unauthorized)
+        #expect(wire.requests.count == 5)
+    }
+
+    @Test func `credentials that have ended are asked for anew, once`() async throws {
+        let expired = ScriptedWire.Answer(status: 400, body: error("ExpiredToken"))
+        let wire = ScriptedWire([expired, ScriptedWire.Answer(), expired, expired])
+        let count = Mutex(0)
+        let cache = S3CredentialCache {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return S3Credentials(accessKey: "id\(number)", secretKey: "hush", sessionToken: "t")
+        }
+        let client = try client(wire, load: cache)
+        _ = try await client.ask(.init(.get, S3Key("a")), "test")
+        #expect(count.withLock { $0 } == 2)
+        #expect(header("authorization", of: wire.requests[1])?.contains("Credential=id2/") == true)
+        #expect(header("x-amz-security-token", of: wire.requests[1]) == "t")
+        let error = await #expect(throws: ProviderError.self) {
+            try await client.ask(.init(.get, S3Key("a")), "test")
+        }
+        #expect(error?.kind == .unauthorized)
+        #expect("\(String(describing: error))".contains("hush") == false)
+    }
+
+    @Test func `a bucket elsewhere is found there`() async throws {
+        let wire = ScriptedWire([
+            .init(status: 301, headers: [("x-amz-bucket-region", "eu-west-1")]), .init(),
+        ])
+        _ = try await client(wire).ask(.init(.get, S3Key("a b")), "test")
+        #expect(wire.requests[0].url == "https://bucket.s3.us-east-1.amazonaws.com/a%20b")
+        #expect(wire.requests[1].url == "https://bucket.s3.eu-west-1.amazonaws.com/a%20b")
+        #expect(
+            header("authorization", of: wire.requests[1])?.contains("/eu-west-1/s3/") == true)
+    }
+
+    @Test func `a success that turns out to be an error is one`() async throws {
+        let wire = ScriptedWire([.init(body: error("InternalError"))])
+        let client = try client(wire)
+        let error = await #expect(throws: ProviderError.self) {
+            try await client.copy(
+                S3Key("a"), etag: ETag("e"), to: S3Key("b"), headers: nil, storageClass: nil, nil,
+                "test")
+        }
+        #expect(error?.kind == .unreachable)
+    }
+
+    @Test func `what HEAD does not tell is asked for with GET`() async throws {
+        let wire = ScriptedWire([
+            .init(status: 403), .init(status: 403, body: error("InvalidAccessKeyId")),
+        ])
+        let client = try client(wire)
+        let error = await #expect(throws: ProviderError.self) {
+            try await client.head(S3Key("a"), "test")
+        }
+        #expect(error?.kind == .unauthorized)
+        #expect(error?.reason.contains("words") == true)
+    }
+
+    @Test func `nobody is told who asks where that is not wanted`() async throws {
+        let wire = ScriptedWire([.init()])
+        let settings = S3Settings(bucket: "bucket", prefix: S3Key(""))
+        let endpoint = try #require(
+            S3Endpoint(url: "http://host:9000", bucket: "bucket", isPathStyle: nil))
+        let client = S3Client(
+            settings: settings, endpoint: endpoint, region: "r", wire: wire, clock: FixedClock(),
+            credentials: nil, logger: Logger(label: "test"))
+        _ = try await client.ask(.init(.get, S3Key("../a//b")), "test")
+        #expect(wire.requests[0].url == "http://host:9000/bucket/../a//b")
+        #expect(header("authorization", of: wire.requests[0]) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (206, "bytes 2-4/9", "\"e\"", "abc", nil),
+            (206, "bytes 2-4/9", "\"e\"", "abcd", .corrupt),
+            (206, "bytes 2-4/9", "\"e\"", "ab", .corrupt),
+            (206, "bytes 0-2/9", "\"e\"", "abc", .corrupt),
+            (206, "nonsense", "\"e\"", "abc", .corrupt),
+            (200, "", "\"e\"", "abcdefghi", .corrupt),
+            (206, "bytes 2-4/9", "\"other\"", "abc", .changed),
+            (412, "", "", "", .changed),
+            (416, "", "", "", .changed),
+        ] as [(Int, String, String, String, ProviderError.Kind?)])
+    func `a read gives the range asked for of the version asked for, or fails`(
+        status: Int, range: String, etag: String, body: String, kind: ProviderError.Kind?
+    ) async throws {
+        let wire = ScriptedWire([
+            .init(
+                status: status, headers: [("Content-Range", range), ("ETag", etag)], body: body)
+        ])
+        let provider = try S3Provider(client(wire))
+        let sink = Collector()
+        let key = ObjectKey([try #require(FileName("f"))])
+        do {
+            try await provider.read(key, range: 2..<5, etag: ETag("e"), into: sink)
+            #expect(kind == nil)
+            #expect(sink.bytes.withLock { $0 } == Array("abc".utf8))
+        } catch {
+            #expect(error.kind == kind)
+        }
+        #expect(header("if-match", of: wire.requests.first) == "\"e\"")
+    }
+
+    @Test func `a whole object that does not have its checksum is not served`() async throws {
+        let wire = ScriptedWire([
+            .init(
+                headers: [
+                    ("ETag", "\"e\""), ("Content-Length", "3"),
+                    ("x-amz-checksum-sha256", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa1="),
+                ], body: "abc")
+        ])
+        let provider = try S3Provider(client(wire))
+        let key = ObjectKey([try #require(FileName("f"))])
+        let error = await #expect(throws: ProviderError.self) {
+            try await provider.read(key, range: 0..<3, etag: ETag("e"), into: Collector())
+        }
+        #expect(error?.kind == .corrupt)
+    }
+}

@@ -1,0 +1,219 @@
+import Engine
+import Synchronization
+import Testing
+import Transport
+
+@testable import Providers
+
+@Suite struct S3CredentialTests {
+    private func chain(
+        _ values: [String: String], files: [String: String] = [:], profile: String? = nil,
+        _ answer: @escaping @Sendable (HTTPRequest) -> (Int, String)? = { _ in nil }
+    ) -> S3CredentialChain {
+        let environment = S3Environment(values: values) { path in
+            files[path].map { Array($0.utf8) }
+        }
+        return S3CredentialChain(environment: environment, profile: profile, region: "eu-west-1") {
+            request async throws(TransportError) in
+            guard let (status, body) = answer(request) else {
+                throw TransportError(.unreachable, attempt: "", reason: "nobody is there")
+            }
+            return (HTTPResponse(status: status), Array(body.utf8))
+        }
+    }
+
+    private static let credentialsFile = """
+        # mine
+        [default]
+        aws_access_key_id = D
+        aws_secret_access_key=ds  # not so secret
+        [ other ]
+        aws_access_key_id = O
+        aws_secret_access_key = os
+        aws_session_token = ot
+        """
+    private static let files = [
+        "/home/me/.aws/credentials": credentialsFile,
+        "/home/me/.aws/config": "[profile other]\nregion = us-west-2\ns3 =\n  x = y\n",
+        "/token": "web-token\n",
+    ]
+
+    @Test func `the environment counts before the files`() async throws {
+        var values = ["HOME": "/home/me"]
+        #expect(try await chain(values, files: Self.files).load().accessKey == "D")
+        #expect(try await chain(values, files: Self.files).load().secretKey == "ds")
+        values["AWS_PROFILE"] = "other"
+        #expect(try await chain(values, files: Self.files).load().sessionToken == "ot")
+        values["AWS_ACCESS_KEY_ID"] = "E"
+        values["AWS_SECRET_ACCESS_KEY"] = "es"
+        #expect(try await chain(values, files: Self.files).load().accessKey == "E")
+        let named = chain(values, files: Self.files, profile: "default")
+        #expect(try await named.load().accessKey == "D")
+        let missing = await #expect(throws: S3CredentialError.self) {
+            try await chain(values, files: Self.files, profile: "nobody").load()
+        }
+        #expect(missing?.reason.contains("nobody") == true)
+        #expect(
+            S3Environment(values: values) { Self.files[$0].map { Array($0.utf8) } }
+                .profile("other")?["region"] == "us-west-2")
+    }
+
+    @Test func `a machine gives a token first, then credentials`() async throws {
+        let found = try await chain([:]) { request in
+            let token = request.headers.first { $0.name == "X-aws-ec2-metadata-token" }?.value
+            switch (request.method, request.url) {
+            case (.put, "http://169.254.169.254/latest/api/token"): return (200, "T")
+            case (.get, let url) where url.hasSuffix("/security-credentials/") && token == "T":
+                return (200, "role\n")
+            case (.get, let url) where url.hasSuffix("/security-credentials/role") && token == "T":
+                return (
+                    200,
+                    """
+                    {"Code": "Success", "AccessKeyId": "M", "SecretAccessKey": "ms",
+                    "Token": "mt", "Expiration": "2020-09-13T12:26:40Z"}
+                    """
+                )
+            default: return (404, "")
+            }
+        }.load()
+        #expect(found.accessKey == "M")
+        #expect(found.sessionToken == "mt")
+        #expect(found.expires == Timestamp(seconds: 1_600_000_000))
+    }
+
+    @Test func `a container's token goes to nobody else`() async throws {
+        let values = [
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1234/c",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": "hush",
+        ]
+        let found = try await chain(values) { request in
+            let isTold = request.headers.contains {
+                $0.name == "Authorization" && $0.value == "hush"
+            }
+            let body = "{\"AccessKeyId\": \"C\", \"SecretAccessKey\": \"cs\"}"
+            return isTold && request.url == "http://127.0.0.1:1234/c" ? (200, body) : (403, "")
+        }.load()
+        #expect(found.accessKey == "C")
+        for url in ["http://example.org/", "http://127.0.0.1@example.org/", "ftp://localhost/"] {
+            var values = values
+            values["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = url
+            await #expect(throws: S3CredentialError.self, "\(url)") {
+                try await chain(values) { _ in (200, "") }.load()
+            }
+        }
+    }
+
+    @Test func `a web identity is exchanged for credentials`() async throws {
+        let values = [
+            "AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
+        ]
+        let found = try await chain(values, files: Self.files) { request in
+            guard case .bytes(let body) = request.body,
+                request.url == "https://sts.eu-west-1.amazonaws.com/",
+                String(decoding: body, as: UTF8.self).contains("WebIdentityToken=web-token")
+            else { return (400, "") }
+            return (
+                200,
+                """
+                <AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
+                <AccessKeyId>W</AccessKeyId><SecretAccessKey>ws</SecretAccessKey>
+                <SessionToken>wt</SessionToken><Expiration>2020-09-13T12:26:40Z</Expiration>
+                </Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>
+                """
+            )
+        }.load()
+        #expect(found.accessKey == "W")
+        #expect(found.expires == Timestamp(seconds: 1_600_000_000))
+    }
+
+    @Test func `without any, what to do is said`() async throws {
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(["AWS_EC2_METADATA_DISABLED": "true"]).load()
+        }
+        #expect(error?.reason.contains("anonymous=true") == true)
+    }
+
+    @Test func `credentials are asked for anew before they end`() async throws {
+        let count = Mutex(0)
+        let cache = S3CredentialCache {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return S3Credentials(
+                accessKey: "\(number)", secretKey: "s",
+                expires: Timestamp(seconds: Int64(number) * 1_000))
+        }
+        #expect(try await cache.credentials(at: Timestamp(seconds: 0)).accessKey == "1")
+        #expect(try await cache.credentials(at: Timestamp(seconds: 600)).accessKey == "1")
+        #expect(try await cache.credentials(at: Timestamp(seconds: 701)).accessKey == "2")
+    }
+
+    @Test func `secrets do not show`() {
+        let credentials = S3Credentials(
+            accessKey: "AKIA", secretKey: "hush", sessionToken: "still")
+        var text = "\(credentials) \(String(reflecting: credentials))"
+        dump(credentials, to: &text)
+        for secret in ["AKIA", "hush", "still"] { #expect(!text.contains(secret)) }
+    }
+}
+
+@Suite struct S3SourceTests {
+    @Test(arguments: [
+        ("s3://bucket", "s3://bucket"), ("S3://bucket/", "s3://bucket"),
+        ("s3://bucket/a b/c/", "s3://bucket/a%20b/c"),
+        (
+            "s3://bucket/p?endpoint=http://127.0.0.1:9000/&region=us-east-1",
+            "s3://bucket/p?endpoint=http://127.0.0.1:9000&region=us-east-1"
+        ),
+        ("s3://b.c/?endpoint=Host.example", "s3://b.c?endpoint=https://host.example"),
+        (
+            "s3://b?anonymous=true&path-style=false&requester-pays=true&storage-class=STANDARD_IA",
+            "s3://b?storage-class=STANDARD_IA&path-style=false&requester-pays=true&anonymous=true"
+        ),
+        ("s3://b?profile=me", "s3://b?profile=me"),
+    ])
+    func `a bucket is shown in one way`(text: String, shown: String) throws {
+        let source = try Source(parsing: text)
+        #expect(source.description == shown)
+        #expect(try Source(parsing: shown).description == shown)
+        #expect(source.stateName.count <= 60)
+    }
+
+    @Test(arguments: [
+        ("s3:bucket", "names no bucket"), ("s3://", "no name of a bucket"),
+        ("s3://a b/", "no name of a bucket"), ("s3://b?regin=x", "did you mean \"region\"?"),
+        ("s3://b?region=x&region=y", "given twice"), ("s3://b?anonymous=perhaps", "true"),
+        ("s3://b?endpoint=ftp://x", "endpoint=https://HOST"),
+        ("s3://b?endpoint=http://me:hush@x", "endpoint=https://HOST"), ("s3://b/%zz", "%25"),
+    ])
+    func `a misspelled bucket says what would be right`(text: String, part: String) {
+        let error = #expect(throws: SourceError.self) { try Source(parsing: text) }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("hush") == false)
+    }
+
+    @Test func `what does not say where the bytes are does not tell sources apart`() throws {
+        let plain = try Source(parsing: "s3://b/p?endpoint=https://h").identity
+        #expect(try Source(parsing: "s3://b/p?endpoint=https://h&profile=x").identity == plain)
+        #expect(try Source(parsing: "s3://b/p?endpoint=https://i").identity != plain)
+        #expect(try Source(parsing: "s3://b/q?endpoint=https://h").identity != plain)
+    }
+
+    @Test(
+        arguments: [
+            ("https://s3.eu-west-1.amazonaws.com", nil, "bucket.s3.eu-west-1.amazonaws.com", "/k"),
+            ("https://s3.eu-west-1.amazonaws.com", true, "s3.eu-west-1.amazonaws.com", "/bucket/k"),
+            ("http://localhost:9000", nil, "localhost:9000", "/bucket/k"),
+            ("http://localhost:9000", false, "bucket.localhost:9000", "/k"),
+            ("https://host:443/s3/", nil, "host", "/s3/bucket/k"),
+        ] as [(String, Bool?, String, String)])
+    func `the bucket is in the path or in the host's name`(
+        url: String, isPathStyle: Bool?, authority: String, path: String
+    ) throws {
+        let endpoint = try #require(
+            S3Endpoint(url: url, bucket: "bucket", isPathStyle: isPathStyle))
+        #expect(endpoint.authority == authority)
+        #expect(endpoint.path(S3Key("k")) == path)
+    }
+}

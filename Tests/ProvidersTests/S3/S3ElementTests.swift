@@ -1,0 +1,196 @@
+import Engine
+import Simulation
+import Testing
+import Transport
+
+@testable import Providers
+
+@Suite struct S3ElementTests {
+    private static let listing = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
+          <Name>bucket</Name><Prefix>p%2F</Prefix><EncodingType>url</EncodingType>
+          <IsTruncated>true</IsTruncated><NextContinuationToken>1/x&amp;y==</NextContinuationToken>
+          <Contents><Key>p/a+b%2B%0A</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified>
+            <ETag>&quot;fba9dede5f27731c9771645a39863328&quot;</ETag><Size>434234</Size></Contents>
+          <CommonPrefixes><Prefix>p/c/</Prefix></CommonPrefixes>
+        </ListBucketResult>
+        """
+
+    private func listing(_ text: String) throws -> S3Listing {
+        try S3Listing(S3Element(parsing: Array(text.utf8)))
+    }
+
+    @Test func `a listing is read`() throws {
+        let page = try listing(Self.listing)
+        #expect(page.next == "1/x&y==")
+        #expect(page.prefixes == [S3Key("p/c/")])
+        let object = try #require(page.objects.first)
+        #expect(object.key == S3Key("p/a b+\n"))
+        #expect(object.etag == ETag("fba9dede5f27731c9771645a39863328"))
+        #expect(object.size == 434_234)
+        #expect(object.modified == Timestamp(seconds: 1_255_369_830))
+    }
+
+    @Test(arguments: [
+        ("434234", "-1"), ("434234", "99999999999999999999"), ("434234", "9223372036854775808"),
+        ("p/a+b%2B%0A", "p/%"), ("p/a+b%2B%0A", "p/%zz"), ("1/x&amp;y==", ""),
+        ("<Key>p/a+b%2B%0A</Key>", ""), ("ListBucketResult", "Error"),
+    ])
+    func `a listing that makes no sense is an error`(part: String, other: String) {
+        let text = Self.listing.replacing(part, with: other)
+        #expect(throws: S3Element.Malformed.self) { try listing(text) }
+    }
+
+    @Test func `what is no plain answer is an error`() {
+        let laughs = """
+            <?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>
+            <ListBucketResult><Name>&b;</Name></ListBucketResult>
+            """
+        let external = """
+            <!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><Error><Code>&f;</Code></Error>
+            """
+        let deep = String(repeating: "<a>", count: 50_000)
+        let wide = "<a>" + String(repeating: "<b/>", count: 200_000) + "</a>"
+        let otherEncoding = "<?xml version=\"1.0\" encoding=\"UTF-16\"?><a/>"
+        for text in [
+            "", "x", "<a>", "<a></b>", laughs, external, deep, wide, otherEncoding, "<a/>\0",
+        ] {
+            #expect(throws: S3Element.Malformed.self, "\(text.prefix(60))") {
+                try S3Element(parsing: Array(text.utf8))
+            }
+        }
+        #expect(throws: S3Element.Malformed.self) {
+            try S3Element(parsing: Array("<a>".utf8) + [0xFF, 0xFE] + Array("</a>".utf8))
+        }
+        #expect(throws: S3Element.Malformed.self) {
+            try S3Element(parsing: [UInt8](repeating: 0x20, count: S3Element.bytesMax + 1))
+        }
+    }
+
+    @Test func `an answer that ends early is an error wherever it ends`() {
+        let bytes = Array(Self.listing.utf8)
+        for count in stride(from: 0, to: bytes.count - 1, by: 7) {
+            #expect(throws: S3Element.Malformed.self, "\(count) bytes") {
+                try S3Listing(S3Element(parsing: Array(bytes.prefix(count))))
+            }
+        }
+    }
+
+    /// Goal: whatever comes, it is a listing or an error.
+    ///
+    /// Method: a good answer with bytes changed, removed, doubled, from a seed.
+    @Test func `damaged answers are read or refused`() {
+        var generator = SeededGenerator(seed: 5)
+        for _ in 0..<3_000 {
+            var bytes = Array(Self.listing.utf8)
+            for _ in 0..<Int.random(in: 1...6, using: &generator) {
+                let index = Int.random(in: 0..<bytes.count, using: &generator)
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0: bytes[index] = UInt8.random(in: .min ... .max, using: &generator)
+                case 1: bytes.remove(at: index)
+                case 2:
+                    let end = min(bytes.count, index + Int.random(in: 1...40, using: &generator))
+                    bytes.insert(contentsOf: bytes[index..<end], at: index)
+                default: bytes.insert(UInt8(ascii: "<"), at: index)
+                }
+            }
+            do {
+                let page = try S3Listing(S3Element(parsing: bytes))
+                #expect(page.objects.allSatisfy { $0.size <= UInt64(Int64.max) })
+            } catch {
+                #expect(!error.reason.isEmpty)
+            }
+        }
+    }
+}
+
+@Suite struct S3MetadataTests {
+    @Test func `attributes come back from the headers as they were`() {
+        for nanoseconds in [0, 1, 999_999_999, 1_600_000_000_123_456_789, -1, -1_500_000_000]
+            as [Int64]
+        {
+            let attributes = ObjectAttributes(
+                modified: Timestamp(nanoseconds: nanoseconds), mode: 0o4640)
+            let written = S3Metadata(attributes: attributes, kind: .file)
+            let values = written.headers.map { (String($0.name.dropFirst(11)), $0.value) }
+            let read = S3Metadata(Dictionary(uniqueKeysWithValues: values))
+            #expect(read.modified == attributes.modified)
+            #expect(read.mode == 0o4640)
+            #expect(!read.isSymlink)
+        }
+    }
+
+    @Test func `what s3fs and rclone write is read`() {
+        let s3fs = S3Metadata(["mode": "33188", "mtime": "1600000000", "uid": "0", "gid": "0"])
+        #expect(s3fs.modified == Timestamp(seconds: 1_600_000_000))
+        #expect(s3fs.mode == 0o644)
+        let rclone = S3Metadata(["mtime": "1600000000.123456789"])
+        #expect(rclone.modified == Timestamp(seconds: 1_600_000_000, nanoseconds: 123_456_789))
+        #expect(rclone.mode == nil)
+        #expect(S3Metadata(["mode": "41471"]).isSymlink)
+        for text in ["", "x", "1.x", ".5", "1e9", "--1", "99999999999999999999"] {
+            #expect(S3Metadata(["mtime": text]).modified == nil, "\(text)")
+        }
+    }
+
+    @Test func `what others keep there stays`() {
+        var metadata = S3Metadata(["uid": "1000", "md5chksum": "x"])
+        metadata.set(ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o600), kind: .file)
+        #expect(metadata.values["uid"] == "1000")
+        #expect(metadata.values["md5chksum"] == "x")
+    }
+
+    @Test func `the media type of a directory says what headers may lose`() {
+        let attributes = ObjectAttributes(
+            modified: Timestamp(seconds: 5, nanoseconds: 6), mode: 0o750)
+        let type = S3Metadata(attributes: attributes, kind: .directory).directoryContentType
+        var read = S3Metadata()
+        read.add(contentType: type)
+        #expect(read.modified == attributes.modified)
+        #expect(read.mode == 0o750)
+    }
+
+    @Test func `a link's target is any bytes`() {
+        let target: [UInt8] = [0x2E, 0x2E, 0x2F, 0xFF, 0x20]
+        let metadata = S3Metadata(
+            attributes: ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o777),
+            kind: .symlink, target: target)
+        #expect(metadata.isSymlink)
+        #expect(metadata.target == target)
+    }
+}
+
+@Suite struct S3RefusalTests {
+    @Test(
+        arguments: [
+            (403, "InvalidAccessKeyId", .unauthorized),
+            (403, "SignatureDoesNotMatch", .unauthorized),
+            (400, "ExpiredToken", .unauthorized), (403, "AccessDenied", .denied),
+            (403, "", .denied),
+            (503, "SlowDown", .busy), (429, "", .busy), (500, "InternalError", .unreachable),
+            (502, "", .unreachable), (507, "", .full), (400, "QuotaExceeded", .full),
+            (412, "PreconditionFailed", .changed), (412, "", .changed),
+            (404, "NoSuchKey", .missing),
+            (404, "NoSuchBucket", .unreachable), (400, "KeyTooLongError", .unsupported),
+            (400, "BadDigest", .corrupt), (501, "NotImplemented", .unsupported),
+            (301, "", .unreachable),
+        ] as [(Int, String, ProviderError.Kind)])
+    func `refusals tell passing faults from final ones`(
+        status: Int, code: String, kind: ProviderError.Kind
+    ) {
+        #expect(S3Refusal(status: status, code: code).kind == kind)
+    }
+
+    @Test func `the store's own words are shown, cut to a line`() {
+        let words = "Slow\ndown " + String(repeating: "please ", count: 200)
+        let body = "<Error><Code>SlowDown</Code><Message>\(words)</Message></Error>"
+        let refusal = S3Refusal(
+            HTTPResponse(status: 503, headers: HTTPHeaders([("Retry-After", "7")])),
+            body: Array(body.utf8), now: Timestamp(seconds: 0))
+        let error = refusal.error("stat")
+        #expect(error.reason.hasPrefix("Slow down please"))
+        #expect(error.reason.count < 400)
+        #expect(error.retryAfter == .seconds(7))
+    }
+}

@@ -1,0 +1,158 @@
+import Engine
+import Testing
+
+@testable import Providers
+
+@Suite struct WebDAVTypesTests {
+    private let address = WebDAVAddress(
+        isSecure: true, host: "cloud.example.org", port: 8443,
+        path: [Array("dav".utf8), Array("my files".utf8)])
+
+    private func key(_ names: [UInt8]...) throws -> ObjectKey {
+        ObjectKey(try names.map { try #require(FileName($0)) })
+    }
+
+    // MARK: Addresses
+
+    @Test func `a URL holds any bytes of a name`() throws {
+        let key = try key(Array("a/b".utf8.filter { $0 != 0x2F }), [0xFF, 0x25, 0x3F, 0x0A])
+        #expect(address.url == "https://cloud.example.org:8443/dav/my%20files/")
+        #expect(address.url(key) == "https://cloud.example.org:8443/dav/my%20files/ab/%FF%25%3F%0A")
+        #expect(address.place(of: address.url(key), from: key) == .itself)
+    }
+
+    @Test(arguments: [
+        ("/dav/my%20files", "itself"), ("/dav/my%20files/", "itself"),
+        ("/dav//my files//", "itself"),
+        ("http://other:1/dav/my%20files/", "itself"),
+        ("/dav/my%20files/a", "a"), ("/dav/my%20files/a/", "a"), ("/dav/my%20files/%61?x#y", "a"),
+        ("/dav/my%20files/..", "elsewhere"), ("/dav/my%20files/%2e%2e", "elsewhere"),
+        ("/dav/my%20files/../my%20files/a", "elsewhere"),
+        ("/dav/my%20files/a%2Fb", "odd"), ("/dav/my%20files/a%00b", "odd"),
+        ("/dav/my%20files/a/b", "elsewhere"), ("/dav", "elsewhere"), ("/other/a/b", "elsewhere"),
+        ("/dav/my%20filesa", "elsewhere"), ("a", "elsewhere"), ("/dav/my%20files/%zz", "elsewhere"),
+        ("", "elsewhere"), ("//", "elsewhere"),
+    ])
+    func `an href is the resource, a child, or nothing of ours`(href: String, place: String) throws
+    {
+        let expected: WebDAVAddress.Place =
+            switch place {
+            case "itself": .itself
+            case "elsewhere": .elsewhere
+            case "odd": .oddChild
+            default: .child(try #require(FileName(place)))
+            }
+        #expect(address.place(of: href, from: .root) == expected)
+    }
+
+    // MARK: Versions
+
+    @Test func `a strong tag is the mark, a weak one only a part of it`() {
+        let time = "Sat, 21 Nov 2026 08:09:57 GMT"
+        let strong = WebDAVVersion(etag: "\"a;b\"", lastModified: time, size: 5)
+        let weak = WebDAVVersion(etag: "W/\"a;b\"", lastModified: time, size: 5)
+        let none = WebDAVVersion(etag: nil, lastModified: time, size: 5)
+        #expect(strong.mark(isSettled: false) == ETag("\"a;b\""))
+        #expect(weak.mark(isSettled: true) == ETag("\"a;b\""))
+        let marks = [strong, weak, none].map { $0.mark(isSettled: false) }
+        #expect(Set(marks).count == 3)
+        #expect(marks.map(WebDAVVersion.isTag) == [true, false, false])
+        for mark in marks {
+            #expect(none.canBe(mark))
+            let another = WebDAVVersion(etag: "\"c\"", lastModified: time, size: 6)
+            #expect(!another.canBe(mark))
+        }
+        #expect(strong.canBe(marks[1]))
+        #expect(weak.canBe(marks[0]))
+        #expect(!WebDAVVersion(etag: nil, lastModified: nil, size: 6).canBe(marks[2]))
+    }
+
+    @Test func `attributes come back as they were set`() {
+        let attributes = ObjectAttributes(
+            modified: Timestamp(seconds: -5, nanoseconds: 123_456_789), mode: 0o4755)
+        let target = Array("../a b/\u{e9}".utf8) + [0xFF]
+        let kept = WebDAVAttributes(attributes, stamp: "\"5 6\"", target: target)
+        #expect(kept.text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x26 })
+        #expect(WebDAVAttributes(parsing: kept.text) == kept)
+    }
+
+    @Test(arguments: [
+        "", "mode", "mode=", "mode=9", "mode=77777", "modified=1", "modified=1.5",
+        "modified=x.000000000",
+        "of=%", "target=", "target=%00", "=", " = = ", "later=thing",
+    ])
+    func `attributes that make no sense are not set`(text: String) {
+        let attributes = WebDAVAttributes(parsing: text)
+        #expect(attributes.mode == nil && attributes.modified == nil && attributes.target == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("bytes 0-99/1234", 0..<100, 1_234), ("bytes 5-5/6", 5..<6, 6),
+            ("bytes 0-0/*", 0..<1, nil),
+        ] as [(String, Range<UInt64>, UInt64?)])
+    func `a content range is read`(text: String, range: Range<UInt64>, total: UInt64?) throws {
+        let found = try #require(ContentRange(text))
+        #expect(found.range == range)
+        #expect(found.total == total)
+    }
+
+    @Test(arguments: [
+        "", "bytes", "bytes */100", "bytes 5-4/10", "bytes 0-9/5", "bytes 0-9", "items 0-9/10",
+        "bytes 0-18446744073709551615/*", "bytes -1-5/10", "bytes 0-9/x",
+    ])
+    func `what is no content range is refused`(text: String) {
+        #expect(ContentRange(text) == nil)
+    }
+
+    // MARK: Servers
+
+    @Test func `servers are told apart by what they call themselves`() {
+        let apache = WebDAVServer(dav: ["1,2", "<http://apache.org/dav/propset/fs/1>"])
+        #expect(apache.replacing == .directly && !apache.locks && apache.keepsProperties)
+        let nextcloud = WebDAVServer(
+            dav: ["1, 3, extended-mkcol, access-control, oc-resource-sharing, nextcloud-checksum"])
+        #expect(nextcloud.replacing == .conditionally && !nextcloud.locks)
+        let other = WebDAVServer(dav: ["1, 2"])
+        #expect(other.replacing == .staged && other.locks && !other.keepsProperties)
+        #expect(!WebDAVServer(dav: ["1"]).locks)
+        #expect(WebDAVServer(dav: ["2"]).hidesDotNames && !other.hidesDotNames)
+    }
+
+    // MARK: Listings
+
+    @Test func `a listing comes back page by page, from memory and from a file`() throws {
+        for count in [0, 1, 10, 11, 5_000] {
+            let listed = try (0..<count).map { index in
+                let name = "\(index) " + String(repeating: "n", count: 150)
+                let kind: FileKind = [.file, .directory, .symlink][index % 3]
+                return WebDAVListed(
+                    object: RemoteObject(
+                        name: try #require(FileName(name)), kind: kind,
+                        etag: kind == .file ? ETag("\"\(index)\"") : nil, size: UInt64(index),
+                        modified: Timestamp(nanoseconds: Int64(index) - 100),
+                        mode: index % 2 == 0 ? 0o644 : nil,
+                        target: kind == .symlink ? [0xFF, UInt8(index % 256)] : nil),
+                    isSettled: index % 5 == 0)
+            }
+            var spool = WebDAVSpool(pageEntries: 10)
+            for entry in listed { try spool.append(entry) }
+            let listing = try spool.finish()
+            #expect(listing.pageCount == max(1, (count + 9) / 10))
+            let pages = try (0..<listing.pageCount).map { try listing.page($0) }
+            #expect(pages.allSatisfy { $0.count <= 10 })
+            #expect(pages.flatMap(\.self) == listed)
+            #expect(try listing.page(0) == pages[0])
+        }
+    }
+
+    @Test func `a listing is kept for a while, and no more than some`() throws {
+        let clock = ClockAtOnce()
+        let listings = WebDAVListings(clock: clock, pageEntries: 10)
+        var spool = WebDAVSpool(pageEntries: 10)
+        let listing = try spool.finish()
+        let numbers = (0..<100).map { _ in listings.keep(listing) }
+        #expect(numbers.filter { listings.listing($0) != nil }.count == 64)
+        #expect(numbers.last.flatMap(listings.listing) != nil)
+    }
+}

@@ -1,0 +1,80 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+@Suite("Conflicts and what people decide of them")
+struct ConflictTests {
+    /// Both sides change `plan.txt`; ours comes to lie beside the remote's.
+    private static func quarrel(_ body: @escaping @Sendable (Scenario, String) async throws -> Void)
+        throws
+    {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("plan.txt"), [0])
+        } _: { it in
+            _ = try await it.read("plan.txt")
+            it.remote.setReachable(false)
+            try await it.write("plan.txt", [1, 1])
+            try it.remote.otherClientWrites(Scenario.key("plan.txt"), [2, 2, 2])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            let names = try await it.names(in: "")
+            let ours = try #require(names.first { $0.contains("conflict") })
+            #expect(names.count == 2)
+            #expect(try await it.read("plan.txt") == [2, 2, 2])
+            #expect(try await it.read(ours) == [1, 1])
+            try await body(it, ours)
+        }
+    }
+
+    @Test func `both versions are in the status`() throws {
+        try Self.quarrel { it, ours in
+            let conflicts = try it.status().conflicts
+            #expect(conflicts.map(\.path) == [ours])
+            #expect(conflicts.map(\.counterpart) == ["plan.txt"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `keeping mine replaces the remote's`(isNamedByOurs: Bool) throws {
+        try Self.quarrel { it, ours in
+            let inode = try await it.find(isNamedByOurs ? ours : "plan.txt")
+            let path = try await it.engine.settleConflict(inode, keeping: .mine)
+            #expect(path == "plan.txt")
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["plan.txt"])
+            #expect(it.remoteBytes("plan.txt") == [1, 1])
+            #expect(try it.status().conflicts.isEmpty)
+        }
+    }
+
+    @Test func `keeping theirs removes mine`() throws {
+        try Self.quarrel { it, ours in
+            _ = try await it.engine.settleConflict(try await it.find(ours), keeping: .theirs)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["plan.txt"])
+            #expect(it.remoteBytes("plan.txt") == [2, 2, 2])
+            #expect(try it.status().conflicts.isEmpty)
+        }
+    }
+
+    @Test func `keeping both ends the conflict and moves nothing`() throws {
+        try Self.quarrel { it, ours in
+            let path = try await it.engine.settleConflict(
+                try await it.find("plan.txt"), keeping: .both)
+            #expect(path == ours)
+            #expect(try it.status().conflicts.isEmpty)
+            #expect(try await it.names(in: "").count == 2)
+        }
+    }
+
+    @Test func `what is no conflict cannot be resolved`() throws {
+        try Scenario.run { it in
+            try await it.write("a", [1])
+            let inode = try await it.find("a")
+            await #expect(throws: EngineError.self) {
+                _ = try await it.engine.settleConflict(inode, keeping: .mine)
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+@Suite("Deletions in bulk")
+struct DeletionTests {
+    private static func fill(_ remote: SimulatedProvider, count: Int) throws {
+        for index in 0..<count { try remote.otherClientWrites(Scenario.key("f\(index)"), [1, 2]) }
+    }
+
+    @Test func `on the remote are held, listed, and go through once confirmed`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 200)
+        } _: { it in
+            _ = try await it.names(in: "")
+            _ = try await it.read("f0")
+            for index in 0..<150 {
+                try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
+            }
+            try await it.refresh()
+            try await it.wait(.seconds(5))
+            #expect(try await it.names(in: "").count == 200)
+            #expect(try await it.read("f0") == [1, 2], "what is here stays readable")
+            let status = try it.status()
+            #expect(status.pending.held == 150)
+            #expect(status.pending.isSettled, "nothing is left to send")
+            #expect(status.items.allSatisfy { $0.failure?.remedy != nil })
+
+            let confirmed = try it.engine.confirmDeletions()
+            #expect(confirmed.here == 150)
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "").count == 50)
+        }
+    }
+
+    @Test func `on the remote come back where the remote has them again`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 200)
+        } _: { it in
+            _ = try await it.names(in: "")
+            for index in 0..<150 {
+                try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
+            }
+            try await it.refresh()
+            try await it.wait(.seconds(5))
+            #expect(try it.status().pending.held == 150)
+            try Self.fill(it.remote, count: 150)
+            try await it.refresh()
+            #expect(try await it.rest())
+            #expect(try it.status().pending.held == 0)
+            #expect(try await it.names(in: "").count == 200)
+        }
+    }
+
+    @Test func `on the remote of a whole directory keep what was changed in it`() throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("d"))
+            for index in 0..<150 {
+                try $0.otherClientWrites(Scenario.key("d/f\(index)"), [1])
+            }
+        } _: { it in
+            _ = try await it.names(in: "d")
+            for index in 0..<150 {
+                try it.remote.otherClientDeletes(Scenario.key("d/f\(index)"))
+            }
+            try it.remote.otherClientDeletes(Scenario.key("d"))
+            try await it.refresh()
+            try await it.wait(.seconds(5))
+            #expect(try it.status().pending.held == 1)
+            try await it.write("d/f3", [7])
+            try await it.wait(.seconds(30))
+            #expect(try await it.names(in: "d").count == 150)
+            _ = try it.engine.confirmDeletions()
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "d") == ["f3"])
+            #expect(it.remotePaths == ["d", "d/f3"])
+        }
+    }
+
+    @Test func `on the remote that were whole here are in the trash`() throws {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
+        } _: { it in
+            _ = try await it.read("photo.jpg")
+            try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
+            try await it.refresh()
+            #expect(try await it.names(in: "") == [])
+            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            try #require(trash.count == 1)
+            #expect(trash[0].description.hasSuffix("-photo.jpg"))
+            #expect(try it.mount.disk.open(trash[0]).status().size == 3)
+        }
+    }
+
+    @Test func `made here rest for a minute, or until they are confirmed`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 300)
+        } _: { it in
+            _ = try await it.names(in: "")
+            for index in 0..<250 { try await it.unlink("f\(index)") }
+            try await it.wait(.seconds(50))
+            #expect(it.remotePaths.count >= 300 - 101, "few went out before it was a burst")
+            #expect(try it.status().items.contains { $0.failure?.kind == .busy })
+            #expect(try await it.rest())
+            #expect(it.remotePaths.count == 50)
+        }
+    }
+
+    @Test func `of names that come back at once are none`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 300)
+        } _: { it in
+            _ = try await it.names(in: "")
+            for index in 0..<250 { try await it.unlink("f\(index)") }
+            for index in 5..<250 { try await it.write("f\(index)", [9]) }
+            #expect(try await it.rest(within: .seconds(30)))
+            #expect(it.remotePaths.count == 295)
+        }
+    }
+
+    @Test func `made here rest again after a kill, and go out at once when confirmed`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 300)
+        } _: { it in
+            _ = try await it.names(in: "")
+            for index in 0..<250 { try await it.unlink("f\(index)") }
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.wait(.seconds(30))
+            #expect(it.remotePaths.count >= 300 - 101)
+            _ = try it.engine.confirmDeletions()
+            #expect(try await it.rest(within: .seconds(20)))
+            #expect(it.remotePaths.count == 50)
+        }
+    }
+}

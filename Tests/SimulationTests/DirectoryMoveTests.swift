@@ -1,0 +1,35 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+@Suite("Moves of directories on a store that moves object by object")
+struct DirectoryMoveTests {
+    @Test func `are gone on with after a kill in the middle`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.movesDirectoriesAtOnce = false
+        settings.provider.pieceDelay = .milliseconds(100)...(.milliseconds(100))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("old"))
+            for index in 0..<40 {
+                try remote.otherClientWrites(Scenario.key("old/f\(index)"), [UInt8(index)])
+            }
+        } _: { it in
+            _ = try await it.names(in: "old")
+            try await it.write("old/f7", [99, 99])
+            try await it.rename("old", to: "new")
+            try await it.wait(.seconds(2))
+            let moved = it.remotePaths.count { $0.hasPrefix("new/") }
+            #expect((1..<40).contains(moved), "it is half-way")
+            await it.mount.kill()
+            try it.mount.start()
+            #expect(try await it.rest())
+            let expected = ["new"] + (0..<40).map { "new/f\($0)" }
+            #expect(it.remotePaths == expected.sorted())
+            #expect(it.remoteBytes("new/f7") == [99, 99])
+            #expect(try await it.names(in: "").count == 1)
+            #expect(try await it.read("new/f3") == [3])
+            #expect(try it.status().conflicts.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+@Suite("Failures of the remote and of the disk")
+struct FailureTests {
+    @Test func `refused credentials pause everything, which resumes by itself`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.unauthorized)
+            try await it.write("a", [1])
+            try await it.write("b", [2])
+            try await it.wait(.seconds(300))
+            let status = try it.status()
+            #expect(status.reachability.isUnauthorized)
+            #expect(status.pending.count == 2)
+            #expect(status.pending.failed == 0, "it is not the items' fault")
+            it.remote.refuse(nil)
+            #expect(try await it.rest(within: .seconds(120)))
+            #expect(it.remotePaths == ["a", "b"])
+            #expect(try !it.status().reachability.isUnauthorized)
+        }
+    }
+
+    @Test(arguments: [ProviderError.Kind.denied, .full, .unsupported])
+    func `one that is refused is told, and holds up no other`(kind: ProviderError.Kind) throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(kind, attempts: "\"bad\"")
+            try await it.write("bad", [1])
+            for index in 0..<50 { try await it.write("good\(index)", [2]) }
+            try await it.wait(.seconds(30))
+            #expect(it.remotePaths.count == 50)
+            let inode = try await it.find("bad")
+            let failure = try it.engine.item(inode).failure
+            #expect(failure?.isFinal == true)
+            let told = try await it.engine.completing { () throws(Halt) in
+                try it.engine.extendedAttribute("user.apus.error", of: inode)
+            }
+            #expect(String(decoding: told, as: UTF8.self).contains("refused"))
+            // The next fsync tells it to the program, once.
+            let error = try #require(throws: Halt.self) { try it.engine.synchronize(inode) }
+            #expect(error.kind == failure?.kind)
+            try it.engine.synchronize(inode)
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            #expect(it.remotePaths.contains("bad"))
+        }
+    }
+
+    @Test func `a transfer that stands still is begun anew`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pieceBytes = 100...100
+        settings.provider.pieceDelay = .zero...(.milliseconds(1))
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            it.remote.stand(true)
+            try await it.write("a", [1, 2, 3])
+            try await it.wait(.seconds(60))
+            #expect(try it.engine.item(try await it.find("a")).attempts >= 1)
+            it.remote.stand(false)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["a"])
+        }
+    }
+
+    @Test func `a request ends at its deadline although nobody answers`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.stand(true)
+            let start = it.mount.clock.uptime
+            await #expect(throws: EngineError.self) { _ = try await it.read("a") }
+            #expect(it.mount.clock.uptime - start <= .seconds(61))
+            it.remote.stand(false)
+            #expect(try await it.read("a") == [1, 2, 3])
+        }
+    }
+
+    @Test func `a full disk evicts what is clean, then refuses, then recovers`() throws {
+        var settings = SimulatedMountSettings()
+        settings.diskBytes = 1 << 20
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            let piece = [UInt8](repeating: 7, count: 100 << 10)
+            for index in 0..<8 { try await it.write("clean\(index)", piece) }
+            #expect(try await it.rest())
+            // There is no room for these beside the others, which are on the remote.
+            for index in 0..<6 { try await it.write("more\(index)", piece) }
+            #expect(try await it.read("more0") == piece)
+            it.remote.setReachable(false)
+            var refused = 0
+            for index in 0..<12 {
+                do {
+                    try await it.write("dirty\(index)", piece)
+                } catch let error as EngineError where error.kind == .outOfSpace {
+                    refused += 1
+                }
+            }
+            #expect((1..<12).contains(refused))
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            try await it.write("after", piece)
+            #expect(try await it.rest())
+            #expect(try await it.read("after") == piece)
+            let whole = it.remotePaths.count { it.remoteBytes($0) == piece }
+            #expect(whole == 8 + 6 + (12 - refused) + 1, "what was acknowledged is there, whole")
+        }
+    }
+}
+
+extension Halt {
+    fileprivate var kind: EngineError.Kind? {
+        if case .failure(let error) = self { error.kind } else { nil }
+    }
+}

@@ -1,0 +1,134 @@
+import Simulation
+
+@testable import Engine
+
+/// One told story in a simulated world: a mount, the remote, another client, and time.
+struct Scenario: Sendable {
+    let mount: SimulatedMount
+
+    var engine: Engine { mount.engine }
+    var remote: SimulatedProvider { mount.provider }
+
+    /// - Parameter body: Told with the process started.
+    static func run(
+        settings: SimulatedMountSettings = SimulatedMountSettings(),
+        before: (SimulatedProvider) throws -> Void = { _ in },
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        let mount = try SimulatedMount(seed: 1, settings: settings)
+        try before(mount.provider)
+        try mount.run {
+            try mount.start()
+            try await body(Scenario(mount: mount))
+        }
+    }
+
+    // MARK: Here
+
+    func find(_ path: String) async throws -> InodeNumber { try await engine.resolve(path) }
+
+    func names(in path: String) async throws -> [String] {
+        let directory = try await find(path)
+        return try await engine.completing { () throws(Halt) in
+            try engine.entries(of: directory, after: 0, limit: .max)
+        }.map(\.name.description).sorted()
+    }
+
+    func write(_ path: String, _ bytes: [UInt8]) async throws {
+        let (parent, name) = try await place(path)
+        let inode: InodeNumber
+        if let found = try? await find(path) {
+            inode = found
+            try await engine.completing { () throws(Halt) in
+                try engine.open(inode, access: .write, truncating: true)
+            }
+        } else {
+            inode = try await engine.completing { () throws(Halt) in
+                try engine.createFile(
+                    name, in: parent, mode: 0o644, caller: Caller(userID: 0, groupID: 0))
+            }.inode
+        }
+        defer { engine.release(inode, access: .write) }
+        try await engine.completing { () throws(Halt) in
+            try Self.write(bytes, engine, inode)
+        }
+    }
+
+    func read(_ path: String) async throws -> [UInt8] {
+        let inode = try await find(path)
+        try await engine.completing { () throws(Halt) in
+            try engine.open(inode, access: .read, truncating: false)
+        }
+        defer { engine.release(inode, access: .read) }
+        let size = try await engine.completing { () throws(Halt) in
+            try engine.attributes(of: inode)
+        }.size
+        let range = try await engine.completing { () throws(Halt) in
+            try engine.read(inode, at: 0, length: Int(size))
+        }
+        return try [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in
+            filled = try range.file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        }
+    }
+
+    private static func write(
+        _ bytes: [UInt8], _ engine: Engine, _ inode: InodeNumber
+    ) throws(Halt) {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(Halt) in try engine.write(inode, buffer, at: 0) }
+        }
+        try result.get()
+    }
+
+    func unlink(_ path: String) async throws {
+        let (parent, name) = try await place(path)
+        try await engine.completing { () throws(Halt) in try engine.unlink(name, in: parent) }
+    }
+
+    func rename(_ path: String, to newPath: String) async throws {
+        let (parent, name) = try await place(path)
+        let (newParent, newName) = try await place(newPath)
+        try await engine.completing { () throws(Halt) in
+            try engine.rename(name, in: parent, to: newName, in: newParent, mode: .replace)
+        }
+    }
+
+    /// Looks at a directory on the remote as a refresh does.
+    func refresh(_ path: String = "") async throws { try await engine.list(try await find(path)) }
+
+    private func place(_ path: String) async throws -> (InodeNumber, FileName) {
+        let key = Self.key(path)
+        guard let name = key.names.last, let parent = key.parent else {
+            throw ProgramFailure("\"\(path)\" names nothing")
+        }
+        return (try await find(parent.description), name)
+    }
+
+    // MARK: Time
+
+    func wait(_ duration: Duration) async throws {
+        try await mount.clock.sleep(until: mount.clock.uptime + duration)
+    }
+
+    /// Waits until nothing is pending.
+    ///
+    /// - Returns: Whether that came.
+    func rest(within bound: Duration = .seconds(600)) async throws -> Bool {
+        try await mount.waitForRest(within: bound)
+    }
+
+    func status() throws -> EngineStatus { try engine.status(below: .root, limit: 1_000) }
+
+    // MARK: There
+
+    static func key(_ path: String) -> ObjectKey {
+        ObjectKey(path.split(separator: "/").compactMap { FileName(Array($0.utf8)) })
+    }
+
+    func remoteBytes(_ path: String) -> [UInt8]? {
+        guard case .file(let bytes) = remote.snapshot()[Self.key(path)] else { return nil }
+        return bytes
+    }
+
+    var remotePaths: [String] { remote.snapshot().keys.map(\.description).sorted() }
+}

@@ -1,0 +1,382 @@
+import Foundation
+import Synchronization
+import Testing
+import Transport
+
+@Suite(.timeLimit(.minutes(2)))
+struct HTTPTransportTests {
+    private let transport = HTTPTransport()
+
+    // MARK: Bodies
+
+    @Test func `bodies stream both ways, each byte once`() async throws {
+        let bytes = pattern(9_000_001)
+        let progress = Mutex<[(UInt64, UInt64)]>([])
+        try await ScriptedServer.run { request, connection in
+            let body = try connection.read(request.bodyBytes)
+            try connection.answer("201 Created", ["ETag: \"1\""], body)
+        } _: { server in
+            let sink = CollectingSink()
+            let response = try await transport.send(
+                HTTPRequest(
+                    .put, server.url("/file"), headers: [(name: "X-Empty", value: "")],
+                    body: .source(ArraySource(bytes), range: 0..<UInt64(bytes.count)),
+                    onProgress: { sent, received in
+                        progress.withLock { $0.append((sent, received)) }
+                    }),
+                into: sink)
+            #expect(response.status == 201)
+            #expect(response.headers["etag"] == "\"1\"")
+            #expect(sink.bytes == bytes)
+            #expect(sink.responses == [response])
+            let request = try #require(server.requests.first)
+            #expect(request.method == "PUT")
+            #expect(request["content-length"] == "\(bytes.count)")
+            #expect(request["x-empty"]?.isEmpty == true)
+            #expect(request["accept-encoding"] == nil)
+            #expect(request["user-agent"] == "apus")
+        }
+        let steps = progress.withLock { $0 }
+        #expect(steps.count > 10)
+        for (before, after) in zip(steps, steps.dropFirst()) {
+            #expect(before.0 <= after.0 && before.1 <= after.1)
+        }
+        #expect(steps.last?.0 == UInt64(bytes.count))
+        #expect(steps.last?.1 == UInt64(bytes.count))
+    }
+
+    @Test func `a part of a source is sent`() async throws {
+        let bytes = pattern(1_000)
+        try await ScriptedServer.run { request, connection in
+            try connection.answer("200 OK", [], connection.read(request.bodyBytes))
+        } _: { server in
+            let (_, body) = try await transport.send(
+                HTTPRequest(
+                    .put, server.url("/"), body: .source(ArraySource(bytes), range: 100..<900)))
+            #expect(body == Array(bytes[100..<900]))
+        }
+    }
+
+    @Test(arguments: [
+        (HTTPMethod.get, nil as String?), (.head, nil), (.delete, nil), (.propfind, nil),
+        (.put, "0"),
+        (.post, "0"),
+    ])
+    func `a request without a body says so`(method: HTTPMethod, length: String?) async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("204 No Content")
+        } _: { server in
+            let (response, body) = try await transport.send(HTTPRequest(method, server.url("/")))
+            #expect(response.status == 204)
+            #expect(body.isEmpty)
+            #expect(server.requests.map(\.method) == [method.rawValue])
+            #expect(server.requests.first?["content-length"] == length)
+        }
+    }
+
+    @Test func `a method of any name carries a body`() async throws {
+        try await ScriptedServer.run { request, connection in
+            try connection.answer("207 Multi-Status", [], connection.read(request.bodyBytes))
+        } _: { server in
+            let (response, body) = try await transport.send(
+                HTTPRequest(.propfind, server.url("/"), body: .bytes(Array("<a/>".utf8))))
+            #expect(response.status == 207)
+            #expect(body == Array("<a/>".utf8))
+            #expect(server.requests.first?.method == "PROPFIND")
+        }
+    }
+
+    @Test func `what was compressed without being asked for stays so`() async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", ["Content-Encoding: gzip"], [0x1F, 0x8B, 1, 2, 3])
+        } _: { server in
+            let (_, body) = try await transport.send(HTTPRequest(.get, server.url("/")))
+            #expect(body == [0x1F, 0x8B, 1, 2, 3])
+        }
+    }
+
+    @Test func `a body above the bound ends the transfer`() async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], pattern(1_001))
+        } _: { server in
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(HTTPRequest(.get, server.url("/")), bytesMax: 1_000)
+            }
+            #expect(error?.kind == .tooLarge)
+        }
+    }
+
+    @Test func `a source that fails or ends early ends the transfer`() async throws {
+        struct Unreadable: Error {}
+        try await ScriptedServer.run { request, connection in
+            _ = try connection.read(request.bodyBytes)
+            try connection.answer("201 Created")
+        } _: { server in
+            for source in [
+                ArraySource([1, 2], onRead: { _ in throw Unreadable() }),
+                ArraySource([1, 2], size: 9),
+            ] {
+                let error = await #expect(throws: TransportError.self) {
+                    try await transport.send(
+                        HTTPRequest(
+                            .put, server.url("/"), body: .source(source, range: 0..<source.size)))
+                }
+                #expect(error?.kind == .source)
+                #expect(
+                    error?.cause is Unreadable
+                        || error?.cause as? HTTPBodySourceEnded != nil)
+            }
+        }
+    }
+
+    // MARK: Connections
+
+    @Test func `a connection is used again`() async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], [1])
+        } _: { server in
+            for _ in 0..<10 { _ = try await transport.send(HTTPRequest(.get, server.url("/"))) }
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    @Test func `no more requests than the limit run side by side, and all of them run`()
+        async throws
+    {
+        let running = Mutex((now: 0, most: 0))
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 3, max: 3)
+        let transport = HTTPTransport(options)
+        try await ScriptedServer.run { _, connection in
+            running.withLock { running in
+                running.now += 1
+                running.most = max(running.most, running.now)
+            }
+            Thread.sleep(forTimeInterval: 0.002)
+            running.withLock { $0.now -= 1 }
+            try connection.answer("200 OK")
+        } _: { server in
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<60 {
+                    group.addTask {
+                        try await transport.send(HTTPRequest(.get, server.url("/"))).response.status
+                    }
+                }
+                for try await status in group { #expect(status == 200) }
+            }
+            #expect(server.requests.count == 60)
+        }
+        #expect(running.withLock { $0.most } <= 3)
+    }
+
+    // MARK: Time
+
+    @Test(arguments: [false, true])
+    func `a server that falls silent is given up`(afterTheHeader: Bool) async throws {
+        try await ScriptedServer.run { _, connection in
+            if afterTheHeader {
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
+            }
+            _ = connection.readSome(atMost: 1)
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let sink = CollectingSink()
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(
+                    HTTPRequest(.get, server.url("/"), stallTimeout: .milliseconds(50)), into: sink)
+            }
+            #expect(error?.kind == .timedOut)
+            #expect(sink.text == (afterTheHeader ? "12345" : ""))
+        }
+    }
+
+    @Test func `a server that takes no more is given up`() async throws {
+        try await ScriptedServer.run { _, connection in
+            // Takes nothing until the other side hangs up.
+            while !connection.isHungUp { Thread.sleep(forTimeInterval: 0.005) }
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(
+                    HTTPRequest(
+                        .put, server.url("/"), headers: [(name: "Expect", value: "")],
+                        body: .source(EndlessSource {}, range: 0..<(1 << 40)),
+                        stallTimeout: .milliseconds(100)))
+            }
+            #expect(error?.kind == .timedOut)
+        }
+    }
+
+    @Test func `the time in the queue counts for the whole`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 1)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        try await ScriptedServer.run { _, connection in
+            hasArrived.yield()
+            _ = connection.readSome(atMost: 1)
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let first = Task { try await transport.send(HTTPRequest(.get, server.url("/first"))) }
+            for await _ in arrived { break }
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(
+                    HTTPRequest(.get, server.url("/second"), timeout: .milliseconds(30)))
+            }
+            #expect(error?.kind == .timedOut)
+            first.cancel()
+            _ = await first.result
+            #expect(server.requests.map(\.target) == ["/first"])
+        }
+    }
+
+    // MARK: Cancellation
+
+    @Test func `cancellation stops sending and hangs up`() async throws {
+        let (hungUp, hasHungUp) = AsyncStream<Void>.makeStream()
+        let (started, hasStarted) = AsyncStream<Void>.makeStream()
+        let reads = Mutex(0)
+        let source = EndlessSource {
+            reads.withLock { $0 += 1 }
+            hasStarted.finish()
+        }
+        try await ScriptedServer.run { _, connection in
+            while !connection.readSome(atMost: 1 << 20).isEmpty {}
+            hasHungUp.finish()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let request = HTTPRequest(
+                .put, server.url("/"), headers: [(name: "Expect", value: "")],
+                body: .source(source, range: 0..<(1 << 40)))
+            let sending = Task { [transport] in try await transport.send(request) }
+            for await _ in started {}
+            sending.cancel()
+            let error = await #expect(throws: TransportError.self) { try await sending.value }
+            #expect(error?.kind == .cancelled)
+            let readsThen = reads.withLock { $0 }
+            for await _ in hungUp {}
+            #expect(reads.withLock { $0 } == readsThen)
+        }
+    }
+
+    @Test func `a sink that cancels its own task gets nothing more`() async throws {
+        let bytes = pattern(4_000_000)
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], bytes)
+        } _: { server in
+            let sink = CancellingSink()
+            let request = HTTPRequest(.get, server.url("/"))
+            let receiving = Task { [transport] in try await transport.send(request, into: sink) }
+            sink.cancels(receiving)
+            let error = await #expect(throws: TransportError.self) { try await receiving.value }
+            #expect(error?.kind == .cancelled)
+            #expect(sink.pieces == 1)
+        }
+    }
+
+    @Test func `cancellation of what waits leaves the rest alone`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 1)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        let goOn = DispatchSemaphore(value: 0)
+        try await ScriptedServer.run { _, connection in
+            hasArrived.yield()
+            goOn.wait()
+            try connection.answer("200 OK")
+        } _: { server in
+            let first = Task { try await transport.send(HTTPRequest(.get, server.url("/first"))) }
+            for await _ in arrived { break }
+            let second = Task { try await transport.send(HTTPRequest(.get, server.url("/second"))) }
+            second.cancel()
+            let error = await #expect(throws: TransportError.self) { try await second.value }
+            #expect(error?.kind == .cancelled)
+            let third = Task { try await transport.send(HTTPRequest(.get, server.url("/third"))) }
+            goOn.signal()
+            goOn.signal()
+            let answers = try await [first.value, third.value]
+            #expect(answers.map(\.response.status) == [200, 200])
+            #expect(server.requests.map(\.target) == ["/first", "/third"])
+        }
+    }
+
+    // MARK: Damaged answers
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", TransportError.Kind.interrupted),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n", .interrupted),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nsho", .interrupted),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nshort", .interrupted),
+        ("HTTP/1.1 200 OK\r\nContent-Le", .interrupted),
+        ("", .interrupted),
+        ("this is no HTTP\r\n\r\n", .invalid),
+        ("SSH-2.0-OpenSSH_9.2\r\n", .invalid),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", .invalid),
+    ])
+    func `a short or damaged answer is an error`(
+        answer: String, kind: TransportError.Kind
+    ) async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.write(answer)
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(HTTPRequest(.get, server.url("/")))
+            }
+            #expect(error?.kind == kind, "\(error?.reason ?? "")")
+        }
+    }
+
+    /// How many fields, and how long each.
+    @Test(arguments: [(300, 1), (50, 5_000), (1, 200_000)])
+    func `an endless header is refused`(count: Int, length: Int) async throws {
+        let value = String(repeating: "y", count: length)
+        let fields = (0..<count).map { "X-\($0): \(value)\r\n" }.joined()
+        try await ScriptedServer.run { _, connection in
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\(fields)\r\n")
+        } _: { server in
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(HTTPRequest(.get, server.url("/")))
+            }
+            #expect(error?.kind == .tooLarge, "\(error?.reason ?? "")")
+        }
+    }
+
+    @Test func `a large header within the bounds is read, folded lines and trailers included`()
+        async throws
+    {
+        let fields = (0..<200).map { "X-Field: \($0)\r\n" }.joined()
+        try await ScriptedServer.run { _, connection in
+            try connection.write(
+                "HTTP/1.1 103 Early Hints\r\nLink: early\r\n\r\nHTTP/1.1 200 OK\r\n\(fields)"
+                    + "Transfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n"
+                    + "2\r\nok\r\n0\r\nSum: 1\r\n\r\n")
+        } _: { server in
+            let (response, body) = try await transport.send(HTTPRequest(.get, server.url("/")))
+            #expect(response.headers.all("x-field").count == 200)
+            #expect(response.headers["link"] == nil)
+            #expect(response.headers["sum"] == nil)
+            #expect(body == Array("ok".utf8))
+        }
+    }
+
+    // MARK: What is not sent at all
+
+    @Test(arguments: [
+        HTTPRequest(.get, "file:///etc/hostname"),
+        HTTPRequest(.get, "ftp://127.0.0.1/"),
+        HTTPRequest(.get, "nonsense at all"),
+        HTTPRequest(.get, "http://me:secret@127.0.0.1/"),
+        HTTPRequest(HTTPMethod(rawValue: "GET / HTTP/1.1\r\nX:"), "http://127.0.0.1/"),
+        HTTPRequest(.get, "http://127.0.0.1/", headers: [(name: "A\r\nB", value: "c")]),
+        HTTPRequest(.get, "http://127.0.0.1/", headers: [(name: "A", value: "b\r\nC: d")]),
+        HTTPRequest(.put, "http://127.0.0.1/", body: .source(ArraySource([1]), range: 0..<2)),
+    ])
+    func `what makes no sense is refused`(request: HTTPRequest) async throws {
+        let error = await #expect(throws: TransportError.self) {
+            try await transport.send(request)
+        }
+        #expect(error?.kind == .invalid)
+        #expect(error?.attempt.contains("secret") == false)
+    }
+}

@@ -1,0 +1,129 @@
+import Testing
+
+@testable import Transport
+
+@Suite struct HostLimitTests {
+    /// Runs a busy host whose throughput depends on how many requests run side by side.
+    private func run(
+        _ limit: inout HostLimit, from start: Duration, windows: Int,
+        answersPerSecond: (Int) -> Int
+    ) -> Duration {
+        var now = start
+        for _ in 0..<windows {
+            limit.noteWaiting()
+            now += .milliseconds(500)
+            for _ in 0..<answersPerSecond(limit.current) / 2 {
+                limit.noteAnswer(isRefusal: false, at: now)
+            }
+            limit.judge(at: now)
+        }
+        return now
+    }
+
+    @Test func `it grows to its bound while more gets done`() {
+        var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
+        _ = run(&limit, from: .zero, windows: 40) { $0 * 20 }
+        #expect(limit.current == 32)
+    }
+
+    @Test func `it stays where more brings nothing`() {
+        var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
+        for _ in 0..<5 {
+            _ = run(&limit, from: .zero, windows: 40) { min($0, 9) * 20 }
+            #expect(limit.current >= 6 && limit.current <= 13)
+        }
+        var single = HostLimit(.init(start: 4, max: 32), now: .zero)
+        _ = run(&single, from: .zero, windows: 6) { _ in 50 }
+        #expect(single.current == 4)
+    }
+
+    @Test func `bytes count as much as answers`() {
+        var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
+        var now = Duration.zero
+        for _ in 0..<40 {
+            limit.noteWaiting()
+            now += .milliseconds(500)
+            limit.noteBytes(UInt64(limit.current) * 25_000_000)
+            limit.judge(at: now)
+        }
+        #expect(limit.current == 32)
+    }
+
+    @Test func `it learns nothing while nobody waits, or too little happens`() {
+        var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
+        for second in 1...100 {
+            for _ in 0..<100 { limit.noteAnswer(isRefusal: false, at: .seconds(second)) }
+            limit.judge(at: .seconds(second))
+        }
+        #expect(limit.current == 4)
+        for second in 101...104 {
+            limit.noteWaiting()
+            limit.judge(at: .seconds(second))
+        }
+        #expect(limit.current == 4)
+    }
+
+    @Test func `it halves for each crowd of refusals, down to one, and recovers`() {
+        var limit = HostLimit(.init(start: 16, max: 32), now: .zero)
+        for _ in 0..<10 { limit.noteAnswer(isRefusal: true, at: .seconds(10)) }
+        #expect(limit.current == 8)
+        limit.noteAnswer(isRefusal: true, at: .seconds(12))
+        #expect(limit.current == 4)
+        for second in 13...20 { limit.noteAnswer(isRefusal: true, at: .seconds(second)) }
+        #expect(limit.current == 1)
+        _ = run(&limit, from: .seconds(20), windows: 8) { $0 * 20 }
+        #expect(limit.current == 1, "not so soon")
+        _ = run(&limit, from: .seconds(25), windows: 60) { $0 * 20 }
+        #expect(limit.current == 32)
+    }
+}
+
+@Suite struct AdmissionTests {
+    @Test func `each host has its own limit, and its own order`() {
+        var admission = Admission<Int>(.init(start: 2, max: 2))
+        var started: [Int] = []
+        for request in 1...4 { started += admission.enqueue(request, host: "a", at: .zero) }
+        started += admission.enqueue(5, host: "b", at: .zero)
+        #expect(started == [1, 2, 5])
+        #expect(admission.hasWaiting)
+        #expect(admission.end(host: "a", status: 200, at: .zero) == [3])
+        #expect(admission.end(host: "b", status: nil, at: .zero) == [])
+        #expect(admission.end(host: "a", status: 200, at: .zero) == [4])
+        #expect(!admission.hasWaiting)
+    }
+
+    @Test func `what is withdrawn never starts`() {
+        var admission = Admission<Int>(.init(start: 1, max: 1))
+        for request in 1...5 { _ = admission.enqueue(request, host: "a", at: .zero) }
+        admission.withdraw(2)
+        admission.withdraw(5)
+        #expect(admission.end(host: "a", status: 200, at: .zero) == [3])
+        #expect(admission.end(host: "a", status: 200, at: .zero) == [4])
+        #expect(admission.end(host: "a", status: 200, at: .zero) == [])
+        #expect(!admission.hasWaiting)
+        #expect(admission.enqueue(6, host: "a", at: .zero) == [6])
+    }
+
+    @Test func `a refusal lets fewer start, a grown limit more`() {
+        var admission = Admission<Int>(.init(start: 4, max: 8))
+        for request in 1...10 { _ = admission.enqueue(request, host: "a", at: .zero) }
+        #expect(admission.end(host: "a", status: 503, at: .seconds(1)) == [])
+        #expect(admission.limit(of: "a") == 2)
+        #expect(admission.end(host: "a", status: 200, at: .seconds(1)) == [])
+        #expect(admission.end(host: "a", status: 200, at: .seconds(1)) == [5])
+        var fresh = Admission<Int>(.init(start: 4, max: 8))
+        for request in 1...10 { _ = fresh.enqueue(request, host: "a", at: .zero) }
+        for _ in 1...4 { _ = fresh.end(host: "a", status: 200, at: .milliseconds(300)) }
+        #expect(fresh.judge(at: .milliseconds(300)) == [9, 10])
+        #expect(fresh.limit(of: "a") == 6)
+    }
+
+    @Test func `hosts that nothing goes to are forgotten`() {
+        var admission = Admission<Int>(.init(start: 1, max: 1))
+        for host in 0..<1_000 {
+            _ = admission.enqueue(host, host: "\(host)", at: .zero)
+            _ = admission.end(host: "\(host)", status: 429, at: .zero)
+        }
+        #expect((0..<1_000).filter { admission.limit(of: "\($0)") != nil }.count <= 64)
+    }
+}
