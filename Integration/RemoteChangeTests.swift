@@ -30,7 +30,7 @@ extension MountedTests {
                     try Files.names(in: folder.point) == ["changes", "comes", "directory", "stays"]
                 }
                 try eventually("the content is the new one") {
-                    try Files.read(folder.local("changes")) == Array("has changed".utf8)
+                    try Files.holds(Array("has changed".utf8), at: folder.local("changes"))
                 }
                 #expect(try Files.read(folder.local("comes")) == Array("new".utf8))
                 #expect(try Files.read(folder.local("directory/inside")) == [1])
@@ -53,7 +53,7 @@ extension MountedTests {
                 #expect(try handle.readAll() == old)
                 try Files.replace(folder.remote("file"), with: new)
                 try eventually("a new open gets the new version") {
-                    try Files.read(folder.local("file")) == new
+                    try Files.holds(new, at: folder.local("file"))
                 }
                 #expect(try handle.read(old.count) == old)
                 #expect(try handle.status().st_size == old.count)
@@ -80,7 +80,7 @@ extension MountedTests {
                     #expect([ESTALE, EIO].contains(error.code), "\(error)")
                 }
                 try eventually("a new open gets the new version") {
-                    try Files.read(folder.local("file")) == new
+                    try Files.holds(new, at: folder.local("file"))
                 }
             }
         }

@@ -20,6 +20,17 @@ enum Files {
         try OpenFile(path, O_RDONLY).readAll()
     }
 
+    /// Whether a file that others may be changing now holds just these bytes.
+    ///
+    /// One that is replaced between our look at it and our reading ends in ESTALE.
+    static func holds(_ bytes: [UInt8], at path: String) throws(CallError) -> Bool {
+        do throws(CallError) {
+            return try read(path) == bytes
+        } catch  where error.code == ESTALE || error.code == ENOENT {
+            return false
+        }
+    }
+
     /// Replaces a file in one step, as a careful program does on the remote.
     static func replace(_ path: String, with bytes: [UInt8]) throws(CallError) {
         try write(bytes, to: path + ".new")
