@@ -95,7 +95,10 @@ extension MountedTests {
                 try file.synchronize()
                 #expect(try file.readAll() == large)
                 try file.close()
-                #expect(try Files.names(in: folder.remote) == ["small"], "no temporary is left")
+                // While it is tried again, there is one.
+                try eventually("no temporary is left") {
+                    try Files.names(in: folder.remote) == ["small"]
+                }
 
                 try disk.clear()
                 try expectRecovery(folder, of: "large", to: large)
