@@ -33,15 +33,27 @@ extension Engine {
     }
 
     /// - Throws: `.unreachable` at the deadline, also where the remote neither answers nor fails.
+    ///   As long as the pages of a listing keep coming, it is not over.
     private func satisfyInTime(
         _ need: Need, until deadline: Duration
     ) async throws(EngineError) {
         let (result, isCutShort) = await withWatchdog(
-            { [clock] in try? await clock.sleep(until: deadline) },
+            { await self.outwait(need, until: deadline) },
             { () async throws(EngineError) in try await self.satisfy(need, until: deadline) })
         guard isCutShort else { return try result.get() }
         throw EngineError(
             .unreachable, "wait for \(need)", remedy: "check the connection to the remote")
+    }
+
+    private func outwait(_ need: Need, until deadline: Duration) async {
+        var deadline = deadline
+        while clock.uptime < deadline, !Task.isCancelled {
+            try? await clock.sleep(until: deadline)
+            guard case .listing(let directory) = need,
+                let flight = listings.flight(of: directory)
+            else { return }
+            deadline = max(deadline, flight.progress + configuration.requestDeadline)
+        }
     }
 
     /// Fetches what an operation needs, trying again where the remote is out of reach.

@@ -29,7 +29,7 @@ package final class Engine: Sendable {
     let activity = RemoteActivity()
     let transfers = Mutex<[InodeNumber: Transfer]>([:])
     let sentBytes = Mutex<UInt64>(0)
-    let listings = SingleFlight<InodeNumber>()
+    let listings = ListingQueue()
     let fillQueue = Mutex<[InodeNumber]>([])
     let fillBell = Doorbell()
     let usedDirectories: Mutex<UsedDirectories>
@@ -82,6 +82,7 @@ package final class Engine: Sendable {
     package func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.runSynchroniser() }
+            group.addTask { await self.runLister() }
             group.addTask { await self.runFillers() }
             group.addTask { await self.runRefresher() }
             group.addTask { await self.runEvictor() }

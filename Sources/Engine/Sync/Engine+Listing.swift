@@ -5,11 +5,16 @@ import Synchronization
 extension Engine {
     /// Lists a directory and takes in what has changed on the remote.
     ///
-    /// Returns at once where somebody else is at it, after they are done.
+    /// Who asks while it is under way has the same answer.
     ///
-    /// - Throws: `ProviderError`, `EngineError`.
+    /// - Throws: `ProviderError`, `EngineError`; `CancellationError` for a task that is cancelled,
+    ///   which leaves the listing as it is.
     func list(_ directory: InodeNumber) async throws {
-        _ = try await listings.run(directory) { try await listAlone(directory) }
+        try await listings.request(directory, at: clock.uptime).wait()
+    }
+
+    func runLister() async {
+        await listings.run { try await self.listAlone($0, $1) }
     }
 
     /// Lists a directory for what it may have changed; failures are left to whoever needs it.
@@ -22,7 +27,9 @@ extension Engine {
         }
     }
 
-    private func listAlone(_ directory: InodeNumber) async throws {
+    private func listAlone(
+        _ directory: InodeNumber, _ flight: ListingQueue.Flight
+    ) async throws {
         guard let key = try store.read({ try $0.remoteKey(of: directory) }) else {
             // Not yet on the remote: what we know is all there is.
             return try store.write { database in
@@ -63,6 +70,7 @@ extension Engine {
                 }
                 throw error
             }
+            flight.noteProgress(at: clock.uptime)
             page = listing.next
             let changes = try store.write { database in
                 try take(listing.objects, isLast: page == nil, &merge, watch, database)

@@ -1,0 +1,71 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// Directories that take longer to list than anybody waits for an answer.
+@Suite("A long listing")
+struct ListingTests {
+    private static let count = 10
+
+    /// A store of small pages, far away: all of them take 200 s.
+    private static func run(_ body: @escaping @Sendable (Scenario) async throws -> Void) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .seconds(20)...(.seconds(20))
+        settings.provider.pageEntries = 1
+        try Scenario.run(settings: settings) { remote in
+            for number in 0..<count {
+                try remote.otherClientWrites(Scenario.key("file \(number)"), [UInt8(number)])
+            }
+        } _: { scenario in
+            try await body(scenario)
+        }
+    }
+
+    @Test func `is waited for as long as its pages keep coming`() throws {
+        try Self.run { scenario in
+            let begin = scenario.mount.clock.uptime
+            let names = try await scenario.names(in: "")
+            #expect(names.count == Self.count)
+            let configuration = scenario.engine.configuration
+            #expect(scenario.mount.clock.uptime - begin > configuration.requestDeadline)
+        }
+    }
+
+    @Test func `goes on when whoever asked for it gives up`() throws {
+        try Self.run { scenario in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    let error = await #expect(throws: EngineError.self) {
+                        try await scenario.names(in: "")
+                    }
+                    #expect(error?.kind == .interrupted)
+                }
+                try? await scenario.wait(.seconds(30))
+                group.cancelAll()
+            }
+            try await scenario.wait(.seconds(200))
+            let begin = scenario.mount.clock.uptime
+            let names = try await scenario.names(in: "")
+            #expect(names.count == Self.count)
+            #expect(scenario.mount.clock.uptime == begin, "it was known")
+        }
+    }
+
+    @Test func `ends at the deadline when no more pages come`() throws {
+        try Self.run { scenario in
+            async let looker = scenario.names(in: "")
+            try await scenario.wait(.seconds(50))
+            scenario.remote.setReachable(false)
+            do {
+                let names = try await looker
+                Issue.record("it has \(names)")
+            } catch let error as EngineError {
+                #expect(error.kind == .unreachable)
+            }
+            scenario.remote.setReachable(true)
+            let names = try await scenario.names(in: "")
+            #expect(names.count == Self.count)
+        }
+    }
+}
