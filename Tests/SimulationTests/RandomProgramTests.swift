@@ -6,7 +6,7 @@ import Testing
 ///
 /// Method: random programs in simulated worlds; see `docs/sync.md`.
 @Suite struct RandomProgramTests {
-    @Test(arguments: 0..<30 as Range<UInt64>)
+    @Test(arguments: 0..<100 as Range<UInt64>)
     func `programs end as the model says`(seed: UInt64) {
         var style = RandomProgram.Style()
         style.hasFaults = false
@@ -14,36 +14,36 @@ import Testing
         expectPass(RandomProgram(seed: seed, style: style))
     }
 
-    @Test(arguments: 1_000..<1_030 as Range<UInt64>)
+    @Test(arguments: 1_000..<1_100 as Range<UInt64>)
     func `programs end as the model says although the remote fails`(seed: UInt64) {
         var style = RandomProgram.Style()
         style.hasDeaths = false
         expectPass(RandomProgram(seed: seed, style: style))
     }
 
-    @Test(arguments: 2_000..<2_030 as Range<UInt64>)
+    @Test(arguments: 2_000..<2_100 as Range<UInt64>)
     func `programs end as the model says although the process is killed`(seed: UInt64) {
         var style = RandomProgram.Style()
         style.hasFaults = false
         expectPass(RandomProgram(seed: seed, style: style))
     }
 
-    @Test(arguments: 3_000..<3_030 as Range<UInt64>)
+    @Test(arguments: 3_000..<3_100 as Range<UInt64>)
     func `programs end as the model says although everything happens`(seed: UInt64) {
         expectPass(RandomProgram(seed: seed, style: RandomProgram.Style()))
     }
 
-    @Test(arguments: 4_000..<4_040 as Range<UInt64>)
+    @Test(arguments: 4_000..<4_140 as Range<UInt64>)
     func `nothing is lost although another client edits the remote`(seed: UInt64) {
         expectPass(.drawn(from: seed, flavour: .shared))
     }
 
-    @Test(arguments: 5_000..<5_030 as Range<UInt64>)
+    @Test(arguments: 5_000..<5_100 as Range<UInt64>)
     func `what was synchronised survives a power cut, and nothing torn is served`(seed: UInt64) {
         expectPass(.drawn(from: seed, flavour: .powerCut))
     }
 
-    @Test(arguments: 6_000..<6_030 as Range<UInt64>)
+    @Test(arguments: 6_000..<6_100 as Range<UInt64>)
     func `nothing is lost although the local disk fails or is full`(seed: UInt64) {
         expectPass(.drawn(from: seed, flavour: .badDisk))
     }
@@ -52,7 +52,7 @@ import Testing
     ///
     /// Method: let it die before the first one of a short program, then the second, until none is
     /// left.
-    @Test(arguments: 7_000..<7_001 as Range<UInt64>)
+    @Test(arguments: 7_000..<7_004 as Range<UInt64>)
     func `a process may die at any operation`(seed: UInt64) throws {
         var style = RandomProgram.Style()
         style.hasDeaths = false
