@@ -105,7 +105,7 @@ struct S3Tests {
             )
             let attributes = ObjectAttributes(modified: Timestamp(seconds: 7), mode: 0o600)
             let written = try await provider.write(
-                from, from: MemorySource(bytes: bytes), attributes: attributes, base: .absent,
+                from, from: ConformanceSource(bytes: bytes), attributes: attributes, base: .absent,
                 session: UntrackedUpload())
             let moved = try await provider.move(
                 from, etag: written.etag, to: to, base: .absent)
@@ -133,7 +133,7 @@ struct S3Tests {
             let provider = try await Self.connect(store)
             let task = Task {
                 for await _ in start { break }
-                let source = MemorySource(bytes: bytes) { offset in
+                let source = ConformanceSource(bytes: bytes) { offset in
                     if offset >= 30 << 20 { running.withLock { $0 }?.cancel() }
                 }
                 return try await provider.write(
@@ -154,7 +154,7 @@ struct S3Tests {
             #expect(arrived.count >= 3)
 
             let read = Mutex<Set<UInt64>>([])
-            let source = MemorySource(bytes: bytes) { offset in
+            let source = ConformanceSource(bytes: bytes) { offset in
                 read.withLock { _ = $0.insert(offset / (5 << 20)) }
             }
             let second = KeptSession(token)
@@ -170,7 +170,7 @@ struct S3Tests {
 
             // What is given up is gone from the store.
             let third = KeptSession()
-            let cut = MemorySource(bytes: bytes) { offset in
+            let cut = ConformanceSource(bytes: bytes) { offset in
                 if offset >= 30 << 20 { throw KeptSession.Failure() }
             }
             let other = ObjectKey([try #require(FileName("other"))])
@@ -196,7 +196,7 @@ struct S3Tests {
             }
             let modified = Timestamp(seconds: 1_234_567_890, nanoseconds: 123_456_789)
             _ = try await provider.write(
-                key("ours"), from: MemorySource(bytes: [1, 2, 3]),
+                key("ours"), from: ConformanceSource(bytes: [1, 2, 3]),
                 attributes: ObjectAttributes(modified: modified, mode: 0o640), base: .absent,
                 session: UntrackedUpload())
             let listed = try store.rclone("lsjson", "store:\(ObjectStore.bucket)/shared")
@@ -245,7 +245,7 @@ struct S3Tests {
             let attributes = ObjectAttributes(
                 modified: Timestamp(seconds: 1_234_567_890, nanoseconds: 5), mode: 0o640)
             _ = try await provider.write(
-                key("ours"), from: MemorySource(bytes: [1, 2, 3]), attributes: attributes,
+                key("ours"), from: ConformanceSource(bytes: [1, 2, 3]), attributes: attributes,
                 base: .absent, session: UntrackedUpload())
             _ = try await provider.createSymlink(
                 key("our-link"), target: Array("ours".utf8), attributes: attributes)
@@ -357,20 +357,6 @@ struct S3Tests {
             let old = ObjectKey([try #require(FileName("old"))])
             #expect(try await provider.stat(old).kind == .directory)
         }
-    }
-}
-
-private struct MemorySource: ByteSource {
-    let bytes: [UInt8]
-    var onRead: @Sendable (UInt64) throws -> Void = { _ in }
-
-    var size: UInt64 { UInt64(bytes.count) }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
-        try onRead(offset)
-        let rest = bytes[min(Int(offset), bytes.count)...].prefix(buffer.count)
-        buffer.copyBytes(from: rest)
-        return rest.count
     }
 }
 

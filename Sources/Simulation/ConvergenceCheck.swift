@@ -48,7 +48,7 @@ struct ConvergenceCheck {
         var seen: Set<ObjectKey> = []
         var directories: [(key: ObjectKey, inode: InodeNumber)] = [(.root, .root)]
         while let (key, inode) = directories.popLast() {
-            let entries = try await asking("list \(key)") { () async throws(EngineError) in
+            let entries = try await asking("I7", "list \(key)") { () async throws(EngineError) in
                 try await mount.engine.allEntries(of: inode)
             }
             for entry in entries {
@@ -79,7 +79,7 @@ struct ConvergenceCheck {
         case (nil, _): throw ProgramFailure("I7: \"\(key)\" is here and not on the remote")
         case (.directory, .directory): break
         case (.symlink(let target), .symlink):
-            let ours = try await asking("read \(key)") { () async throws(EngineError) in
+            let ours = try await asking("I7", "read \(key)") { () async throws(EngineError) in
                 try await mount.engine.completing { () throws(Halt) in
                     try mount.engine.readSymlink(attributes.inode)
                 }
@@ -89,7 +89,7 @@ struct ConvergenceCheck {
             }
             return
         case (.file(let bytes), .file):
-            let ours = try await asking("read \(key)") { () async throws(EngineError) in
+            let ours = try await asking("I7", "read \(key)") { () async throws(EngineError) in
                 try await mount.engine.completing { () throws(Halt) in
                     try mount.engine.open(attributes.inode, access: .read, truncating: false)
                 }
@@ -105,16 +105,6 @@ struct ConvergenceCheck {
             throw ProgramFailure(
                 "I7: \"\(key)\" has mode \(String(attributes.mode, radix: 8)) here, "
                     + "\(mode.map { String($0, radix: 8) } ?? "none") on the remote")
-        }
-    }
-
-    private func asking<Answer>(
-        _ attempt: @autoclosure () -> String, _ ask: () async throws(EngineError) -> Answer
-    ) async throws(ProgramFailure) -> Answer {
-        do throws(EngineError) {
-            return try await ask()
-        } catch {
-            throw ProgramFailure("I7: cannot \(attempt()): \(error)")
         }
     }
 }

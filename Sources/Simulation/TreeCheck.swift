@@ -41,7 +41,7 @@ struct TreeCheck {
     private func checkNames(
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
-        let entries = try await asking("list \(path)") { () async throws(EngineError) in
+        let entries = try await asking(nil, "list \(path)") { () async throws(EngineError) in
             try await engine.allEntries(of: inode)
         }
         let names = entries.map(\.name).sorted()
@@ -65,7 +65,7 @@ struct TreeCheck {
     private func checkTarget(
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
-        let target = try await asking("read \(path)") { () async throws(EngineError) in
+        let target = try await asking(nil, "read \(path)") { () async throws(EngineError) in
             try await engine.completing { () throws(Halt) in try engine.readSymlink(inode) }
         }
         guard target == model[node].target else {
@@ -87,7 +87,7 @@ struct TreeCheck {
 
     /// All bytes of a file, as a program reads them.
     func bytes(of path: Path) async throws(ProgramFailure) -> [UInt8] {
-        try await asking("read \(path)") { () async throws(EngineError) in
+        try await asking(nil, "read \(path)") { () async throws(EngineError) in
             let inode = try await find(path, engine)
             try await engine.completing { () throws(Halt) in
                 try engine.open(inode, access: .read, truncating: false)
@@ -96,15 +96,20 @@ struct TreeCheck {
             return try await engine.bytes(of: inode, at: 0, count: 1 << 30)
         }
     }
+}
 
-    private func asking<Answer>(
-        _ attempt: @autoclosure () -> String, _ ask: () async throws(EngineError) -> Answer
-    ) async throws(ProgramFailure) -> Answer {
-        do throws(EngineError) {
-            return try await ask()
-        } catch {
-            throw ProgramFailure("cannot \(attempt()): \(error)")
-        }
+/// Asks for something that a healthy engine does not refuse.
+///
+/// - Parameter invariant: Which one a refusal breaks, if it has a number.
+func asking<Answer>(
+    _ invariant: String?, _ attempt: @autoclosure () -> String,
+    _ ask: () async throws(EngineError) -> Answer
+) async throws(ProgramFailure) -> Answer {
+    do throws(EngineError) {
+        return try await ask()
+    } catch {
+        let prefix = invariant.map { "\($0): " } ?? ""
+        throw ProgramFailure("\(prefix)cannot \(attempt()): \(error)")
     }
 }
 

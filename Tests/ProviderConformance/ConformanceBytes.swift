@@ -1,15 +1,22 @@
-import Engine
+package import Engine
 import Synchronization
 
 /// Bytes in memory as a source; it can be told to act, or to fail, when it is read.
-struct ConformanceSource: ByteSource {
+package struct ConformanceSource: ByteSource {
     let bytes: [UInt8]
-    /// Called before each read with its offset.
-    var onRead: @Sendable (UInt64) throws -> Void = { _ in }
+    let onRead: @Sendable (UInt64) throws -> Void
 
-    var size: UInt64 { UInt64(bytes.count) }
+    /// - Parameter onRead: Called before each read with its offset.
+    package init(
+        bytes: [UInt8], onRead: @escaping @Sendable (UInt64) throws -> Void = { _ in }
+    ) {
+        self.bytes = bytes
+        self.onRead = onRead
+    }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+    package var size: UInt64 { UInt64(bytes.count) }
+
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
         try onRead(offset)
         let rest = bytes[min(Int(offset), bytes.count)...].prefix(buffer.count)
         buffer.copyBytes(from: rest)

@@ -34,19 +34,14 @@ extension Engine {
         }
     }
 
-    /// The last thing before the process ends, when nobody writes any more. A few files are put on
-    /// the disk one by one: all of a busy file system takes its time.
+    /// The last thing before the process ends, when nobody writes any more.
     func keepPendingSafe() {
         do throws(Halt) {
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
             if inodes.isEmpty { return }
             if inodes.count > Self.singleFilesMax { return try keepSafe() }
-            for inode in inodes {
-                try onDisk("put inode \(inode) on the disk") { () throws(DiskError) in
-                    try disk.open(OpenFile.path(of: inode)).synchronize()
-                }
-                try store.write { try $0.markSafe(inode) }
-            }
+            try synchronizeContent(of: inodes)
+            try store.write { for inode in inodes { try $0.markSafe(inode) } }
             try store.synchronize()
         } catch {
             logger.warning("content not put on the disk", metadata: ["reason": "\(error)"])
@@ -54,6 +49,15 @@ extension Engine {
     }
 
     private static var singleFilesMax: Int { 256 }
+
+    /// Puts the bytes of some files on the disk; of more than ``singleFilesMax``, those of all.
+    private func synchronizeContent(of inodes: [InodeNumber]) throws(Halt) {
+        try onDisk("put the content on the disk") { () throws(DiskError) in
+            if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
+            // All of a busy file system takes its time.
+            for inode in inodes { try disk.open(OpenFile.path(of: inode)).synchronize() }
+        }
+    }
 
     /// Sees to it that no power cut brings back what was evicted. One that did, after new bytes had
     /// begun to come, would let torn ones pass for whole.
@@ -68,11 +72,7 @@ extension Engine {
         guard try store.read({ try $0.hasUnsafe() }) else { return }
         try store.write { try $0.beginSynchronizing() }
         let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }
-        try onDisk("put the content on the disk") { () throws(DiskError) in
-            if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
-            // All of a busy file system takes its time.
-            for inode in inodes { try disk.open(OpenFile.path(of: inode)).synchronize() }
-        }
+        try synchronizeContent(of: inodes)
         try store.write { try $0.endSynchronizing() }
     }
 

@@ -47,6 +47,14 @@ extension SyncOperation {
             false
         }
     }
+
+    /// Whether it gives an object another key.
+    var isMove: Bool {
+        switch self {
+        case .move, .moveAside: true
+        default: false
+        }
+    }
 }
 
 /// Decides what to do next for one inode. It knows no clock, no database and no network: equal

@@ -25,13 +25,12 @@ extension Engine {
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
     ) throws(Halt) {
         let inode = state.inode
-        switch (error.kind, plan) {
-        case (.busy, .move), (.unauthorized, .move), (.denied, .move), (.full, .move),
-            (.busy, .moveAside), (.unauthorized, .moveAside), (.denied, .moveAside),
-            (.full, .moveAside):
-            // Half of a directory may have moved before that.
-            if state.kind == .directory, !provider.traits.movesDirectoriesAtOnce { return }
-        default: break
+        if plan.isMove, state.kind == .directory, !provider.traits.movesDirectoriesAtOnce {
+            switch error.kind {
+            // Half of the directory may have moved before that.
+            case .busy, .unauthorized, .denied, .full: return
+            default: break
+            }
         }
         switch error.kind {
         case .unreachable, .cancelled, .corrupt, .source, .sink: return
