@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Serves requests on several threads until the session ends.
@@ -61,6 +62,15 @@ static inline void apus_file_info_set_noflush(struct fuse_file_info *info) {
 
 // Linux: RENAME_NOREPLACE, hidden behind _GNU_SOURCE.
 static const unsigned int apus_rename_noreplace = 1;
+
+// Linux: the numbers of the system calls that tell where a symbolic link points; newer machines have
+// the second only.
+static const long apus_readlinkat = SYS_readlinkat;
+#ifdef SYS_readlink
+static const long apus_readlink = SYS_readlink;
+#else
+static const long apus_readlink = SYS_readlinkat;
+#endif
 
 // Linux: pipe2 with O_CLOEXEC, hidden likewise.
 static inline int apus_pipe_cloexec(int ends[2]) {

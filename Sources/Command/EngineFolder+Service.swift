@@ -232,7 +232,9 @@ extension StatusItem {
             bytesSent: item.transfer?.bytesSent ?? 0, attempts: item.attempts,
             error: item.failure.map { Problem($0) },
             since: item.state == .dirty || item.state == .uploading ? item.since.date : nil,
-            conflictsWith: item.counterpart)
+            conflictsWith: item.counterpart,
+            target: item.link.map { String(decoding: $0.target, as: UTF8.self) },
+            isContained: item.link?.isContained ?? false)
     }
 }
 

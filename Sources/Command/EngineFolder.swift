@@ -58,6 +58,7 @@ final class EngineFolder: MountedFolder {
             mountPoint: options.mountPoint, source: options.source)
         mountOptions.isReadOnly = options.isReadOnly
         mountOptions.allowsOthers = options.allowsOthers
+        mountOptions.cachesSymlinks = !options.containsSymlinks
         session = FuseSession(
             engine: engine, options: mountOptions, executor: executor, logger: logger)
     }
@@ -70,6 +71,8 @@ final class EngineFolder: MountedFolder {
             hostName: ProcessInfo.processInfo.hostName,
             controlSocket: "\(options.stateDirectory)/\(SocketPath.name)")
         configuration.isReadOnly = options.isReadOnly
+        configuration.mountPoint = Array(options.mountPoint.utf8)
+        configuration.containsSymlinks = options.containsSymlinks
         configuration.refreshInterval = options.refresh
         configuration.boot = Boot.identifier
         if let bytes = options.cacheBytesMax { configuration.cacheBytesMax = bytes }

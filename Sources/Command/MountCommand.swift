@@ -54,6 +54,11 @@ struct MountCommand: AsyncParsableCommand {
     @Flag(help: "Let other users in, as the files' modes say.")
     var allowOther = false
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Do not follow symbolic links of the remote's that lead out of the mount.")
+    var containSymlinks = true
+
     /// Where the daemon tells the command that started it how the start went.
     @Option(help: .hidden)
     var readyDescriptor: Int32?
@@ -82,7 +87,8 @@ struct MountCommand: AsyncParsableCommand {
             source: parsed.description, mountPoint: resolved,
             stateDirectory: try stateDirectory(of: parsed),
             cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
-            allowsOthers: allowOther, isForeground: readyDescriptor == nil)
+            allowsOthers: allowOther, containsSymlinks: containSymlinks,
+            isForeground: readyDescriptor == nil)
     }
 
     private func parsedSource() throws -> Source {

@@ -12,6 +12,8 @@ struct MountOptions: Sendable {
     let refresh: Duration
     /// Whether other users than the one who mounts are let in.
     let allowsOthers: Bool
+    /// Whether symbolic links of the remote's that lead out of the mount are not followed.
+    let containsSymlinks: Bool
     /// Whether this process keeps its terminal; else its output goes to the log file.
     let isForeground: Bool
 
@@ -24,6 +26,7 @@ struct MountOptions: Sendable {
         if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
         if isReadOnly { arguments.append("--read-only") }
         if allowsOthers { arguments.append("--allow-other") }
+        if !containsSymlinks { arguments.append("--no-contain-symlinks") }
         return arguments + ["--", source, mountPoint]
     }
 

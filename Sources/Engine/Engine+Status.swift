@@ -50,6 +50,8 @@ package struct PendingItem: Sendable {
     package var since: Timestamp
     /// Of a conflict, the path of the remote's version.
     package var counterpart: String?
+    /// Where it points, of a symbolic link.
+    package var link: SymbolicLink?
 }
 
 extension Engine {
@@ -137,7 +139,8 @@ extension Engine {
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
             state: state, transfer: transfer, size: record?.size ?? 0, attempts: pending.attempts,
-            failure: pending.failure, since: pending.since)
+            failure: pending.failure, since: pending.since,
+            link: try record.flatMap { try symbolicLink($0, database) })
     }
 
     /// How often something that ``status(below:limit:)`` shows has changed.

@@ -22,6 +22,10 @@ package struct EngineConfiguration: Sendable {
     /// Names the time since the machine was started: after another one, what was not put on the disk
     /// is not believed. Linux: `/proc/sys/kernel/random/boot_id`.
     package var boot = ""
+    /// Where the mount is, as an absolute path without symbolic links: what points there stays inside.
+    package var mountPoint: [UInt8]?
+    /// Whether symbolic links of the remote's that lead out of the mount are shown only.
+    package var containsSymlinks = true
     /// Names this machine in the names of conflicting versions.
     package var hostName: String
     /// The path of the control socket, for `user.apus.control`.

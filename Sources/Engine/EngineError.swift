@@ -13,6 +13,8 @@ package struct EngineError: Error {
         case readOnly
         /// The store or the disk does not let us.
         case denied
+        /// A symbolic link of the remote's leads out of the mount.
+        case contained
         /// The file system has no such thing: sockets, devices, hard links.
         case unsupported
         case nameTooLong
@@ -65,6 +67,7 @@ extension EngineError.Kind {
         case .invalid: "that makes no sense"
         case .readOnly: "the mount is read-only"
         case .denied: "it is not allowed"
+        case .contained: "it leads out of the mount"
         case .unsupported: "there is no such thing here"
         case .nameTooLong: "the name is too long"
         case .tooLarge: "it is too large"

@@ -13,7 +13,7 @@ extension EngineError.Kind {
         case .notEmpty: ENOTEMPTY
         case .invalid: EINVAL
         case .readOnly: EROFS
-        case .denied: EACCES
+        case .denied, .contained: EACCES
         // What link(2), symlink(2) and mknod(2) name for a file system that has no such thing.
         case .unsupported: EPERM
         case .nameTooLong: ENAMETOOLONG
@@ -33,7 +33,7 @@ extension EngineError.Kind {
         switch self {
         case .outOfSpace, .damaged, .failed: .error
         case .unreachable, .changedRemotely: .warning
-        case .denied: .info
+        case .denied, .contained: .info
         case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid, .readOnly,
             .unsupported, .nameTooLong, .tooLarge, .noAttribute, .busy, .interrupted:
             nil

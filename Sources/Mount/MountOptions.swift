@@ -11,6 +11,9 @@ package struct MountOptions: Sendable {
     /// Whether users other than the one who mounts may look inside. Ordinary users need
     /// `user_allow_other` in `/etc/fuse.conf`.
     package var allowsOthers = false
+    /// Whether the kernel may remember where symbolic links point. Not where some are to be shown only,
+    /// as it would follow what it was shown.
+    package var cachesSymlinks = false
     package var timeouts = CacheTimeouts()
     /// How many requests may wait for the network at a time; further ones wait on their threads.
     package var waitingRequestsMax = 256

@@ -9,7 +9,7 @@ extension fuse_conn_info {
     static let readBytesMax: CUnsignedInt = 1 << 19
 
     /// Chooses what this session and the kernel do for each other.
-    mutating func negotiate() {
+    mutating func negotiate(cachesSymlinks: Bool) {
         want(
             FUSE_CAP_ASYNC_READ,
             FUSE_CAP_PARALLEL_DIROPS,
@@ -18,7 +18,6 @@ extension fuse_conn_info {
             FUSE_CAP_READDIRPLUS_AUTO,
             FUSE_CAP_ATOMIC_O_TRUNC,
             FUSE_CAP_ASYNC_DIO,
-            FUSE_CAP_CACHE_SYMLINKS,
             FUSE_CAP_EXPORT_SUPPORT,
             // Bytes of an inode change through the kernel only.
             FUSE_CAP_EXPLICIT_INVAL_DATA,
@@ -31,6 +30,11 @@ extension fuse_conn_info {
             FUSE_CAP_HANDLE_KILLPRIV,
             FUSE_CAP_DONT_MASK,
             FUSE_CAP_IOCTL_DIR)
+        if cachesSymlinks {
+            want(FUSE_CAP_CACHE_SYMLINKS)
+        } else {
+            refuse(FUSE_CAP_CACHE_SYMLINKS)
+        }
         max_write = min(max_write, Self.writeBytesMax)
         // The same as the mount option of this name, or libfuse refuses.
         max_read = Self.readBytesMax

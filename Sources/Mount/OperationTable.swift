@@ -18,8 +18,9 @@ extension fuse_lowlevel_ops {
     }
 
     private mutating func addSession() {
-        `init` = { _, connection in
-            connection?.pointee.negotiate()
+        `init` = { server, connection in
+            connection?.pointee.negotiate(
+                cachesSymlinks: RequestServer.of(server!).cachesSymlinks)
         }
         // Inodes live in the database, whether the kernel knows them or not.
         forget = { request, _, _ in

@@ -23,6 +23,9 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         return Caller(userID: context?.pointee.uid ?? 0, groupID: context?.pointee.gid ?? 0)
     }
 
+    /// The thread that asks, as this process knows it; 0 where it cannot.
+    var thread: pid_t { fuse_req_ctx(request)?.pointee.pid ?? 0 }
+
     /// Has the task behind `ticket` cancelled once the kernel interrupts the request, at once if it
     /// already has.
     ///

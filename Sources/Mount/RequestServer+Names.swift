@@ -98,8 +98,16 @@ extension RequestServer {
     }
 
     func readSymlink(_ reply: consuming Reply, _ inode: InodeNumber) {
+        let thread = reply.thread
         serve("readlink", inode, reply) { [engine] () throws(Halt) in
-            try engine.readSymlink(inode)
+            let link = try engine.symbolicLink(inode)
+            if link.isContained, !LinkReading.isShown(to: thread) {
+                throw .failure(
+                    EngineError(
+                        .contained, "follow inode \(inode) out of the mount",
+                        remedy: "look with `apus status`, or mount with --no-contain-symlinks"))
+            }
+            return link.target
         } answer: {
             $0.target($1)
         }

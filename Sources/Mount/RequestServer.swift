@@ -12,6 +12,7 @@ final class RequestServer: Sendable {
     let tasks: RequestTasks
     let timeouts: CacheTimeouts
     let readAhead: ReadAhead
+    let cachesSymlinks: Bool
     let logger: Logger
     /// Looked up once, so that requests that nobody traces pay one branch.
     private let traces: Bool
@@ -23,6 +24,7 @@ final class RequestServer: Sendable {
         self.tasks = tasks
         self.timeouts = options.timeouts
         self.readAhead = ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint)
+        self.cachesSymlinks = options.cachesSymlinks
         self.logger = logger
         self.traces = logger.logLevel <= .trace
     }
@@ -32,7 +34,12 @@ final class RequestServer: Sendable {
         guard let userdata = fuse_req_userdata(request) else {
             preconditionFailure("every session is made with its server as user data")
         }
-        return Unmanaged<RequestServer>.fromOpaque(userdata).takeUnretainedValue()
+        return of(userdata)
+    }
+
+    /// The server that a session was made with.
+    static func of(_ userdata: UnsafeMutableRawPointer) -> RequestServer {
+        Unmanaged<RequestServer>.fromOpaque(userdata).takeUnretainedValue()
     }
 
     /// Runs `operation` and hands its value to `answer`, both perhaps later on another thread.

@@ -14,6 +14,9 @@ struct MigrationTests {
                     INSERT INTO inodes VALUES (1, 1, 493, 0, 0, 2, 0, 7, 7, NULL, 0, 0, 0, 1, 7);
                     INSERT INTO inodes VALUES (2, 0, 420, 5, 6, 1, 3, 8, 9, NULL, 2, 4, 0, 0, 7);
                     INSERT INTO dirents VALUES (1, 1, x'61', 2);
+                    INSERT INTO inodes VALUES (3, 2, 511, 5, 6, 1, 1, 8, 9, x'78', 0, 0, 0, 0, 7);
+                    INSERT INTO inodes VALUES (4, 2, 511, 5, 6, 1, 1, 8, 9, x'78', 0, 0, 0, 0, 7);
+                    INSERT INTO synced VALUES (4, 1, x'63', 'e2', 1, 511, 8, 0);
                     INSERT INTO synced VALUES (2, 1, x'61', 'e1', 3, 420, 8, 3);
                     INSERT INTO pending VALUES (2, 10, 3, 'write', 'no room', 'free some', 1);
                     INSERT INTO remote VALUES (2, 1, 0, NULL, 0, 0, NULL, NULL);
@@ -32,6 +35,9 @@ struct MigrationTests {
             #expect(try database.isHeld(file) == false)
             #expect(try database.conflictOriginal(of: file)?.description == "b")
             #expect(try database.upload(of: file) == nil)
+            // A link that only this side has was made here; of the other nobody knows any more.
+            #expect(try database.inode(InodeNumber(rawValue: 3))?.isMadeHere == true)
+            #expect(try database.inode(InodeNumber(rawValue: 4))?.isMadeHere == false)
         }
     }
 

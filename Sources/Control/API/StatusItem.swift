@@ -29,11 +29,15 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var since: Date?
     /// Of a conflict, the path of the remote's version; `path` is the one made here.
     package var conflictsWith: String?
+    /// Where a symbolic link points.
+    package var target: String?
+    /// Whether programs cannot follow that link, as it leads out of the mount.
+    package var isContained: Bool
 
     package init(
         path: String, state: State, operation: Operation? = nil, bytes: UInt64 = 0,
         bytesSent: UInt64 = 0, attempts: Int = 0, error: Problem? = nil, since: Date? = nil,
-        conflictsWith: String? = nil
+        conflictsWith: String? = nil, target: String? = nil, isContained: Bool = false
     ) {
         self.path = path
         self.state = state
@@ -44,6 +48,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
         self.error = error
         self.since = since
         self.conflictsWith = conflictsWith
+        self.target = target
+        self.isContained = isContained
     }
 
     /// How much of it is sent, 0 to 100, rounded down.
@@ -53,7 +59,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
 extension StatusItem {
     private enum CodingKeys: String, CodingKey {
         case path, state, operation, bytes, bytesSent, percent, attempts, error, since,
-            conflictsWith
+            conflictsWith, target
+        case isContained = "contained"
     }
 
     /// `percent` is told to spare readers the division, and never read back.
@@ -69,6 +76,8 @@ extension StatusItem {
         try container.encodeIfPresent(error, forKey: .error)
         try container.encodeIfPresent(since, forKey: .since)
         try container.encodeIfPresent(conflictsWith, forKey: .conflictsWith)
+        try container.encodeIfPresent(target, forKey: .target)
+        if isContained { try container.encode(isContained, forKey: .isContained) }
     }
 
     package init(from decoder: any Decoder) throws {
@@ -82,6 +91,8 @@ extension StatusItem {
         error = try container.decodeIfPresent(Problem.self, forKey: .error)
         since = try container.decodeIfPresent(Date.self, forKey: .since)
         conflictsWith = try container.decodeIfPresent(String.self, forKey: .conflictsWith)
+        target = try container.decodeIfPresent(String.self, forKey: .target)
+        isContained = try container.decodeIfPresent(Bool.self, forKey: .isContained) ?? false
     }
 }
 

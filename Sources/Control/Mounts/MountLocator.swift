@@ -13,16 +13,39 @@ package enum MountLocator {
     /// The extended attribute of a mount point that holds its control socket's path.
     package static let attribute = "user.apus.control"
 
+    /// A symbolic link in a mount that leads nowhere, or out of the mount, is meant itself.
+    ///
     /// - Parameter path: As a user gave it: relative or not, with symbolic links or not.
     /// - Throws: `.missing` if there is no such path, or it is in no Apus mount.
     package static func place(
         of path: String, in table: MountTable
     ) throws(ControlError) -> Place {
-        let resolved = try resolve(path, in: table)
-        guard let mount = table.mount(above: resolved), mount.isApus else {
-            throw notMounted(path, in: table)
+        let followed = Result { () throws(ControlError) in try resolve(path, in: table) }
+        if let resolved = try? followed.get(), let place = place(ofResolved: resolved, in: table) {
+            return place
         }
-        return Place(mountPoint: mount.mountPoint, path: mount.relative(resolved))
+        if let link = linkItself(path), let place = place(ofResolved: link, in: table) {
+            return place
+        }
+        _ = try followed.get()
+        throw notMounted(path, in: table)
+    }
+
+    private static func place(ofResolved path: String, in table: MountTable) -> Place? {
+        guard let mount = table.mount(above: path), mount.isApus else { return nil }
+        return Place(mountPoint: mount.mountPoint, path: mount.relative(path))
+    }
+
+    /// The path of a symbolic link without any before its last name; nil if it is no link.
+    private static func linkItself(_ path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return nil }
+        let url = URL(filePath: path)
+        guard let parent = realpath(url.deletingLastPathComponent().relativePath, nil) else {
+            return nil
+        }
+        defer { free(parent) }
+        return "\(String(cString: parent))/\(url.lastPathComponent)"
     }
 
     /// The path without symbolic links.

@@ -78,9 +78,19 @@ extension StatusItem {
             return "with \(conflictsWith.singleLine), `apus resolve` decides"
                 + (age.map { ", \($0)" } ?? "")
         }
-        guard let error else { return age }
+        guard let error else {
+            let parts = [age, link].compactMap(\.self)
+            return parts.isEmpty ? nil : parts.joined(separator: ", ")
+        }
         let tries = attempts == 1 ? "1 attempt" : "\(attempts) attempts"
         return "\(error), \(tries)" + (age.map { " \($0)" } ?? "")
+    }
+
+    private var link: String? {
+        target.map {
+            "-> \($0.singleLine)"
+                + (isContained ? " (outside of the mount, so it is not followed)" : "")
+        }
     }
 }
 

@@ -71,6 +71,7 @@ extension CheckRun {
         (.integer("listed", in: 0...1), "0"),
         (.integer("accessed"), "0"),
         (.integer("detailed", in: 0...1), "0"),
+        (.integer("made_here", in: 0...1), "0"),
     ]
 
     /// The other tables: a row that makes no sense goes, and what it said is found out anew.

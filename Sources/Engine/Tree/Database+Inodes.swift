@@ -45,19 +45,21 @@ extension Database {
         let statement = try cachedStatement(
             sql: """
                 INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
-                    presence, generation, writing, listed, accessed, detailed)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    presence, generation, writing, listed, accessed, detailed,
+                    made_here)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         try statement.execute(arguments: [
             inode.kind.rawValue, inode.mode, inode.userID, inode.groupID, inode.links,
             inode.size.stored, inode.modified.nanoseconds, inode.changed.nanoseconds,
             inode.target.map { Data($0) }, inode.presence.rawValue, inode.generation,
             inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.isDetailed,
+            inode.isMadeHere,
         ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
     }
 
-    /// Stores everything that a record holds but what never changes: its number and kind.
+    /// Stores everything that a record holds but what never changes: its number, kind and origin.
     func update(_ inode: InodeRecord) throws {
         let statement = try cachedStatement(
             sql: """

@@ -59,11 +59,37 @@ extension Engine {
 
     /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
     package func readSymlink(_ inode: InodeNumber) throws(Halt) -> [UInt8] {
-        let record = try store.read { try $0.existingInode(inode) }
-        guard let target = record.target else {
-            throw .failure(.invalid, "read inode \(inode) as a symbolic link")
+        try symbolicLink(inode).target
+    }
+
+    /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
+    package func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+        try store.read { database in
+            guard let link = try symbolicLink(database.existingInode(inode), database) else {
+                throw Halt.failure(.invalid, "read inode \(inode) as a symbolic link")
+            }
+            return link
         }
-        return target
+    }
+
+    /// nil for what is no symbolic link. What programs of this machine made is theirs to follow.
+    func symbolicLink(_ record: InodeRecord, _ database: Database) throws -> SymbolicLink? {
+        guard let target = record.target else { return nil }
+        var link = SymbolicLink(target: target, isContained: false)
+        guard configuration.containsSymlinks, !record.isMadeHere else { return link }
+        let containment = LinkContainment(mountPoint: configuration.mountPoint)
+        if let needed = containment.depthNeeded(target) {
+            link.isContained = try needed > 0 && needed > depth(of: record.id, database)
+        } else {
+            link.isContained = true
+        }
+        return link
+    }
+
+    /// How many directories an inode lies in, the root not counted; 0 for one without a name.
+    private func depth(of inode: InodeNumber, _ database: Database) throws -> Int {
+        guard try database.dirent(of: inode) != nil else { return 0 }
+        return try database.path(of: inode).count - 1
     }
 
     // MARK: Making
@@ -110,6 +136,7 @@ extension Engine {
         }
         var inode = newInode(.symlink, mode: 0o777, caller: caller)
         inode.target = target
+        inode.isMadeHere = true
         inode.size = UInt64(target.count)
         return try insert(inode, name, in: parent).attributes
     }

@@ -31,10 +31,12 @@ struct InodeRecord {
     var accessed: Timestamp
     /// Whether all that the remote knows of it is known here.
     var isDetailed: Bool
+    /// Of a symbolic link, whether a program of this machine made it, with this target.
+    var isMadeHere: Bool
 
     static let columns = """
         inodes.id, kind, mode, uid, gid, links, size, modified, changed, target, presence,
-        generation, writing, listed, accessed, detailed
+        generation, writing, listed, accessed, detailed, made_here
         """
 
     /// - Parameter first: The index of the first of ``columns`` in the row.
@@ -55,6 +57,7 @@ struct InodeRecord {
         isListed = row[first + 13]
         accessed = Timestamp(nanoseconds: row[first + 14])
         isDetailed = row[first + 15]
+        isMadeHere = row[first + 16]
     }
 
     /// An inode that is not stored yet.
@@ -78,6 +81,7 @@ struct InodeRecord {
         isListed = false
         accessed = changed
         isDetailed = true
+        isMadeHere = false
     }
 
     var attributes: Attributes {

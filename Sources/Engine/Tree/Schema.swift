@@ -7,6 +7,7 @@ enum Schema {
         migrator.registerMigration("1") { database in try database.execute(sql: first) }
         migrator.registerMigration("2") { database in try database.execute(sql: second) }
         migrator.registerMigration("3") { database in try database.execute(sql: third) }
+        migrator.registerMigration("4") { database in try database.execute(sql: fourth) }
         return migrator
     }
 
@@ -145,5 +146,13 @@ enum Schema {
             state INTEGER NOT NULL,
             kept INTEGER NOT NULL
         );
+        """
+
+    private static let fourth = """
+        -- Of a symbolic link, whether a program of this machine made it. Of those that both sides
+        -- have nobody knows any more.
+        ALTER TABLE inodes ADD COLUMN made_here INTEGER NOT NULL DEFAULT 0;
+        UPDATE inodes SET made_here = 1
+            WHERE kind = 2 AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = inodes.id);
         """
 }
