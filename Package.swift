@@ -114,6 +114,7 @@ let package = Package(
         .target(
             name: "ProviderConformance", dependencies: ["Engine"],
             path: "Tests/ProviderConformance", swiftSettings: settings),
+        .target(name: "TestServer", path: "Tests/TestServer", swiftSettings: settings),
         .testTarget(
             name: "EngineTests",
             dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift")],
@@ -131,7 +132,7 @@ let package = Package(
             name: "MountTests", dependencies: ["CFuse", "Engine", "Mount"],
             swiftSettings: settings),
         .testTarget(
-            name: "TransportTests", dependencies: ["Transport", crypto, log],
+            name: "TransportTests", dependencies: ["TestServer", "Transport", crypto, log],
             swiftSettings: settings),
         .testTarget(
             name: "SimulationTests", dependencies: ["Engine", "Simulation"],
@@ -139,8 +140,8 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Engine", "Host", "ProviderConformance", "Providers", "Simulation", "Transport",
-                log,
+                "Engine", "Host", "ProviderConformance", "Providers", "Simulation", "TestServer",
+                "Transport", log,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Logging
 import Synchronization
+import TestServer
 import Testing
 import Transport
 

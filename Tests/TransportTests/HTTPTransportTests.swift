@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServer
 import Testing
 import Transport
 
@@ -140,10 +141,12 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test func `no more requests than the limit run side by side, and all of them run`()
+    @Test(.timeLimit(.minutes(1)))
+    func `as many requests as the limit run side by side, no more, and all of them run`()
         async throws
     {
         let running = Mutex((now: 0, most: 0))
+        let trios = Rounds(of: 3)
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 3, max: 3)
         let transport = HTTPTransport(options)
@@ -152,7 +155,7 @@ struct HTTPTransportTests {
                 running.now += 1
                 running.most = max(running.most, running.now)
             }
-            Thread.sleep(forTimeInterval: 0.002)
+            trios.wait()
             running.withLock { $0.now -= 1 }
             try connection.answer("200 OK")
         } _: { server in
@@ -165,8 +168,10 @@ struct HTTPTransportTests {
                 for try await status in group { #expect(status == 200) }
             }
             #expect(server.requests.count == 60)
+            // One more at a time would need a connection of its own.
+            #expect(server.connectionCount == 3)
         }
-        #expect(running.withLock { $0.most } <= 3)
+        #expect(running.withLock { $0.most } == 3)
     }
 
     // MARK: Time
@@ -193,7 +198,7 @@ struct HTTPTransportTests {
     @Test func `a server that takes no more is given up`() async throws {
         try await ScriptedServer.run { _, connection in
             // Takes nothing until the other side hangs up.
-            while !connection.isHungUp { Thread.sleep(forTimeInterval: 0.005) }
+            connection.awaitHangUp()
             throw POSIXError(.ECONNRESET)
         } _: { server in
             let error = await #expect(throws: TransportError.self) {
@@ -378,5 +383,25 @@ struct HTTPTransportTests {
         }
         #expect(error?.kind == .invalid)
         #expect(error?.attempt.contains("secret") == false)
+    }
+}
+
+/// Lets threads go on in groups of a certain size, each once all of it are there.
+private final class Rounds: @unchecked Sendable {  // sound: the condition guards the count
+    private let size: Int
+    private let condition = NSCondition()
+    private var count = 0
+
+    init(of size: Int) {
+        self.size = size
+    }
+
+    func wait() {
+        condition.lock()
+        defer { condition.unlock() }
+        let last = (count / size + 1) * size
+        count += 1
+        condition.broadcast()
+        while count < last { condition.wait() }
     }
 }

@@ -2,6 +2,7 @@ import Engine
 import Host
 import Logging
 import Synchronization
+import TestServer
 import Testing
 import Transport
 
@@ -36,25 +37,42 @@ import Transport
     private static let root = response("/dav/", collection)
     private static let file = "<getetag>\"1\"</getetag><getcontentlength>10</getcontentlength>"
 
+    /// A server that answers each connection's one request with `answer`, and hangs up.
+    private static func serve(
+        _ answer: @escaping @Sendable (ServedRequest) -> String,
+        _ body: (ScriptedServer) async throws -> Void
+    ) async throws {
+        try await ScriptedServer.run(
+            { request, connection in
+                _ = try connection.read(request.bodyBytes)
+                try connection.write(answer(request))
+                connection.hangUp()
+            }, body)
+    }
+
+    private static func source(_ server: ScriptedServer) -> String {
+        "webdav+http://127.0.0.1:\(server.port)/dav"
+    }
+
     /// A server that is a class 1 server with an empty root, but for what `script` says.
     private func with(
-        _ script: @escaping @Sendable (CannedServer.Request) -> String?,
-        _ body: (WebDAVProvider, CannedServer) async throws -> Void
+        _ script: @escaping @Sendable (ServedRequest) -> String?,
+        _ body: (WebDAVProvider, ScriptedServer) async throws -> Void
     ) async throws {
-        try await CannedServer.with { request in
+        try await Self.serve { request in
             if let answer = script(request) { return answer }
-            switch (request.method, request.path) {
+            switch (request.method, request.target) {
             case ("OPTIONS", _): return Self.answer("200 OK", ["DAV: 1"])
             case ("PROPFIND", "/dav/"):
                 return Self.answer("207 Multi-Status", [], Self.multistatus(Self.root))
             case ("PROPFIND", _):
-                let found = Self.response(request.path, Self.file)
+                let found = Self.response(request.target, Self.file)
                 return Self.answer("207 Multi-Status", [], Self.multistatus(found))
             default: return Self.answer("405 Method Not Allowed")
             }
         } _: { server in
             let provider = try await WebDAVProvider.connect(
-                to: server.source, world: Self.world, pageEntries: 10)
+                to: Self.source(server), world: Self.world, pageEntries: 10)
             try await body(provider, server)
         }
     }
@@ -75,7 +93,7 @@ import Transport
     > {
         let outcome = WebDAVBox<Result<[String], ProviderError>>()
         try await with { request in
-            guard request.headers["depth"] == "1" else { return nil }
+            guard request["Depth"] == "1" else { return nil }
             return Self.answer("207 Multi-Status", [], body, length: length)
         } _: { provider, _ in
             do throws(ProviderError) {
@@ -118,10 +136,10 @@ import Transport
     @Test func `lengths that lie are no sizes`() async throws {
         let properties = "<getetag>\"1\"</getetag><getcontentlength>-5</getcontentlength>"
         try await with { request in
-            guard request.method == "PROPFIND", request.path != "/dav/" else { return nil }
+            guard request.method == "PROPFIND", request.target != "/dav/" else { return nil }
             return Self.answer(
                 "207 Multi-Status", [],
-                Self.multistatus(Self.response(request.path, properties)))
+                Self.multistatus(Self.response(request.target, properties)))
         } _: { provider, _ in
             let object = try await provider.stat(try key("file"))
             #expect(object.size == 0)
@@ -132,7 +150,7 @@ import Transport
         let children = (0..<2_345).map { Self.response("/dav/\($0)", Self.file) }.joined()
         let body = Self.multistatus(Self.root + children)
         try await with { request in
-            guard request.headers["depth"] == "1" else { return nil }
+            guard request["Depth"] == "1" else { return nil }
             return Self.answer("207 Multi-Status", [], body)
         } _: { provider, server in
             let before = server.requests.count
@@ -159,8 +177,8 @@ import Transport
     func `a directory is not deleted with anything that is in it`(href: String) async throws {
         let own = Self.response("/dav/d/", Self.collection)
         try await with { request in
-            guard request.method == "PROPFIND", request.path.hasPrefix("/dav/d") else { return nil }
-            let child = request.headers["depth"] == "1" ? Self.response(href, Self.file) : ""
+            guard request.method == "PROPFIND", request.target.hasPrefix("/dav/d") else { return nil }
+            let child = request["Depth"] == "1" ? Self.response(href, Self.file) : ""
             return Self.answer("207 Multi-Status", [], Self.multistatus(own + child))
         } _: { provider, server in
             let key = try key("d")
@@ -174,7 +192,7 @@ import Transport
     @Test func `a collection that is only known by its slash is found`() async throws {
         try await with { request in
             guard request.method == "PROPFIND" else { return nil }
-            switch request.path {
+            switch request.target {
             case "/dav/d": return Self.answer("301 Moved Permanently", ["Location: /dav/d/"])
             case "/dav/d/":
                 let own = Self.response("/dav/d/", Self.collection)
@@ -307,7 +325,7 @@ import Transport
 
     @Test func `a busy server says for how long`() async throws {
         try await with { request in
-            guard request.method == "PROPFIND", request.path != "/dav/" else { return nil }
+            guard request.method == "PROPFIND", request.target != "/dav/" else { return nil }
             return Self.answer("503 Service Unavailable", ["Retry-After: 7"])
         } _: { provider, _ in
             let key = try key("file")
@@ -325,11 +343,11 @@ import Transport
         "200 OK", "404 Not Found", "401 Unauthorized", "301 Moved Permanently",
     ])
     func `what is no WebDAV server is not mounted`(status: String) async throws {
-        try await CannedServer.with { _ in
+        try await Self.serve { _ in
             Self.answer(status, ["Location: http://x/?secret"])
         } _: {
             server in
-            let source = try Source(parsing: server.source)
+            let source = try Source(parsing: Self.source(server))
             let error = await #expect(throws: SourceError.self) {
                 _ = try await source.connect(Self.world)
             }

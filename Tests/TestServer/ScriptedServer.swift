@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 
 /// A server on 127.0.0.1 that does exactly what a test tells it: one blocking thread a connection.
-final class ScriptedServer: Sendable {
-    typealias Script = @Sendable (ServedRequest, ServedConnection) throws -> Void
+package final class ScriptedServer: Sendable {
+    package typealias Script = @Sendable (ServedRequest, ServedConnection) throws -> Void
 
     private struct State {
         var connections: [ServedConnection] = []
@@ -11,14 +11,14 @@ final class ScriptedServer: Sendable {
         var isStopped = false
     }
 
-    let port: UInt16
+    package let port: UInt16
     private let listener: Int32
     private let script: Script
     private let threads = DispatchGroup()
     private let state = Mutex(State())
 
     /// Serves requests by `script` while `body` runs.
-    static func run<Value>(
+    package static func run<Value>(
         _ script: @escaping Script, _ body: (ScriptedServer) async throws -> Value
     ) async throws -> Value {
         let server = try ScriptedServer(script)
@@ -47,11 +47,11 @@ final class ScriptedServer: Sendable {
         start { $0.accept() }
     }
 
-    func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// What was asked so far.
-    var requests: [ServedRequest] { state.withLock { $0.requests } }
-    var connectionCount: Int { state.withLock { $0.connections.count } }
+    package var requests: [ServedRequest] { state.withLock { $0.requests } }
+    package var connectionCount: Int { state.withLock { $0.connections.count } }
 
     private func stop() async {
         let connections = state.withLock { state in
@@ -96,23 +96,23 @@ final class ScriptedServer: Sendable {
 }
 
 /// One request as it came over the line, without its body.
-struct ServedRequest: Sendable {
-    let method: String
-    let target: String
-    let headers: [(name: String, value: String)]
+package struct ServedRequest: Sendable {
+    package let method: String
+    package let target: String
+    package let headers: [(name: String, value: String)]
 
-    subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    var bodyBytes: Int { self["content-length"].flatMap(Int.init) ?? 0 }
+    package var bodyBytes: Int { self["content-length"].flatMap(Int.init) ?? 0 }
 }
 
 /// `POLLRDHUP`, which Swift cannot import.
 private let pollReadHangUp: Int16 = 0x2000
 
 /// The server's end of a connection; closed with its last reference.
-final class ServedConnection: Sendable {
+package final class ServedConnection: Sendable {
     private let descriptor: Int32
 
     init(_ descriptor: Int32) {
@@ -123,14 +123,14 @@ final class ServedConnection: Sendable {
         close(descriptor)
     }
 
-    func hangUp() {
+    package func hangUp() {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Whether the other side has hung up; looks past what it sent before.
-    var isHungUp: Bool {
+    /// Waits until the other side has hung up; looks past what it sent before.
+    package func awaitHangUp() {
         var poller = pollfd(fd: descriptor, events: pollReadHangUp, revents: 0)
-        return poll(&poller, 1, 0) > 0
+        while poll(&poller, 1, -1) < 0 && errno == EINTR {}
     }
 
     func nextRequest() -> ServedRequest? {
@@ -150,7 +150,7 @@ final class ServedConnection: Sendable {
     }
 
     /// Reads exactly `count` bytes, in any number of pieces.
-    func read(_ count: Int) throws -> [UInt8] {
+    package func read(_ count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {
             let piece = readSome(atMost: count - bytes.count)
@@ -161,17 +161,17 @@ final class ServedConnection: Sendable {
     }
 
     /// Reads what is there; nothing once the other side has hung up.
-    func readSome(atMost count: Int) -> [UInt8] {
+    package func readSome(atMost count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = max(0, recv(descriptor, buffer.baseAddress, count, 0))
         }
     }
 
-    func write(_ text: String) throws {
+    package func write(_ text: String) throws {
         try write(Array(text.utf8))
     }
 
-    func write(_ bytes: [UInt8]) throws {
+    package func write(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes {
@@ -183,7 +183,7 @@ final class ServedConnection: Sendable {
     }
 
     /// Answers with a whole body.
-    func answer(_ status: String, _ headers: [String] = [], _ body: [UInt8] = []) throws {
+    package func answer(_ status: String, _ headers: [String] = [], _ body: [UInt8] = []) throws {
         let fields = ["Content-Length: \(body.count)"] + headers
         try write("HTTP/1.1 \(status)\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
         try write(body)
