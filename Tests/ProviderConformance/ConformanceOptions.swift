@@ -2,6 +2,11 @@
 package struct ConformanceOptions: Sendable {
     /// How many entries make a directory that takes more than one page.
     package var entriesOfSeveralPages = 1_100
+    /// How many entries make a very large directory.
+    package var entriesOfLargeDirectory = 100_000
+    /// Makes empty files in a directory by a quicker way than the provider's: the directory's path
+    /// and the names.
+    package var fillDirectory: (@Sendable (String, [String]) throws -> Void)?
     /// How many bytes make a transfer of several pieces.
     package var bytesOfSeveralPieces = 8 << 20
     /// Whether names that are no UTF-8 can be stored; a store that cannot must refuse them.

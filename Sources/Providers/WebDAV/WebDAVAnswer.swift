@@ -70,6 +70,9 @@ struct WebDAVAnswer: Sendable {
         if status == 401 {
             return "the server wants other credentials: see ~/.config/apus/config.toml or ~/.netrc"
         }
+        if status == 413 {
+            return "the server takes no file of this size; its settings say how large one may be"
+        }
         let words = ServerWords.find(in: body)
         return "the server answered \(status)" + (words.map { " (\($0))" } ?? "")
     }
