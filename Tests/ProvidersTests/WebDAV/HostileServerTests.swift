@@ -177,7 +177,9 @@ import Transport
     func `a directory is not deleted with anything that is in it`(href: String) async throws {
         let own = Self.response("/dav/d/", Self.collection)
         try await with { request in
-            guard request.method == "PROPFIND", request.target.hasPrefix("/dav/d") else { return nil }
+            guard request.method == "PROPFIND", request.target.hasPrefix("/dav/d") else {
+                return nil
+            }
             let child = request["Depth"] == "1" ? Self.response(href, Self.file) : ""
             return Self.answer("207 Multi-Status", [], Self.multistatus(own + child))
         } _: { provider, server in
