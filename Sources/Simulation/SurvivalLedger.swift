@@ -29,6 +29,8 @@ struct SurvivalLedger {
         var isSynchronised = false
         /// Whether it was synchronised at any time.
         var wasSynchronised = false
+        /// What it may have held since it was synchronised last.
+        var sinceSynchronised: [[UInt8]] = []
     }
 
     private(set) var files: [InodeNumber: File] = [:]
@@ -61,6 +63,7 @@ struct SurvivalLedger {
         if isCertain { file.isOwed = true }
         if file.contents.count > 1 { tears.append(file.contents) }
         file.isSynchronised = false
+        if file.wasSynchronised { file.sinceSynchronised += after }
         for bytes in after { moments.insert(ContentMark(bytes)) }
         files[inode] = file
         if let version { endings.insert(version) }
@@ -74,8 +77,11 @@ struct SurvivalLedger {
 
     /// A program has had a file synchronised.
     mutating func synchronize(_ inode: InodeNumber) {
-        files[inode]?.isSynchronised = true
-        files[inode]?.wasSynchronised = true
+        guard var file = files[inode] else { return }
+        file.isSynchronised = true
+        file.wasSynchronised = true
+        file.sinceSynchronised = file.contents
+        files[inode] = file
     }
 
     /// After a power cut: begins anew with what is there.
@@ -105,7 +111,9 @@ struct SurvivalLedger {
         for (inode, bytes) in found.sorted(by: { $0.key < $1.key }) {
             let mark = ContentMark(bytes)
             let old = files[inode]
-            if old?.wasSynchronised != true, !moments.contains(mark), !stored.contains(mark) {
+            // Of what was synchronised, and changed since, any part of the changes may be there.
+            let isPart = old.map { Mixture.isMixture(bytes, of: $0.sinceSynchronised) } ?? false
+            if !isPart, !moments.contains(mark), !stored.contains(mark) {
                 throw ProgramFailure(
                     "I5: after the power cut inode \(inode) holds \(bytes.count) bytes that no "
                         + "file ever held")
@@ -115,6 +123,7 @@ struct SurvivalLedger {
             file.isOwed = old?.isSynchronised == true && old?.isOwed == true
             file.isSynchronised = old?.isSynchronised == true
             file.wasSynchronised = old?.wasSynchronised == true
+            file.sinceSynchronised = [bytes]
             left[inode] = file
         }
         files = left

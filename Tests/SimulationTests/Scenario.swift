@@ -11,11 +11,11 @@ struct Scenario: Sendable {
 
     /// - Parameter body: Told with the process started.
     static func run(
-        settings: SimulatedMountSettings = SimulatedMountSettings(),
+        seed: UInt64 = 1, settings: SimulatedMountSettings = SimulatedMountSettings(),
         before: (SimulatedProvider) throws -> Void = { _ in },
         _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
-        let mount = try SimulatedMount(seed: 1, settings: settings)
+        let mount = try SimulatedMount(seed: seed, settings: settings)
         try before(mount.provider)
         try mount.run {
             try mount.start()
@@ -49,8 +49,19 @@ struct Scenario: Sendable {
             }.inode
         }
         defer { engine.release(inode, access: .write) }
+        try await write(bytes, at: 0, of: inode)
+    }
+
+    /// Opens a file for writing, and leaves it open.
+    func open(_ inode: InodeNumber) async throws {
         try await engine.completing { () throws(Halt) in
-            try Self.write(bytes, engine, inode)
+            try engine.open(inode, access: .write, truncating: false)
+        }
+    }
+
+    func write(_ bytes: [UInt8], at offset: UInt64, of inode: InodeNumber) async throws {
+        try await engine.completing { () throws(Halt) in
+            try Self.write(bytes, at: offset, engine, inode)
         }
     }
 
@@ -72,10 +83,10 @@ struct Scenario: Sendable {
     }
 
     private static func write(
-        _ bytes: [UInt8], _ engine: Engine, _ inode: InodeNumber
+        _ bytes: [UInt8], at offset: UInt64, _ engine: Engine, _ inode: InodeNumber
     ) throws(Halt) {
         let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(Halt) in try engine.write(inode, buffer, at: 0) }
+            Result { () throws(Halt) in try engine.write(inode, buffer, at: offset) }
         }
         try result.get()
     }

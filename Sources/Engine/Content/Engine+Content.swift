@@ -123,6 +123,7 @@ extension Engine {
             if DeliberateBug.acknowledgeBeforeCommit.isMade { return }
         #endif
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
+        try synchronizeIfKept(inode, state)
         let size = state.size
         try store.write { database in
             try database.insertExtent(extent, of: inode)
@@ -424,12 +425,7 @@ extension Engine {
         let kept: Presence = presence == .whole ? .whole : .partial
         guard kept != state.stored || kept == .partial else { return }
         let (size, present) = (state.size, state.present)
-        if try store.read({ try $0.isKept(inode) }) {
-            // What was fetched has to be as safe as the rest.
-            try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
-                try state.file.synchronize()
-            }
-        }
+        try synchronizeIfKept(inode, state)
         try store.write { database in
             guard var record = try database.inode(inode) else { return }
             try database.markUnsafe(inode)
@@ -439,5 +435,16 @@ extension Engine {
             try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
         }
         state.stored = kept
+    }
+
+    /// Before the database says that more of a file is here: what a program had synchronised is kept
+    /// after a power cut with all that the database says of it, so that this has to be as safe.
+    private func synchronizeIfKept(
+        _ inode: InodeNumber, _ state: OpenFile.State
+    ) throws(Halt) {
+        guard try store.read({ try $0.isKept(inode) }) else { return }
+        try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
+            try state.file.synchronize()
+        }
     }
 }
