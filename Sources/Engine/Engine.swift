@@ -36,6 +36,8 @@ package final class Engine: Sendable {
     let refreshBell = Doorbell()
     /// Rings when the remote has refused the credentials.
     let pauseBell = Doorbell()
+    /// Inodes whose request was refused like that, and not tried again since.
+    let refusals = Mutex<Set<InodeNumber>>([])
     let deletions = Mutex(DeletionGuard())
     /// Rings when something has come into the trash.
     let trashBell = Doorbell()

@@ -23,7 +23,7 @@ struct FailureTests {
         }
     }
 
-    @Test(arguments: [ProviderError.Kind.denied, .full, .unsupported])
+    @Test(arguments: [ProviderError.Kind.unauthorized, .denied, .full, .unsupported])
     func `one that is refused is told, and holds up no other`(kind: ProviderError.Kind) throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")

@@ -43,9 +43,6 @@ extension Engine {
         }
         guard isNew else { return }
         if isUnauthorized {
-            logger.error(
-                "credentials refused, everything rests until they work",
-                metadata: ["reason": "\(error.reason)"])
             pauseBell.ring()
         } else {
             logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
@@ -59,16 +56,27 @@ extension Engine {
         detailBell.ring()
     }
 
-    /// While the credentials are refused, asks now and then whether they work again.
+    /// While the credentials are refused, asks whether they work: at once, as it may be one object
+    /// that the store does not let us have, and then now and then.
     func runProber() async {
         while !Task.isCancelled {
             let rings = pauseBell.rings
-            var backoff = Backoff(first: .seconds(5), longest: .seconds(60))
-            while isPaused, !Task.isCancelled {
-                try? await clock.sleep(until: clock.uptime + backoff.next(random))
-                await probe()
-            }
+            if isPaused { await probe() }
+            if isPaused { await waitForCredentials() }
             await pauseBell.wait(after: rings)
+        }
+    }
+
+    private func waitForCredentials() async {
+        logger.error(
+            "credentials refused, everything rests until they work",
+            metadata: ["reason": "\(reachability.withLock(\.reason) ?? "")"])
+        // It was not the fault of any of these.
+        refusals.withLock { $0 = [] }
+        var backoff = Backoff(first: .seconds(5), longest: .seconds(60))
+        while isPaused, !Task.isCancelled {
+            try? await clock.sleep(until: clock.uptime + backoff.next(random))
+            await probe()
         }
     }
 

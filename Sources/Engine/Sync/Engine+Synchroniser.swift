@@ -75,7 +75,10 @@ extension Engine {
             logger.debug("planned", metadata: ["inode": "\(inode)", "plan": "\(plan)"])
             switch plan {
             case .none:
-                if try settleIfDone(inode) { return .done }
+                if try settleIfDone(inode) {
+                    _ = refusals.withLock { $0.remove(inode) }
+                    return .done
+                }
             case .wait(let other):
                 return try wait(inode, for: other)
             case .waitForWriter:
@@ -179,8 +182,10 @@ extension Engine {
         // A request that was cancelled although we were not is tried again like any that failed.
         if Task.isCancelled { return .again(after: .zero) }
         if let error = error as? ProviderError, error.kind == .unauthorized {
-            // It is not the item's fault, and the queue rests until the credentials work.
-            return .again(after: .seconds(1))
+            // The queue rests until the credentials work. What is refused when they do is refused
+            // for itself.
+            let isFirst = refusals.withLock { $0.insert(inode).inserted }
+            if isFirst { return .again(after: .seconds(1)) }
         }
         do throws(Halt) {
             let attempts = try store.write { database in

@@ -19,6 +19,9 @@ package protocol Provider: Sendable {
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage
 
+    /// Asks the store, also for ``ObjectKey/root``: that is how to find out whether it takes our
+    /// credentials.
+    ///
     /// - Throws: `.missing`.
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject
 

@@ -65,6 +65,11 @@ package final class S3Provider: Provider {
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
         let attempt = "stat \"\(key)\""
+        if key == .root {
+            // It is always there; whether the store takes our credentials, only a request tells.
+            _ = try await client.list(
+                prefix: keys.place(of: .root).directory, delimiter: false, max: 1, attempt)
+        }
         guard let found = try await look(key, attempt) else { throw missing(attempt) }
         return try await object(key, found, attempt)
     }
