@@ -135,9 +135,10 @@ extension EngineFolder {
                 }
                 if !last.failed.isEmpty { return }
             }
-            // Asked before, as the engine ends with the mount.
             if now { last = try await self.progress(of: [.root], sentBefore: 0) }
             try await self.unmountIfUnused()
+            // What was changed between the last look and the end of the mount counts too.
+            if let end = try? await self.progress(of: [.root], sentBefore: 0) { last = end }
             last.isDone = true
             report(last)
         }

@@ -8,7 +8,8 @@ package struct EngineStatus: Sendable {
     /// Bytes of files of which something is here.
     package var localBytes: UInt64 = 0
     package var pending = PendingSummary()
-    /// Pending items, those that failed first, then the oldest, as many as were asked for.
+    /// Pending items, those that failed for good first, then those that failed, then the oldest, as
+    /// many as were asked for.
     package var items: [PendingItem] = []
     /// Versions that lost their name to the remote's and are kept beside it, until somebody renames
     /// or removes them; as many as were asked for.

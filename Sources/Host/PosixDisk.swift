@@ -130,12 +130,16 @@ package final class PosixDisk: Disk {
     }
 
     package func space() throws(DiskError) -> StorageSpace {
-        var status = statvfs()
-        do {
-            _ = try retryingInterrupts { fstatvfs(root.rawValue, &status) }
+        do throws(SystemError) {
+            return try measure()
         } catch {
             throw DiskError(error, attempt: "read the free space of the state directory")
         }
+    }
+
+    private func measure() throws(SystemError) -> StorageSpace {
+        var status = statvfs()
+        _ = try retryingInterrupts { fstatvfs(root.rawValue, &status) }
         let unit = UInt64(status.f_frsize)
         return StorageSpace(
             totalBytes: UInt64(status.f_blocks) * unit,
@@ -169,7 +173,17 @@ extension PosixDisk {
                 if [ENOSPC, EDQUOT, EIO].contains(error.code) { throw error }
             }
         }
+        try requireRoom(toCopy: source)
         try copies.copy(source, to: target)
+    }
+
+    private func requireRoom(toCopy source: Int32) throws(SystemError) {
+        var status = stat()
+        _ = try retryingInterrupts { fstat(source, &status) }
+        // POSIX: st_blocks counts 512 bytes each, and no holes.
+        let bytes = UInt64(max(0, status.st_blocks)) * 512
+        let space = try measure()
+        guard bytes + space.reserve < space.availableBytes else { throw SystemError(ENOSPC) }
     }
 
     /// Carries out `body`, a second time with the parent directories made if they were missing.

@@ -152,6 +152,34 @@ import Testing
             try FileManager.default.contentsOfDirectory(atPath: mount.path + "/clones") == [])
     }
 
+    @Test(.enabled(if: LoopMount.obstacle == nil, "needs root and mkfs.xfs"))
+    func `a copy leaves room for the database`() throws {
+        let mount = try LoopMount()
+        let disk = try PosixDisk(
+            directory: mount.path, sharesBytes: false, copies: SparseCopy(usesKernel: false))
+        let source = try disk.open(DiskPath("source"))
+        let neighbour = try disk.open(DiskPath("neighbour"))
+        let bytes = [UInt8](repeating: 1, count: 4 << 20)
+        for place in 0..<16 as Range<UInt64> { try source.write(bytes, at: place << 22) }
+        try source.synchronize()
+        var offset: UInt64 = 0
+        while try disk.space().availableBytes > 76 << 20 {
+            try neighbour.write(bytes, at: offset)
+            try neighbour.synchronize()
+            offset += UInt64(bytes.count)
+        }
+        let space = try disk.space()
+        #expect(space.availableBytes > 64 << 20, "it would fit")
+        #expect(space.availableBytes - (64 << 20) < space.reserve, "but for the reserve")
+
+        let error = #expect(throws: DiskError.self) {
+            _ = try disk.clone(source, to: DiskPath("snapshot"))
+        }
+        #expect(error?.kind == .full)
+        try disk.remove(DiskPath("neighbour"))
+        _ = try disk.clone(source, to: DiskPath("snapshot"))
+    }
+
     static func noise(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 7) }
     }

@@ -8,11 +8,14 @@ import Testing
 struct ListingTests {
     private static let count = 10
 
-    /// A store of small pages, far away: all of them take 200 s.
-    private static func run(_ body: @escaping @Sendable (Scenario) async throws -> Void) throws {
+    /// A store far away: by default one of small pages, which all together take 200 s.
+    private static func run(
+        latency: Duration = .seconds(20), pageEntries: Int = 1,
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
         var settings = SimulatedMountSettings()
-        settings.provider.latency = .seconds(20)...(.seconds(20))
-        settings.provider.pageEntries = 1
+        settings.provider.latency = latency...latency
+        settings.provider.pageEntries = pageEntries
         try Scenario.run(settings: settings) { remote in
             for number in 0..<count {
                 try remote.otherClientWrites(Scenario.key("file \(number)"), [UInt8(number)])
@@ -64,6 +67,18 @@ struct ListingTests {
                 #expect(error.kind == .unreachable)
             }
             scenario.remote.setReachable(true)
+            let names = try await scenario.names(in: "")
+            #expect(names.count == Self.count)
+        }
+    }
+
+    @Test func `that comes in one late page is there for those who ask again`() throws {
+        try Self.run(latency: .seconds(200), pageEntries: 100) { scenario in
+            let error = await #expect(throws: EngineError.self) {
+                try await scenario.names(in: "")
+            }
+            #expect(error?.kind == .unreachable)
+            try await scenario.wait(.seconds(150))
             let names = try await scenario.names(in: "")
             #expect(names.count == Self.count)
         }

@@ -1,11 +1,8 @@
 /// Reckons whether more bytes fit onto the state directory's disk, without asking the disk each
 /// time. It knows no disk and no clock.
 ///
-/// A reserve stays free for the database, whose commits must not fail for want of room when content
-/// has taken all there is.
+/// ``StorageSpace/reserve`` stays free.
 struct RoomLedger {
-    /// What stays free, at the most, in bytes; on a small disk a twentieth of it.
-    static let reserveMax: UInt64 = 64 << 20
     /// How long a measurement holds: others write to the disk as well.
     private static let age: Duration = .seconds(1)
 
@@ -42,7 +39,6 @@ struct RoomLedger {
     }
 
     private static func usable(_ space: StorageSpace) -> UInt64 {
-        let reserve = min(reserveMax, space.totalBytes / 20)
-        return space.availableBytes > reserve ? space.availableBytes - reserve : 0
+        space.availableBytes > space.reserve ? space.availableBytes - space.reserve : 0
     }
 }

@@ -42,11 +42,12 @@ extension Database {
     ) throws -> [(inode: InodeNumber, since: Timestamp)] {
         let statement = try cachedStatement(
             sql: """
-                SELECT inode, since FROM conflicts JOIN inodes ON inodes.id = inode
-                WHERE links > 0 ORDER BY since, inode LIMIT ?
+                \(Self.below(ancestor, of: "conflicts")) SELECT inode, since
+                FROM conflicts JOIN inodes ON inodes.id = inode
+                \(Self.isBelow(ancestor)) AND links > 0 ORDER BY since, inode LIMIT :limit
                 """)
-        return try Row.fetchAll(statement, arguments: [limit])
-            .map { (InodeNumber(rawValue: $0[0]), Timestamp(nanoseconds: $0[1])) }
-            .filter { try isInode($0.0, atOrBelow: ancestor) }
+        return try Row.fetchAll(
+            statement, arguments: Self.arguments(ancestor, ["limit": limit])
+        ).map { (InodeNumber(rawValue: $0[0]), Timestamp(nanoseconds: $0[1])) }
     }
 }

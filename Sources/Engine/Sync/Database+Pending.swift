@@ -22,7 +22,7 @@ struct PendingRecord {
 // Rows of `pending`.
 
 extension Database {
-    /// Notes that an inode's states may differ. One that failed before is tried afresh.
+    /// Notes that an inode's states may differ.
     func markPending(_ inode: InodeNumber, at now: Timestamp) throws {
         try cachedStatement(
             sql: """
@@ -83,14 +83,15 @@ extension Database {
     }
 
     /// What is pending at or below an inode, by the local path, or by the remote one for what has
-    /// no local name any more. What failed comes first, then what waits longest.
+    /// no local name any more. What failed for good comes first, then what failed, then what waits
+    /// longest.
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
         let statement = try cachedStatement(
             sql: """
                 \(Self.below(ancestor)) SELECT inode, since, attempts, what, why, remedy, final,
                     kind
                 FROM pending \(Self.isBelow(ancestor))
-                ORDER BY what IS NULL, since, inode LIMIT :limit
+                ORDER BY final IS NOT 1, what IS NULL, since, inode LIMIT :limit
                 """)
         return try Row.fetchAll(
             statement, arguments: Self.arguments(ancestor, ["limit": limit])
@@ -148,13 +149,14 @@ extension Database {
         try UInt64.fetchOne(cachedStatement(sql: "SELECT count(*) FROM dirents")) ?? 0
     }
 
-    // Everything is below the root; elsewhere the way up is followed from each pending inode.
+    // Everything is below the root; elsewhere the way up is followed from each row's inode.
 
-    private static func below(_ ancestor: InodeNumber) -> String {
+    /// - Parameter table: Whose rows are wanted.
+    static func below(_ ancestor: InodeNumber, of table: String = "pending") -> String {
         guard ancestor != .root else { return "" }
         return """
             WITH RECURSIVE above (start, node) AS (
-                SELECT inode, inode FROM pending
+                SELECT inode, inode FROM \(table)
                 UNION
                 SELECT start, coalesce(
                     (SELECT parent FROM dirents WHERE inode = node),
@@ -164,12 +166,12 @@ extension Database {
             """
     }
 
-    private static func isBelow(_ ancestor: InodeNumber) -> String {
+    static func isBelow(_ ancestor: InodeNumber) -> String {
         guard ancestor != .root else { return "WHERE true" }
         return "WHERE inode IN (SELECT start FROM above WHERE node = :ancestor)"
     }
 
-    private static func arguments(
+    static func arguments(
         _ ancestor: InodeNumber, _ others: StatementArguments = [:]
     ) -> StatementArguments {
         ancestor == .root ? others : others + ["ancestor": ancestor.rawValue]

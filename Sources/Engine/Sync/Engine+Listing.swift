@@ -27,6 +27,9 @@ extension Engine {
         }
     }
 
+    /// More than that in one directory is taken for a store that has gone wrong (I9).
+    private static var entriesMax: Int { 10_000_000 }
+
     private func listAlone(
         _ directory: InodeNumber, _ flight: ListingQueue.Flight
     ) async throws {
@@ -45,6 +48,7 @@ extension Engine {
         defer { activity.end(watch) }
         var merge = ListingMerge(directory: directory, key: key)
         var page: PageToken?
+        var count = 0
         repeat {
             let listing: ListingPage
             do throws(ProviderError) {
@@ -71,6 +75,12 @@ extension Engine {
                 throw error
             }
             flight.noteProgress(at: clock.uptime)
+            count += listing.objects.count
+            guard count <= Self.entriesMax, listing.next == nil || listing.next != page else {
+                throw ProviderError(
+                    .unsupported, attempt: "list \"\(key)\"",
+                    reason: "the listing does not end: \(count) entries so far")
+            }
             page = listing.next
             let changes = try store.write { database in
                 try take(listing.objects, isLast: page == nil, &merge, watch, database)

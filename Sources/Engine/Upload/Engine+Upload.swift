@@ -338,6 +338,9 @@ extension Engine {
             try store.write { database in
                 try database.removeAttempt(of: inode)
                 if let replaced { try database.removeSynced(replaced) }
+                // Gone meanwhile, with a directory that the remote deleted: what we have put there
+                // is found by the next listing.
+                guard try database.inode(inode) != nil else { return }
                 try database.setSynced(
                     SyncedRecord(
                         parent: place.parent, name: place.name, etag: object.etag,

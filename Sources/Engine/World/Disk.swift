@@ -10,6 +10,8 @@ package protocol Disk: Sendable {
     ///
     /// Shares the bytes where the file system can (`FICLONE`), copies them with their holes
     /// elsewhere. The caller sees to it that nobody writes to `file` meanwhile.
+    ///
+    /// - Throws: `.full` also for a copy that would not leave ``StorageSpace/reserve``.
     func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile
 
     /// Gives a file another path, replacing what was there; open handles go on with it.
@@ -91,6 +93,10 @@ package struct StorageSpace: Hashable, Sendable {
         self.totalBytes = totalBytes
         self.availableBytes = availableBytes
     }
+
+    /// What stays free of the state directory's disk for the database, whose commits must not fail
+    /// for want of room when content has taken all there is: 64 MiB, of a small disk a twentieth.
+    package var reserve: UInt64 { min(64 << 20, totalBytes / 20) }
 }
 
 /// Why the local disk refused.

@@ -12,13 +12,16 @@ struct ImpatientProvider: Provider {
     static let stallMax: Duration = .seconds(30)
     /// How long a look at the store may take.
     static let lookMax: Duration = .seconds(60)
-    /// How long a change may take once the store has all it needs: it may have much to copy.
+    /// How long a page of a listing may take, of which some stores give but one, and how long a
+    /// change may take once the store has all it needs.
     static let changeMax: Duration = .seconds(600)
+    /// How long one may take for which a store copies an object, perhaps of terabytes.
+    static let copyMax: Duration = .seconds(3_600)
 
     func list(
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage {
-        try await limited("list \"\(directory)\"", Self.lookMax) {
+        try await limited("list \"\(directory)\"", Self.changeMax) {
             () async throws(ProviderError) in try await inner.list(directory, page: page)
         }
     }
@@ -82,7 +85,7 @@ struct ImpatientProvider: Provider {
     func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await limited("set the attributes of \"\(key)\"", Self.changeMax) {
+        try await limited("set the attributes of \"\(key)\"", Self.copyMax) {
             () async throws(ProviderError) in
             try await inner.setAttributes(key, to: attributes, etag: etag)
         }
@@ -98,7 +101,7 @@ struct ImpatientProvider: Provider {
         }
         // A directory that moves object by object takes as long as it takes.
         guard traits.movesDirectoriesAtOnce || etag != nil else { return try await move() }
-        return try await limited("move \"\(key)\"", Self.changeMax, nil, move)
+        return try await limited("move \"\(key)\"", Self.copyMax, nil, move)
     }
 
     func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
