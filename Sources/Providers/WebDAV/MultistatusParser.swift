@@ -11,6 +11,9 @@ final class MultistatusParser: XMLPushParser.Handler {
 
     /// The name space of WebDAV itself.
     static let dav = "DAV:"
+    /// That of Nextcloud's and ownCloud's additions.
+    static let ownCloud = "http://owncloud.org/ns"
+    private static let permissions = "O:permissions"
 
     private enum Element {
         case multistatus, response, href, status, propstat, properties
@@ -112,8 +115,11 @@ final class MultistatusParser: XMLPushParser.Handler {
         case (.response, "propstat") where isDAV: return .propstat
         case (.propstat, "prop") where isDAV: return .properties
         case (.properties, _) where isDAV: return .property(name)
-        case (.properties, WebDAVAttributes.name) where space == WebDAVAttributes.space:
+        // Also the one that tries out whether such are kept.
+        case (.properties, _) where space == WebDAVAttributes.space:
             return .property(WebDAVAttributes.name)
+        case (.properties, "permissions") where space == Self.ownCloud:
+            return .property(Self.permissions)
         case (.property("resourcetype"), "collection") where isDAV: return .collection
         case (.other, "locktoken") where isDAV: return .lockToken
         case (.lockToken, "href") where isDAV: return .lockHref
@@ -146,6 +152,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         case "getcontentlength": found.length = value.isEmpty ? nil : value
         case "getlastmodified": found.lastModified = value.isEmpty ? nil : value
         case WebDAVAttributes.name: found.attributes = value
+        case Self.permissions: found.permissions = value
         case "quota-available-bytes": found.quotaAvailable = value
         case "quota-used-bytes": found.quotaUsed = value
         default: break
@@ -162,6 +169,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         entry.lastModified = found.lastModified ?? entry.lastModified
         entry.attributes = found.attributes ?? entry.attributes
         entry.lockTokens += found.lockTokens
+        entry.permissions = found.permissions ?? entry.permissions
         entry.quotaAvailable = found.quotaAvailable ?? entry.quotaAvailable
         entry.quotaUsed = found.quotaUsed ?? entry.quotaUsed
     }

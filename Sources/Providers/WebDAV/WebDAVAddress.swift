@@ -30,6 +30,16 @@ struct WebDAVAddress: Hashable, Sendable {
         return origin + path + (isCollection || path.isEmpty ? "/" : "")
     }
 
+    /// Where Nextcloud and ownCloud take uploads of the user whose files these are:
+    /// `…/remote.php/dav/uploads/USER`. nil for other paths.
+    var uploads: [[UInt8]]? {
+        let way = ["remote.php", "dav", "files"].map { Array($0.utf8) }
+        guard let start = path.indices.first(where: { path[$0...].starts(with: way) }),
+            path.count > start + way.count
+        else { return nil }
+        return Array(path[..<(start + 2)]) + [Array("uploads".utf8), path[start + way.count]]
+    }
+
     /// What an href of a multistatus points at, told from `key`.
     enum Place: Equatable {
         case itself

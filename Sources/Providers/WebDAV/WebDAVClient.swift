@@ -104,7 +104,9 @@ struct WebDAVClient: Sendable {
     static let xmlType = "application/xml; charset=utf-8"
 
     static func xml(_ root: String, _ content: String) -> [UInt8] {
-        let spaces = "xmlns:D=\"\(MultistatusParser.dav)\" xmlns:A=\"\(WebDAVAttributes.space)\""
+        let spaces =
+            "xmlns:D=\"\(MultistatusParser.dav)\" xmlns:A=\"\(WebDAVAttributes.space)\""
+            + " xmlns:O=\"\(MultistatusParser.ownCloud)\""
         return Array(
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><\(root) \(spaces)>\(content)</\(root)>".utf8
         )

@@ -18,6 +18,8 @@ struct WebDAVEntry: Hashable {
     var attributes: String?
     /// The tokens of the locks on it.
     var lockTokens: [String] = []
+    /// What may be done with it, a letter each: `RGDNVW` (ownCloud's `permissions`).
+    var permissions: String?
     var quotaAvailable: String?
     var quotaUsed: String?
 
@@ -25,6 +27,12 @@ struct WebDAVEntry: Hashable {
     var size: UInt64? {
         guard let length, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return UInt64(length).flatMap { $0 <= UInt64(Int64.max) ? $0 : nil }
+    }
+
+    /// Whether the server lets us write to the file, or make anything in the collection.
+    var isChangeable: Bool {
+        guard let permissions else { return true }
+        return permissions.contains { isCollection ? "CK".contains($0) : $0 == "W" }
     }
 
     var modified: Timestamp? {

@@ -9,7 +9,7 @@ extension WebDAVProvider {
     /// again where only that tells whether properties are kept.
     static func connect(
         to address: WebDAVAddress, credentials: Credentials?, world: SourceWorld,
-        pageEntries: Int = 1_000
+        pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) async throws(ProviderError) -> WebDAVProvider {
         let attempt = "open \(address.url)"
         var client = WebDAVClient(
@@ -33,6 +33,9 @@ extension WebDAVProvider {
         if !server.keepsProperties {
             server.keepsProperties = await keepsProperties(client, attempt)
         }
+        if server.replacing == .conditionally {
+            server.uploads = try await uploads(client, attempt)
+        }
         if server.hidesDotNames {
             world.logger.warning(
                 "the server hides names that begin with a dot, and deletes them with their directory"
@@ -43,24 +46,41 @@ extension WebDAVProvider {
             metadata: [
                 "server": "\(server.name)", "replacing": "\(server.replacing)",
                 "locks": "\(server.locks)", "properties": "\(server.keepsProperties)",
+                "chunks": "\(server.uploads != nil)",
             ])
         return WebDAVProvider(
             client: client, server: server, clock: world.clock, logger: world.logger,
-            pageEntries: pageEntries)
+            pageEntries: pageEntries, chunkBytes: chunkBytes)
+    }
+
+    /// Where the server takes uploads in chunks; nil where it does not.
+    private static func uploads(
+        _ client: WebDAVClient, _ attempt: String
+    ) async throws(ProviderError) -> [[UInt8]]? {
+        guard let uploads = client.address.uploads else { return nil }
+        let answer = try await client.send(
+            .propfind, client.address.url(uploads, isCollection: true),
+            headers: [("Depth", "0"), ("Content-Type", WebDAVClient.xmlType)],
+            body: .bytes(WebDAVClient.xml("D:propfind", "<D:prop><D:resourcetype/></D:prop>")),
+            attempt: attempt)
+        return answer.isSuccess ? uploads : nil
     }
 
     /// The same, for a source as a user writes it.
     ///
-    /// - Parameter pageEntries: How many entries of a directory make a page.
+    /// - Parameters:
+    ///   - pageEntries: How many entries of a directory make a page.
+    ///   - chunkBytes: Larger files go in chunks of this size, where the server takes such.
     package static func connect(
         to source: String, credentials: Credentials? = nil, world: SourceWorld,
-        pageEntries: Int = 1_000
+        pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) async throws -> WebDAVProvider {
         let scheme = source.prefix { $0 != ":" }
         let form = try WebDAVSource(
             scheme: String(scheme), parsing: source.dropFirst(scheme.count + 1))
         return try await connect(
-            to: form.address, credentials: credentials, world: world, pageEntries: pageEntries)
+            to: form.address, credentials: credentials, world: world, pageEntries: pageEntries,
+            chunkBytes: chunkBytes)
     }
 
     /// Chooses how to send a password: as the server asks, so that not every request is refused

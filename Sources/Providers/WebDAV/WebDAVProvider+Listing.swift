@@ -90,7 +90,7 @@ extension WebDAVProvider {
         let collector = ListingCollector(WebDAVSpool(pageEntries: listings.pageEntries))
         let address = client.address
         try await client.propfind(
-            address.url(directory, isCollection: true), depth: 1, properties: Self.properties,
+            address.url(directory, isCollection: true), depth: 1, properties: properties,
             attempt: attempt
         ) { entry throws(XMLError) in
             let place = address.place(of: entry.href, from: directory)

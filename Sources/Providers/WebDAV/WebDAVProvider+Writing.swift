@@ -83,7 +83,11 @@ extension WebDAVProvider {
             throw ProviderError(.cancelled, attempt: upload.attempt, reason: "cancelled")
         }
         switch server.replacing {
-        case .conditionally: return try await storeConditionally(upload)
+        case .conditionally:
+            if let uploads = server.uploads, upload.source.size > chunkBytes {
+                return try await storeInChunks(upload, below: uploads)
+            }
+            return try await storeConditionally(upload)
         case .directly where upload.source.size <= Self.directBytesMax:
             return try await turns.taking(upload.key) { () async throws(ProviderError) in
                 try await storeDirectly(upload)
@@ -174,7 +178,7 @@ extension WebDAVProvider {
         }
     }
 
-    private func keep(_ token: UploadToken?, _ upload: WebDAVUpload) throws(ProviderError) {
+    func keep(_ token: UploadToken?, _ upload: WebDAVUpload) throws(ProviderError) {
         do {
             try upload.session.keep(token)
         } catch {
@@ -184,9 +188,11 @@ extension WebDAVProvider {
         }
     }
 
-    /// A token is the name of the file, beside the key, that an upload goes to first.
+    /// A token is that of an upload in chunks, or the name of the file, beside the key, that an upload
+    /// goes to first.
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
         let attempt = "abandon an upload of \"\(key)\""
+        if try await abandonChunks(token, of: key, attempt) { return }
         guard let name = FileName(token.rawValue), WebDAVName.isReserved(name),
             let staging = key.parent?.appending(name)
         else { return }
@@ -287,7 +293,7 @@ extension WebDAVProvider {
     /// What the server has stored.
     ///
     /// - Throws: `.unreachable` where that has not the size of what was sent.
-    private func stored(
+    func stored(
         _ upload: WebDAVUpload, at key: ObjectKey
     ) async throws(ProviderError) -> WebDAVEntry {
         let entry = try await found(key, upload.attempt)
@@ -300,7 +306,7 @@ extension WebDAVProvider {
     }
 
     /// Sets the attributes of what was stored, and tells what it is now.
-    private func described(
+    func described(
         _ entry: WebDAVEntry, _ upload: WebDAVUpload, at key: ObjectKey
     ) async throws(ProviderError) -> RemoteObject {
         var entry = entry
@@ -311,7 +317,7 @@ extension WebDAVProvider {
         return try await settled(entry, key, named: upload.name, upload.attempt)
     }
 
-    private func refusal(
+    func refusal(
         _ answer: WebDAVAnswer, of upload: WebDAVUpload
     ) async -> ProviderError {
         guard answer.status == 412 else {
@@ -351,7 +357,7 @@ extension WebDAVProvider {
 }
 
 /// One file on its way to the server.
-private struct WebDAVUpload: Sendable {
+struct WebDAVUpload: Sendable {
     let key: ObjectKey
     let name: FileName
     let source: any ByteSource
@@ -377,7 +383,7 @@ private struct WebDAVBytes: ByteSource {
 }
 
 /// The engine's source, as the transport wants it.
-private struct UploadBody: HTTPBodySource {
+struct UploadBody: HTTPBodySource {
     let source: any ByteSource
 
     var size: UInt64 { source.size }

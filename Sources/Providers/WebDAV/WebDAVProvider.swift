@@ -14,19 +14,25 @@ package struct WebDAVProvider: Provider {
     let clock: any Clock
     let logger: Logger
     let listings: WebDAVListings
+    /// What goes in chunks of this size, where the server takes such: files that are larger.
+    let chunkBytes: UInt64
     let turns = WebDAVTurns()
 
     /// How long a server that makes its tags of the time calls a new one weak.
     static let ripening: Duration = .milliseconds(1_100)
 
+    /// Large enough for few requests, and small enough for proxies that stop at 100 MB.
+    package static let chunkBytesUsual: UInt64 = 16 << 20
+
     init(
         client: WebDAVClient, server: WebDAVServer, clock: any Clock, logger: Logger,
-        pageEntries: Int = 1_000
+        pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) {
         self.client = client
         self.server = server
         self.clock = clock
         self.logger = logger
+        self.chunkBytes = chunkBytes
         listings = WebDAVListings(clock: clock, pageEntries: pageEntries)
         traits = ProviderTraits(
             name: server.name, keepsMode: server.keepsProperties,
@@ -68,14 +74,16 @@ package struct WebDAVProvider: Provider {
     // MARK: Looking
 
     /// What is asked of each resource.
-    static let properties =
+    var properties: String {
         "<D:resourcetype/><D:getetag/><D:getcontentlength/><D:getlastmodified/>"
-        + "<A:\(WebDAVAttributes.name)/>"
+            + "<A:\(WebDAVAttributes.name)/>" + (server.tellsPermissions ? "<O:permissions/>" : "")
+    }
 
     /// What is at a key; nil where there is nothing, or no more than a lock.
     func look(
-        at key: ObjectKey, _ attempt: String, properties: String = Self.properties
+        at key: ObjectKey, _ attempt: String, properties: String? = nil
     ) async throws(ProviderError) -> WebDAVEntry? {
+        let properties = properties ?? self.properties
         do throws(ProviderError) {
             return try await entry(at: key, isCollection: key == .root, properties, attempt)
         } catch {
@@ -145,7 +153,7 @@ package struct WebDAVProvider: Provider {
         if entry.isCollection {
             let directory = RemoteObject(
                 name: name, kind: .directory, etag: nil, size: 0,
-                modified: attributes?.modified ?? modified, mode: attributes?.mode)
+                modified: attributes?.modified ?? modified, mode: mode(of: entry, attributes))
             return (directory, true)
         }
         let version = WebDAVVersion(entry)
@@ -153,7 +161,8 @@ package struct WebDAVProvider: Provider {
         if isOurs, let target = attributes?.target {
             let link = RemoteObject(
                 name: name, kind: .symlink, etag: nil, size: 0,
-                modified: attributes?.modified ?? modified, mode: attributes?.mode, target: target)
+                modified: attributes?.modified ?? modified, mode: mode(of: entry, attributes),
+                target: target)
             return (link, true)
         }
         // Our own version was replaced by no other within the same tick of the server's clock, see
@@ -162,8 +171,15 @@ package struct WebDAVProvider: Provider {
         let file = RemoteObject(
             name: name, kind: .file, etag: version.mark(isSettled: isSettled),
             size: entry.size ?? 0, modified: isOurs ? attributes?.modified ?? modified : modified,
-            mode: attributes?.mode)
+            mode: mode(of: entry, attributes))
         return (file, !server.tagsRipen || isSettled || !version.isWeak)
+    }
+
+    /// What the server lets nobody change is shown without write permission, so that programs hear of
+    /// it when they open it.
+    private func mode(of entry: WebDAVEntry, _ attributes: WebDAVAttributes?) -> UInt16? {
+        if entry.isChangeable { return attributes?.mode }
+        return (attributes?.mode ?? (entry.isCollection ? 0o555 : 0o444)) & ~0o222
     }
 
     /// The same, once the tag will not become another one by itself.

@@ -32,6 +32,11 @@ struct WebDAVServer: Hashable, Sendable {
     /// The longest name for which properties are kept.
     var propertyNameBytesMax = 255
 
+    /// Whether it says what may be done with a resource: `permissions` of ownCloud.
+    var tellsPermissions = false
+    /// The path of the collection that takes uploads in chunks; nil where there is none.
+    var uploads: [[UInt8]]?
+
     /// Whether its listings leave out names that begin with a dot.
     var hidesDotNames = false
 
@@ -59,6 +64,7 @@ struct WebDAVServer: Hashable, Sendable {
             locks = false
             obeysIfMatch = true
             takesModified = true
+            tellsPermissions = true
         } else if list == ["2"] {
             // Nobody else claims class 2 without class 1.
             name = "WebDAV (nginx)"
