@@ -16,12 +16,17 @@ enum Apus {
         try run(arguments, limitSeconds: limitSeconds)
     }
 
-    static func run(_ arguments: [String], limitSeconds: Int = 60) throws -> Program.Result {
-        try start(arguments, limitSeconds: limitSeconds).wait()
+    static func run(
+        _ arguments: [String], limitSeconds: Int = 60, environment: [String: String] = [:]
+    ) throws -> Program.Result {
+        try start(arguments, limitSeconds: limitSeconds, environment: environment).wait()
     }
 
-    static func start(_ arguments: [String], limitSeconds: Int = 60) throws -> Program {
-        try Program.start([path] + arguments, limitSeconds: limitSeconds)
+    static func start(
+        _ arguments: [String], limitSeconds: Int = 60, environment: [String: String] = [:]
+    ) throws -> Program {
+        try Program.start(
+            [path] + arguments, limitSeconds: limitSeconds, environment: environment)
     }
 
     /// Checks that a command is refused as every refusal should be: exit status 1, and one line

@@ -13,6 +13,8 @@ final class MountedFolder: Sendable {
         var otherSource: String?
         /// Further options of `apus mount`.
         var mount: [String] = []
+        /// Of the daemon, beside what the tests have.
+        var environment: [String: String] = [:]
         /// Where the state directory is made; a temporary directory by default.
         var stateParent: String?
         /// Where the folder that plays the cloud is made; a temporary directory by default.
@@ -82,7 +84,8 @@ final class MountedFolder: Sendable {
 
     func mount(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let command = ["mount", source, point, "--state-dir", state] + options.mount
-        try require(command, sourceLocation: sourceLocation)
+        try require(
+            command, environment: options.environment, sourceLocation: sourceLocation)
         #expect(isMounted, "apus mount returned before the folder was mounted")
     }
 
@@ -212,9 +215,9 @@ final class MountedFolder: Sendable {
     }
 
     private func require(
-        _ command: [String], sourceLocation: SourceLocation
+        _ command: [String], environment: [String: String] = [:], sourceLocation: SourceLocation
     ) throws {
-        let result = try Apus.run(command)
+        let result = try Apus.run(command, environment: environment)
         try #require(
             result.status == 0, Comment(rawValue: result.description),
             sourceLocation: sourceLocation)

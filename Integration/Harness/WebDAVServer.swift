@@ -7,6 +7,8 @@ final class WebDAVServer: Sendable {
     enum Kind: Sendable {
         /// Apache's mod_dav, as Debian has it.
         case apache
+        /// The same over TLS with HTTP/2, its certificate by an authority that no system knows.
+        case secureApache
         /// `rclone serve webdav`, from .venv.
         case rclone
         /// nginx with its dav-ext module, as Debian has it.
@@ -38,34 +40,48 @@ final class WebDAVServer: Sendable {
     let folder: String
     let port: UInt16
 
-    var url: String { "http://127.0.0.1:\(port)" }
+    private let kind: Kind
+
+    var url: String { "\(scheme)://127.0.0.1:\(port)" }
 
     /// What `apus mount` calls it.
-    var source: String { "webdav+http://127.0.0.1:\(port)" }
+    var source: String { "webdav+\(url)" }
+
+    private var scheme: String { kind == .secureApache ? "https" : "http" }
+
+    /// The authority of ``Kind/secureApache``.
+    var authority: CertificateAuthority { CertificateAuthority(directory: base) }
+
+    /// What Apache was asked, a line for each request: the protocol, the method and the path.
+    var requests: [String] {
+        let text = (try? Files.read("\(base)/run/requests")) ?? []
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
 
     /// Starts a server, and ends it after `body` whatever happens.
     static func with<Value>(
         _ kind: Kind, account: Account? = nil, isolation: isolated (any Actor)? = #isolation,
         _ body: (WebDAVServer) async throws -> Value
     ) async throws -> Value {
-        let server = try WebDAVServer()
+        let server = try WebDAVServer(kind)
         defer { server.remove() }
         let program = try server.start(kind, account)
         defer { server.stop(program) }
         try eventually("the server answers") {
             try #require(program.isRunning, Comment(rawValue: server.log))
-            return server.answers
+            return LocalPort.answers(server.port)
         }
         return try await body(server)
     }
 
-    private init() throws {
+    private init(_ kind: Kind) throws {
+        self.kind = kind
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/w.XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
         base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         folder = "\(base)/folder"
-        port = try Self.freePort()
+        port = try LocalPort.free()
         for name in ["folder", "run"] {
             try Files.makeDirectory("\(base)/\(name)")
             // Servers that were started by root serve as somebody else.
@@ -84,7 +100,8 @@ final class WebDAVServer: Sendable {
 
     private func start(_ kind: Kind, _ account: Account?) throws -> Program {
         switch kind {
-        case .apache:
+        case .apache, .secureApache:
+            if kind == .secureApache { try authority.make() }
             try Files.write(Array(try apacheSettings(account).utf8), to: "\(base)/settings")
             return try Program.start(
                 ["/usr/sbin/apache2", "-f", "\(base)/settings", "-DFOREGROUND"], limitSeconds: 300)
@@ -132,7 +149,10 @@ final class WebDAVServer: Sendable {
             "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic",
             "auth_digest", "dav", "dav_fs", "dav_lock",
         ]
-        let loading = names.map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }
+        let isSecure = kind == .secureApache
+        let loading = (names + (isSecure ? ["ssl", "http2"] : [])).map {
+            "LoadModule \($0)_module \(modules)/mod_\($0).so"
+        }
         var access = "Require all granted"
         if let account {
             try makePasswordFile(account)
@@ -151,6 +171,8 @@ final class WebDAVServer: Sendable {
             PidFile \(base)/run/pid
             ErrorLog \(base)/run/log
             \(loading.joined(separator: "\n"))
+            CustomLog \(base)/run/requests "%H %m %U"
+            \(isSecure ? authority.apacheSettings + "\nProtocols h2 http/1.1" : "")
             \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
             StartServers 2
             ThreadsPerChild 16
@@ -213,41 +235,5 @@ final class WebDAVServer: Sendable {
         }
 
         """
-    }
-
-    // MARK: The port
-
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = localAddress(port: 0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(descriptor, pointer, length) == 0
-                    ? getsockname(descriptor, pointer, &length) : -1
-            }
-        }
-        try CallError.check(result, "bind")
-        return UInt16(bigEndian: address.sin_port)
-    }
-
-    private var answers: Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = Self.localAddress(port: port)
-        return withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                connect(descriptor, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-    }
-
-    private static func localAddress(port: UInt16) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        return address
     }
 }

@@ -42,8 +42,10 @@ final class EngineFolder: MountedFolder {
                 path: options.stateDirectory, mountPoint: options.mountPoint)
             try MountChecks.room(in: options.stateDirectory)
             try MountChecks.database(in: options.stateDirectory)
+            var transport = TransportOptions()
+            transport.caFile = options.caFile
             let provider = try await source.connect(
-                SourceWorld(clock: clock, transport: HTTPTransport(), logger: logger))
+                SourceWorld(clock: clock, transport: HTTPTransport(transport), logger: logger))
             store = try Store(path: "\(options.stateDirectory)/state.sqlite")
             engine = try Engine(
                 configuration: Self.configuration(options, source: source), store: store,

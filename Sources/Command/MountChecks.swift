@@ -52,6 +52,17 @@ enum MountChecks {
         )
     }
 
+    /// - Returns: The file's absolute path.
+    /// - Throws: `CommandFailure` unless it can be read.
+    static func readable(_ file: String) throws -> String {
+        let path = Path.absolute(file)
+        guard access(path, R_OK) == 0 else {
+            throw CommandFailure(
+                what: "read \(path)", why: String(cString: strerror(errno)).lowercased())
+        }
+        return path
+    }
+
     private static func holdsFiles(_ directory: String) -> Bool {
         let paths = FileManager.default.enumerator(atPath: directory)
         while paths?.nextObject() != nil {

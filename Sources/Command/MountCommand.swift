@@ -54,6 +54,12 @@ struct MountCommand: AsyncParsableCommand {
     @Flag(help: "Let other users in, as the files' modes say.")
     var allowOther = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Trust the certificates in this PEM file instead of the system's.", valueName: "file"),
+        completion: .file())
+    var caFile: String?
+
     @Flag(
         inversion: .prefixedNo,
         help: "Do not follow symbolic links of the remote's that lead out of the mount.")
@@ -88,7 +94,7 @@ struct MountCommand: AsyncParsableCommand {
             stateDirectory: try stateDirectory(of: parsed),
             cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
             allowsOthers: allowOther, containsSymlinks: containSymlinks,
-            isForeground: readyDescriptor == nil)
+            caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
     }
 
     private func parsedSource() throws -> Source {

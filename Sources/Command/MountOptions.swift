@@ -14,6 +14,8 @@ struct MountOptions: Sendable {
     let allowsOthers: Bool
     /// Whether symbolic links of the remote's that lead out of the mount are not followed.
     let containsSymlinks: Bool
+    /// A PEM file with the authorities that are trusted instead of the system's.
+    let caFile: String?
     /// Whether this process keeps its terminal; else its output goes to the log file.
     let isForeground: Bool
 
@@ -27,6 +29,7 @@ struct MountOptions: Sendable {
         if isReadOnly { arguments.append("--read-only") }
         if allowsOthers { arguments.append("--allow-other") }
         if !containsSymlinks { arguments.append("--no-contain-symlinks") }
+        if let caFile { arguments += ["--ca-file", caFile] }
         return arguments + ["--", source, mountPoint]
     }
 

@@ -1,4 +1,4 @@
-package import Engine
+import Engine
 import Synchronization
 
 /// Bytes in memory as a source; it can be told to act, or to fail, when it is read.

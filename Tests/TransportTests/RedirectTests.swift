@@ -86,6 +86,31 @@ struct RedirectTests {
         }
     }
 
+    /// Goal: whatever a server says, nobody else hears a secret, and no file of this machine is read.
+    @Test(arguments: [
+        "http://127.0.0.1:PORT/x", "//127.0.0.1:PORT/x", "file:///etc/passwd", "ftp://a/b",
+    ])
+    func `a redirect to elsewhere is not followed`(location: String) async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], pattern(7))
+        } _: { other in
+            let location = location.replacing("PORT", with: "\(other.port)")
+            try await ScriptedServer.run { _, connection in
+                try connection.answer("302 Found", ["Location: \(location)"], pattern(5))
+            } _: { server in
+                let (response, body) = try await HTTPTransport().send(
+                    HTTPRequest(
+                        .get, server.url("/"), headers: [(name: "Cookie", value: "secret")],
+                        credentials: .basic(user: "me", password: "secret"),
+                        redirects: .sameHostOrHTTPS(max: 4)))
+                #expect(response.status == 302)
+                #expect(body == pattern(5))
+                #expect(server.requests.count == 1)
+                #expect(other.connectionCount == 0)
+            }
+        }
+    }
+
     @Test func `a circle ends after as many redirects as are allowed`() async throws {
         try await ScriptedServer.run { _, connection in
             try connection.answer("302 Found", ["Location: /again"], pattern(5))

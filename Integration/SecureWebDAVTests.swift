@@ -1,0 +1,112 @@
+import Engine
+import Host
+import Logging
+import ProviderConformance
+import Providers
+import Synchronization
+import Testing
+import Transport
+
+/// HTTP/2 over TLS, with a real server: Apache's mod_http2.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct SecureWebDAVTests {
+    private func transport(_ server: WebDAVServer) -> HTTPTransport {
+        var options = TransportOptions()
+        options.caFile = server.authority.file
+        return HTTPTransport(options)
+    }
+
+    @Test(arguments: ProviderConformance.cases)
+    func `Apache keeps the contract over HTTP 2`(testCase: ProviderConformance.Case) async throws {
+        var options = ConformanceOptions()
+        options.entriesOfSeveralPages = 45
+        options.bytesOfSeveralPieces = 1 << 20
+        options.pathBytesMax = 3_000
+        let fixed = options
+        try await WebDAVServer.with(.secureApache) { server in
+            let world = SourceWorld(
+                clock: SystemClock(), transport: transport(server), logger: Logger(label: "test"))
+            try await ProviderConformance(options: fixed) {
+                try await WebDAVProvider.connect(to: server.source, world: world, pageEntries: 10)
+            }.run(testCase)
+            try eventually("the requests are noted") { !server.requests.isEmpty }
+            #expect(server.requests.allSatisfy { $0.hasPrefix("HTTP/2.0 ") })
+        }
+    }
+
+    @Test func `large bodies go both ways, many at a time, and each is whole`() async throws {
+        try await WebDAVServer.with(.secureApache) { server in
+            let transport = transport(server)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<40 {
+                    group.addTask {
+                        let content = SeededRandom.bytes(1_000_003 + index, seed: UInt64(index))
+                        let url = "\(server.url)/file\(index)"
+                        let put = HTTPRequest(.put, url, body: .bytes(content))
+                        #expect(try await transport.send(put).response.status == 201)
+                        let (response, body) = try await transport.send(
+                            HTTPRequest(.get, url), bytesMax: 2 << 20)
+                        let isWhole = body == content
+                        #expect(response.status == 200 && isWhole)
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func `a transfer that is cancelled leaves others on its connection alone`() async throws {
+        let content = SeededRandom.bytes(8_000_000, seed: 1)
+        try await WebDAVServer.with(.secureApache) { server in
+            try Files.write(content, to: "\(server.folder)/file")
+            // Of 4 GiB some are still to come when it is cancelled.
+            try Program.require("truncate", "--size", "4G", "\(server.folder)/endless")
+            let transport = transport(server)
+            _ = try await transport.send(HTTPRequest(.head, "\(server.url)/file"))
+            let sink = FirstBytes()
+            let cancelled = Task {
+                try await transport.send(HTTPRequest(.get, "\(server.url)/endless"), into: sink)
+            }
+            await sink.arrived()
+            async let other = transport.send(
+                HTTPRequest(.get, "\(server.url)/file"), bytesMax: 10_000_000)
+            cancelled.cancel()
+            let error = await #expect(throws: TransportError.self) { _ = try await cancelled.value }
+            #expect(error?.kind == .cancelled)
+            let isWhole = try await other.body == content
+            #expect(isWhole)
+        }
+    }
+
+    @Test func `a certificate of an unknown authority is refused before anything is said`()
+        async throws
+    {
+        try await WebDAVServer.with(.secureApache) { server in
+            let error = await #expect(throws: TransportError.self) {
+                _ = try await HTTPTransport().send(
+                    HTTPRequest(
+                        .get, "\(server.url)/", credentials: .basic(user: "me", password: "pass")))
+            }
+            #expect(error?.kind == .tls)
+            #expect(server.requests.isEmpty)
+        }
+    }
+}
+
+/// Says when the first bytes are there.
+private final class FirstBytes: HTTPBodySink {
+    private let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream<Void>.makeStream()
+    }
+
+    func arrived() async {
+        for await _ in stream { break }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) {
+        continuation.finish()
+    }
+}
