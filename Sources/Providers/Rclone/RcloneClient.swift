@@ -23,14 +23,23 @@ struct RcloneClient: Sendable {
         } catch {
             throw Self.failure(error, attempt: attempt)
         }
-        guard answer.response.isSuccess else {
-            let fault = try? JSONDecoder().decode(RcloneFault.self, from: Data(answer.body))
+        return try Self.read(answer.response, answer.body, to: input, attempt: attempt)
+    }
+
+    /// What an answer says.
+    ///
+    /// - Throws: What rclone says went wrong; `.corrupt` for what is no answer to such a call.
+    static func read<Answer: Decodable>(
+        _ response: HTTPResponse, _ body: [UInt8], to input: RcloneInput, attempt: String
+    ) throws(ProviderError) -> Answer {
+        guard response.isSuccess else {
+            let fault = try? JSONDecoder().decode(RcloneFault.self, from: Data(body))
             throw RcloneFailure.error(
-                attempt: attempt, reason: fault?.error ?? "status \(answer.response.status)",
+                attempt: attempt, reason: fault?.error ?? "status \(response.status)",
                 names: input.names)
         }
         do {
-            return try JSONDecoder().decode(Answer.self, from: Data(answer.body))
+            return try JSONDecoder().decode(Answer.self, from: Data(body))
         } catch {
             throw ProviderError(
                 .corrupt, attempt: attempt, reason: "rclone's answer cannot be read", cause: error)

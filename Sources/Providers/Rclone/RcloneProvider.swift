@@ -21,8 +21,6 @@ struct RcloneProvider: Provider {
     /// the time short in which a change by others goes unseen. A smaller one is there so soon that
     /// this would only cost.
     static let stagedBytesMin: UInt64 = 8 << 20
-    /// What rclone itself shows for a time that it does not know: the year 2000.
-    private static let unknownTime = Timestamp(seconds: 946_684_800)
     /// How long rclone may take until it listens.
     private static let startMax: Duration = .seconds(30)
 
@@ -153,7 +151,7 @@ struct RcloneProvider: Provider {
             return nil
         }
         return answer.item.flatMap { item in
-            (key.names.last ?? FileName("root")).map { object(item, name: $0) }
+            (key.names.last ?? FileName("root")).map { meaning.object(item, name: $0) }
         }
     }
 
@@ -186,7 +184,7 @@ struct RcloneProvider: Provider {
                     reason: "it is no directory")
             }
         }
-        return ListingPage(objects: objects(in: items), next: nil)
+        return ListingPage(objects: meaning.objects(in: items), next: nil)
     }
 
     func space() async throws(ProviderError) -> StorageSpace? {
@@ -195,14 +193,7 @@ struct RcloneProvider: Provider {
         input.fs = fileSystem
         let about: RcloneAbout = try await client.call(
             "operations/about", input, attempt: "ask for the space")
-        let free = about.free.flatMap { UInt64(exactly: $0) }
-        let used = about.used.flatMap { UInt64(exactly: $0) }
-        let total = about.total.flatMap { UInt64(exactly: $0) }
-        guard let total = total ?? used.flatMap({ used in free.map { used + $0 } }) else {
-            return nil
-        }
-        let available = free ?? total - min(total, used ?? 0)
-        return StorageSpace(totalBytes: total, availableBytes: min(available, total))
+        return RcloneMeaning.space(about)
     }
 
     // MARK: Names
@@ -228,42 +219,17 @@ struct RcloneProvider: Provider {
 
     // MARK: Objects
 
+    private var meaning: RcloneMeaning {
+        RcloneMeaning(
+            keepsEmptyDirectories: features.keepsEmptyDirectories, cheapHash: cheapHash)
+    }
+
     private var lookInput: RcloneInput {
         var input = RcloneInput()
         input.fs = fileSystem
         input.opt = RcloneInput.Options(
             showHash: cheapHash.map { _ in true }, hashTypes: cheapHash.map { [$0] })
         return input
-    }
-
-    /// Some clouds hold several objects of one name: the newest stands for them all.
-    private func objects(in items: [RcloneItem]) -> [RemoteObject] {
-        var found: [FileName: RemoteObject] = [:]
-        for item in items {
-            guard let name = RcloneName.decode(item.name) else { continue }
-            let object = object(item, name: name)
-            if let other = found[name], other.modified >= object.modified { continue }
-            found[name] = object
-        }
-        return Array(found.values)
-    }
-
-    private func object(_ item: RcloneItem, name: FileName) -> RemoteObject {
-        let size = UInt64(max(0, item.size))
-        let isFile = !item.isDirectory
-        // A directory that is but a part of names would have another time whenever it is looked at.
-        let hasTime = isFile || features.keepsEmptyDirectories
-        let modified = (hasTime ? RcloneTime.parse(item.modified) : nil) ?? Self.unknownTime
-        return RemoteObject(
-            name: name, kind: isFile ? .file : .directory,
-            etag: isFile ? etag(item, size: size, modified: modified) : nil,
-            size: isFile ? size : 0, modified: modified, mode: nil)
-    }
-
-    /// What tells versions apart, as far as the cloud lets us know without reading the file.
-    private func etag(_ item: RcloneItem, size: UInt64, modified: Timestamp) -> ETag {
-        let hash = cheapHash.flatMap { item.hashes?[$0] } ?? ""
-        return ETag("\(size)-\(modified.nanoseconds)-\(item.id ?? "")-\(hash)")
     }
 
     /// The size in an etag of ours.

@@ -1,0 +1,208 @@
+import Engine
+import Simulation
+import Testing
+import Transport
+
+@testable import Providers
+
+/// What rclone says is looked at before it is believed: names and numbers in it are the cloud's.
+@Suite struct RcloneAnswerTests {
+    // Answers of rclone 1.75.2, shortened.
+    private static let list = """
+        {"list":[{"Path":"d/a.txt","Name":"a.txt","Size":3,"ModTime":"2026-11-21T12:09:51.833984966Z",
+        "IsDir":false,"ID":"x1","Hashes":{"md5":"764efa883dda1e11db47671c4a3bbd9e"}},
+        {"Path":"d/sub","Name":"sub","Size":-1,"ModTime":"2000-01-01T00:00:00+01:00","IsDir":true},
+        {"Path":"d/ü b","Name":"ü\\u240a b","Size":2,"ModTime":"2026-11-21T12:09:51Z","IsDir":false}]}
+        """
+    private static let stat = """
+        {"item":{"Path":"a","Name":"a","Size":3,"ModTime":"2026-11-21T12:09:51.8Z","IsDir":false}}
+        """
+    private static let about = """
+        {"free":77794299904,"total":270553174016,"used":23648886784}
+        """
+    private static let fileSystem = """
+        {"Features":{"About":true,"CanHaveEmptyDirectories":true,"DirMove":true,"Move":true,
+        "PublicLink":false,"SlowHash":true},"Hashes":["md5","sha1"],"Name":"local","Precision":1,
+        "Root":"/d","String":"Local file system at /d"}
+        """
+    private static let version = """
+        {"arch":"amd64","decomposed":[1,75,2],"isBeta":false,"version":"v1.75.2"}
+        """
+    private static let stats = """
+        {"bytes":12,"checks":0,"eta":null,"speed":0.5,"transfers":0}
+        """
+    private static let command = """
+        {"error":false,"result":""}
+        """
+    private static let fault = """
+        {"error":"error in ListJSON: directory not found","input":{"fs":"plain:","remote":"none"},
+        "path":"operations/list","status":404}
+        """
+
+    /// What may stand where a value is: of another kind, too large, too long, not to be trusted.
+    private static let hostile = [
+        "null", "true", "[]", "{}", "-1", "1e400", "-0.5", "9223372036854775808",
+        "-9223372036854775808", "18446744073709551616", "\"\"", "\"/\"", "\"..\"", "\"a/../b\"",
+        "\"\\u0000\"", "\"\\ud800\"", "\"\\u2400\"", "\"0000-00-00T00:00:00Z\"",
+        "\"9999-99-99T99:99:99.9999999999999999999+99:99\"", "\"-999-+1--1T-1:+1:-1-\"",
+        "\"" + String(repeating: "x", count: 5_000) + "\"",
+        String(repeating: "[", count: 100_000), String(repeating: "{\"a\":", count: 20_000),
+    ]
+
+    // MARK: Reading
+
+    private let meaning = RcloneMeaning(keepsEmptyDirectories: true, cheapHash: "md5")
+
+    private func read<Answer: Decodable>(
+        _ bytes: [UInt8], status: Int = 200
+    ) -> Result<Answer, ProviderError> {
+        var input = RcloneInput()
+        input.remote = "none"
+        let response = HTTPResponse(status: status)
+        do throws(ProviderError) {
+            return .success(try RcloneClient.read(response, bytes, to: input, attempt: "ask"))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Reads an answer as `Answer`, and checks what is understood of it.
+    ///
+    /// - Returns: Whether it was one.
+    private func check<Answer: Decodable>(
+        _ bytes: [UInt8], _ understood: (Answer) -> Void
+    ) -> Bool {
+        switch read(bytes) as Result<Answer, ProviderError> {
+        case .success(let answer):
+            understood(answer)
+            return true
+        case .failure(let error):
+            #expect(error.kind == .corrupt)
+            #expect(!error.reason.isEmpty)
+            return false
+        }
+    }
+
+    private func check(_ objects: [RemoteObject]) {
+        #expect(Set(objects.map(\.name)).count == objects.count)
+        for object in objects {
+            #expect((1...255).contains(object.name.bytes.count))
+            #expect(!object.name.bytes.contains(0) && !object.name.bytes.contains(0x2F))
+            #expect(object.size <= UInt64(Int64.max))
+            #expect((object.kind == .file) == (object.etag != nil))
+            #expect(object.etag.flatMap(RcloneProvider.size) ?? 0 == object.size)
+            #expect(!RcloneTime.format(object.modified).isEmpty)
+        }
+    }
+
+    private func checkList(_ bytes: [UInt8]) -> Bool {
+        check(bytes) { (answer: RcloneList) in check(meaning.objects(in: answer.list ?? [])) }
+    }
+
+    private func checkAll(_ seed: String, _ bytes: [UInt8]) -> Bool {
+        switch seed {
+        case Self.list: return checkList(bytes)
+        case Self.stat:
+            return check(bytes) { (answer: RcloneStat) in
+                check(meaning.objects(in: answer.item.map { [$0] } ?? []))
+            }
+        case Self.about:
+            return check(bytes) { (answer: RcloneAbout) in
+                let space = RcloneMeaning.space(answer)
+                #expect(space.map { $0.availableBytes <= $0.totalBytes } ?? true)
+            }
+        case Self.fileSystem:
+            return check(bytes) { (answer: RcloneFileSystem) in
+                #expect(answer.modifiedResolution.map { $0 > .zero } ?? true)
+                _ = answer.cheapHash
+            }
+        case Self.version:
+            return check(bytes) { (answer: RcloneCoreVersion) in
+                _ = RcloneVersion(numbers: answer.decomposed) < .oldest
+            }
+        case Self.stats: return check(bytes) { (_: RcloneStats) in }
+        case Self.command: return check(bytes) { (_: RcloneCommandResult) in }
+        default:
+            // Whatever a refusal looks like, it is one.
+            let result: Result<RcloneNothing, ProviderError> = read(bytes, status: 404)
+            guard case .failure(let error) = result else {
+                Issue.record("a refusal was taken for an answer")
+                return false
+            }
+            #expect(!error.reason.isEmpty)
+            return error.kind == .missing
+        }
+    }
+
+    private static let seeds = [
+        list, stat, about, fileSystem, version, stats, command, fault,
+    ]
+
+    // MARK: Tests
+
+    @Test func `rclone's own answers are understood`() throws {
+        for seed in Self.seeds { #expect(checkAll(seed, Array(seed.utf8)), "\(seed)") }
+        let answer = try (read(Array(Self.list.utf8)) as Result<RcloneList, ProviderError>).get()
+        let objects = meaning.objects(in: answer.list ?? []).sorted { $0.name < $1.name }
+        #expect(objects.map(\.name.description).count == 3)
+        #expect(objects.map(\.kind) == [.file, .directory, .file])
+        #expect(objects[0].etag?.description.hasSuffix("-764efa883dda1e11db47671c4a3bbd9e") == true)
+    }
+
+    @Test func `an answer that is cut short is none`() {
+        for seed in Self.seeds.dropLast() {
+            let bytes = Array(seed.utf8)
+            for count in 0..<bytes.count { #expect(!checkAll(seed, Array(bytes.prefix(count)))) }
+        }
+    }
+
+    /// Goal: whatever comes, it is an answer that makes sense or a typed error.
+    ///
+    /// Method: a real answer with bytes changed, removed, doubled, or a value replaced by a hostile
+    /// one, from a seed.
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func `damaged answers are understood or refused`(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var understood = 0
+        var refused = 0
+        for _ in 0..<300 {
+            let original = try #require(Self.seeds.randomElement(using: &random))
+            var bytes = Array(original.utf8)
+            for _ in 0..<Int.random(in: 1...4, using: &random) { damage(&bytes, &random) }
+            if checkAll(original, bytes) { understood += 1 } else { refused += 1 }
+        }
+        // Neither branch was left out.
+        #expect(understood > 10 && refused > 10)
+    }
+
+    /// Goal: a directory of hostile names shows none of them as it is.
+    @Test func `names that no file can have are not shown`() {
+        let names = [
+            "", ".", "..", "a/b", "/", "\\u0000", "\\u2400", String(repeating: "x", count: 256),
+        ]
+        let items = (names + ["good"]).map {
+            "{\"Name\":\"\($0)\",\"Size\":1,\"ModTime\":\"2026-11-21T12:09:51Z\",\"IsDir\":false}"
+        }
+        let bytes = Array("{\"list\":[\(items.joined(separator: ","))]}".utf8)
+        let answer: Result<RcloneList, ProviderError> = read(bytes)
+        let list = (try? answer.get())?.list ?? []
+        #expect(meaning.objects(in: list).map(\.name.description) == ["good"])
+    }
+
+    private func damage(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
+        guard !bytes.isEmpty else { return }
+        let index = Int.random(in: 0..<bytes.count, using: &random)
+        let end = min(bytes.count, index + Int.random(in: 1...40, using: &random))
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: bytes[index] = UInt8.random(in: .min ... .max, using: &random)
+        case 1: bytes.removeSubrange(index..<end)
+        case 2: bytes.insert(contentsOf: bytes[index..<end], at: index)
+        default:
+            // From the next colon to where a value may end.
+            guard let colon = bytes[index...].firstIndex(of: UInt8(ascii: ":")) else { return }
+            let stop = bytes[(colon + 1)...].firstIndex { ",}]".utf8.contains($0) } ?? bytes.count
+            let value = Self.hostile.randomElement(using: &random) ?? "null"
+            bytes.replaceSubrange((colon + 1)..<stop, with: value.utf8)
+        }
+    }
+}
