@@ -105,20 +105,28 @@ final class ObjectStore: Sendable {
         return result.output
     }
 
-    /// Runs rclone; `store:` is the server.
-    @discardableResult
-    func rclone(
-        _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
-    ) throws -> String {
+    /// What makes `store:` the server for an rclone that is found on the `PATH`.
+    var rcloneEnvironment: [String: String] {
         var environment = environment
+        let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
+        let tools = URL(filePath: Self.tool("rclone")).deletingLastPathComponent()
+        environment["PATH"] = tools.path(percentEncoded: false) + ":" + path
         environment["RCLONE_CONFIG"] = "\(base)/rclone.conf"
         environment["RCLONE_CONFIG_STORE_TYPE"] = "s3"
         environment["RCLONE_CONFIG_STORE_PROVIDER"] = "Other"
         environment["RCLONE_CONFIG_STORE_ENV_AUTH"] = "true"
         environment["RCLONE_CONFIG_STORE_ENDPOINT"] = url
         environment["RCLONE_CONFIG_STORE_REGION"] = "us-east-1"
+        return environment
+    }
+
+    /// Runs rclone; `store:` is the server.
+    @discardableResult
+    func rclone(
+        _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> String {
         let result = try Program.start(
-            [Self.tool("rclone")] + arguments, environment: environment
+            [Self.tool("rclone")] + arguments, environment: rcloneEnvironment
         ).wait()
         try #require(
             result.status == 0, Comment(rawValue: result.description),

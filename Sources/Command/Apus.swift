@@ -24,8 +24,7 @@ struct Apus: AsyncParsableCommand {
         subcommands: [
             MountCommand.self, UnmountCommand.self, StatusCommand.self, SyncCommand.self,
             EvictCommand.self, ResolveCommand.self, ConfirmDeletionsCommand.self,
-            ApplyCommand.self,
-            CheckCommand.self,
+            LinkCommand.self, ApplyCommand.self, CheckCommand.self,
         ])
 
     static func main() async {

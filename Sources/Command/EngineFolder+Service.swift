@@ -108,6 +108,12 @@ extension EngineFolder {
         }
     }
 
+    func link(to path: String) async throws(ControlError) -> LinkReport {
+        try await onEngine { () async throws(EngineError) in
+            LinkReport(url: try await engine.publicLink(to: try await engine.resolve(path)))
+        }
+    }
+
     func confirmDeletions() async throws(ControlError) -> DeletionsReport {
         try await onEngine { () async throws(EngineError) in
             let confirmed = try engine.confirmDeletions()

@@ -122,6 +122,11 @@ package struct FarAwayProvider: Provider {
         return try await inner.space()
     }
 
+    package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        try await travel("make a link to \"\(key)\"")
+        return try await inner.publicLink(to: key)
+    }
+
     // MARK: Waiting
 
     /// Waits as long as a request is on its way.

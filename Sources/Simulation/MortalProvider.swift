@@ -58,6 +58,11 @@ final class MortalProvider: Provider {
         return try await provider.space()
     }
 
+    func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        try begin("make a link to \"\(key)\"")
+        return try await provider.publicLink(to: key)
+    }
+
     // MARK: Changes
 
     func write(

@@ -136,6 +136,17 @@ package final class SimulatedProvider: Provider {
             availableBytes: settings.capacityBytes - min(stored, settings.capacityBytes))
     }
 
+    package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        let attempt = "make a link to \"\(key)\""
+        try await arrive(attempt)
+        return try state.withLock { state throws(ProviderError) in
+            try Self.attempting(attempt) { () throws(Tree.Failure) in
+                _ = try state.tree.object(key)
+                return "https://cloud.example.org/\(key)"
+            }
+        }
+    }
+
     // MARK: Transfers
 
     package func read(

@@ -24,7 +24,7 @@ struct CommandLineTests {
         #expect(outcome.complaint == "")
     }
 
-    @Test(arguments: ["mount", "unmount", "status", "sync", "evict", "check"])
+    @Test(arguments: ["mount", "unmount", "status", "sync", "evict", "check", "link"])
     func `every command's help has examples`(command: String) async throws {
         let outcome = try await Program.run([Program.apus, command, "--help"])
         #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))

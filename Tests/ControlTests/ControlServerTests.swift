@@ -135,6 +135,19 @@ struct ControlServerTests {
         }
     }
 
+    @Test func `a link is made, or refused with the reason`() async throws {
+        let service = FakeMount()
+        try await ServerFixture.run(service) { server in
+            let answer = try await server.client.link(to: "a/b c")
+            #expect(answer.url == "https://cloud.example.org/a/b c")
+            #expect(service.calls == [.link("a/b c")])
+            let error = await #expect(throws: ControlError.self) {
+                _ = try await server.client.link(to: "../a")
+            }
+            #expect(error?.kind == .invalid)
+        }
+    }
+
     @Test func `confirmed deletions are counted`() async throws {
         let service = FakeMount()
         try await ServerFixture.run(service) { server in

@@ -9,6 +9,7 @@ final class FakeMount: MountService {
         case sync([String])
         case evict([String])
         case resolve(String, keep: String)
+        case link(String)
         case confirmDeletions
         case unmount(now: Bool)
     }
@@ -93,6 +94,15 @@ final class FakeMount: MountService {
         }
         if let refusal { throw refusal }
         return ResolveReport(path: path)
+    }
+
+    func link(to path: String) async throws(ControlError) -> LinkReport {
+        let refusal = state.withLock { state in
+            state.calls.append(.link(path))
+            return state.refusal
+        }
+        if let refusal { throw refusal }
+        return LinkReport(url: "https://cloud.example.org/\(path)")
     }
 
     func confirmDeletions() async throws(ControlError) -> DeletionsReport {

@@ -37,6 +37,12 @@ package protocol MountService: Sendable {
     /// - Throws: `.invalid` for another word; `.missing` where there is no conflict.
     func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport
 
+    /// Makes an address under which everybody may read the item at `path`, or finds it.
+    ///
+    /// - Throws: `.missing` if the path names nothing, `.refused` while the item has changes that are
+    ///   not on the remote, `.failed` where the remote makes no links.
+    func link(to path: String) async throws(ControlError) -> LinkReport
+
     /// Lets deletions in bulk, on either side, go through.
     func confirmDeletions() async throws(ControlError) -> DeletionsReport
 

@@ -55,6 +55,11 @@ package struct ControlClient: Sendable {
             to: request(.post, "resolve", body: ResolveBody(path: path, keep: keep)))
     }
 
+    /// Makes a link; as ``MountService/link(to:)``.
+    package func link(to path: String) async throws(ControlError) -> LinkReport {
+        try await answer(to: request(.post, "link", body: PathBody(path: path)))
+    }
+
     package func confirmDeletions() async throws(ControlError) -> DeletionsReport {
         try await answer(to: request(.post, "confirm-deletions", body: PathsBody()))
     }

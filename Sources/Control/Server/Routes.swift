@@ -25,6 +25,7 @@ struct Routes: Sendable {
         v1.post("sync") { request, _ in try await sync(request) }
         v1.post("evict") { request, _ in try await evict(request) }
         v1.post("resolve") { request, _ in try await resolve(request) }
+        v1.post("link") { request, _ in try await link(request) }
         v1.post("confirm-deletions") { _, _ in
             try Response.json(await service.confirmDeletions())
         }
@@ -73,6 +74,13 @@ struct Routes: Sendable {
         let body: ResolveBody = try await decodeBody(of: &request)
         let path = try ControlError.checkedPath(body.path)
         return try Response.json(await service.resolve(path, keep: body.keep))
+    }
+
+    private func link(_ request: Request) async throws -> Response {
+        var request = request
+        let body: PathBody = try await decodeBody(of: &request)
+        let path = try ControlError.checkedPath(body.path)
+        return try Response.json(await service.link(to: path))
     }
 
     private func unmount(_ request: Request) async throws -> Response {

@@ -117,6 +117,12 @@ struct ImpatientProvider: Provider {
         }
     }
 
+    func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        try await limited("make a link to \"\(key)\"", Self.changeMax) {
+            () async throws(ProviderError) in try await inner.publicLink(to: key)
+        }
+    }
+
     // MARK: Waiting
 
     /// Runs a call, and cancels it once it has stood still for `limit`.

@@ -104,6 +104,11 @@ package protocol Provider: Sendable {
 
     /// How much the store can hold; nil where it does not tell.
     func space() async throws(ProviderError) -> StorageSpace?
+
+    /// An address under which everybody may read what is at a key, made if there is none yet.
+    ///
+    /// - Throws: `.missing`, `.denied`, `.unsupported` where the store has no such thing.
+    func publicLink(to key: ObjectKey) async throws(ProviderError) -> String
 }
 
 extension Provider {

@@ -96,6 +96,12 @@ package struct FolderProvider: Provider {
         }
     }
 
+    package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        throw ProviderError(
+            .unsupported, attempt: "make a link to \"\(key)\"",
+            reason: "nobody else can see a folder of this machine")
+    }
+
     package func space() async throws(ProviderError) -> StorageSpace? {
         try await perform("ask for the free space", onCancel: .abandon) {
             () throws(FolderFailure) in

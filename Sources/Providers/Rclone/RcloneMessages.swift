@@ -95,6 +95,10 @@ struct RcloneCoreVersion: Decodable, Sendable {
     let decomposed: [Int]
 }
 
+struct RclonePublicLink: Decodable, Sendable {
+    let url: String
+}
+
 struct RcloneNothing: Decodable, Sendable {}
 
 struct RcloneFault: Decodable, Sendable {
@@ -117,6 +121,7 @@ struct RcloneFileSystem: Decodable, Sendable {
         var keepsEmptyDirectories: Bool { has("CanHaveEmptyDirectories") }
         var movesDirectories: Bool { has("DirMove") }
         var movesFiles: Bool { has("Move") }
+        var makesPublicLinks: Bool { has("PublicLink") }
         /// Whether a hash costs as much as reading the file.
         var hashesSlowly: Bool { has("SlowHash") }
     }

@@ -196,6 +196,30 @@ struct RcloneProvider: Provider {
         return RcloneMeaning.space(about)
     }
 
+    func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        let attempt = "make a link to \"\(key)\""
+        guard features.makesPublicLinks else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "\(traits.name) has no public links")
+        }
+        guard let path = path(of: key) else {
+            throw ProviderError(.missing, attempt: attempt, reason: "it cannot be there")
+        }
+        var input = RcloneInput()
+        input.fs = fileSystem
+        input.remote = path
+        let answer: RclonePublicLink = try await client.call(
+            "operations/publiclink", input, attempt: attempt)
+        // It is shown on a terminal, and clicked at.
+        guard answer.url.hasPrefix("https://") || answer.url.hasPrefix("http://"),
+            answer.url.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) })
+        else {
+            throw ProviderError(
+                .corrupt, attempt: attempt, reason: "what rclone calls a link is none")
+        }
+        return answer.url
+    }
+
     // MARK: Names
 
     /// A key as rclone has it; nil for what it cannot have, or only we have.

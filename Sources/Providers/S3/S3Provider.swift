@@ -57,6 +57,12 @@ package final class S3Provider: Provider {
             prefix: keys.prefix, delimiter: false, max: 1, "list the bucket")
     }
 
+    package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        throw ProviderError(
+            .unsupported, attempt: "make a link to \"\(key)\"",
+            reason: "what is public in a bucket is for its policy to say")
+    }
+
     /// A bucket does not tell.
     package func space() async throws(ProviderError) -> StorageSpace? {
         try checkCancelled("ask for the space")

@@ -65,6 +65,12 @@ package struct WebDAVProvider: Provider {
         return StorageSpace(totalBytes: overflow ? .max : total, availableBytes: available)
     }
 
+    package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        throw ProviderError(
+            .unsupported, attempt: "make a link to \"\(key)\"",
+            reason: "WebDAV has no such thing")
+    }
+
     /// The root has no name in its own tree.
     static let rootName: FileName = {
         guard let name = FileName("root") else { preconditionFailure("`root` is a file name") }
