@@ -194,6 +194,9 @@ struct PlannerTests {
         state.local?.name = .other
         state.isParentBelow = true
         #expect(Planner.plan(state) == .wait(.parent))
+        // The parent may wait for a new directory of the name that this one has there.
+        state.isPlaceWanted = true
+        #expect(Planner.plan(state) == .moveAside)
     }
 
     @Test func `an object of another kind in the place of a clean one is taken`() {

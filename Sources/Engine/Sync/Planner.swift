@@ -121,7 +121,10 @@ enum Planner {
         guard state.isParentSynced else {
             return state.isPlaceWanted ? .moveAside : .wait(local.parent)
         }
-        if state.isParentBelow { return .wait(local.parent) }
+        // The one below may wait for whoever wants this one's place.
+        if state.isParentBelow {
+            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
+        }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         if occupant.isUnlinked, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
