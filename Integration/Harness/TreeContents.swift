@@ -29,6 +29,8 @@ struct TreeContents: Equatable {
             for page in s3.get_paginator('list_objects_v2').paginate(Bucket=bucket, Prefix=arguments[0]):
                 for entry in page.get('Contents', []):
                     key = entry['Key']
+                    # How a daemon that was killed tried the store out.
+                    if key.startswith(arguments[0] + '.apus-probe-'): continue
                     body = b'' if key.endswith('/') else s3.get_object(Bucket=bucket, Key=key)['Body'].read()
                     print(key[len(arguments[0]):] + '\\t' + base64.b64encode(body).decode())
             """, prefix)

@@ -41,15 +41,17 @@ extension S3Provider {
     func conditions(_ attempt: String) async throws(ProviderError) -> S3Conditions {
         try checkCancelled(attempt)
         if let known = knownConditions.withLock({ $0 }) { return known }
-        let conditions = try await probe(attempt)
-        knownConditions.withLock { $0 = conditions }
-        return conditions
+        return try await probing.with([.root]) { () async throws(ProviderError) in
+            if let known = knownConditions.withLock({ $0 }) { return known }
+            let conditions = try await probe(attempt)
+            knownConditions.withLock { $0 = conditions }
+            return conditions
+        }
     }
 
     private func probe(_ attempt: String) async throws(ProviderError) -> S3Conditions {
-        let name = String(UInt64.random(in: .min ... .max), radix: 36)
-        let key = keys.prefix.appending(".apus-probe-\(name)".utf8)
-        let copy = keys.prefix.appending(".apus-probe-\(name)-copy".utf8)
+        let key = keys.prefix.appending(S3Probe.newName().utf8)
+        let copy = key.appending("-copy".utf8)
         let none = ETag("00000000000000000000000000000000")
         let client = client
         var conditions = S3Conditions()
@@ -77,6 +79,7 @@ extension S3Provider {
             conditions.deleteIfVersion = try await isRefused { () async throws(ProviderError) in
                 try await client.delete(key, etag: none, attempt)
             }
+            try await removeLeftovers(besides: key, attempt)
             try await client.delete(key, etag: nil, attempt)
             conditions.keepsBackslash = try await keepsBackslash(key, attempt)
             if !conditions.copyIfSource { try await client.delete(copy, etag: nil, attempt) }
@@ -97,6 +100,21 @@ extension S3Provider {
         let listing = try await client.list(prefix: probe, delimiter: false, max: 2, attempt)
         try await client.delete(key, etag: nil, attempt)
         return listing.objects.contains { $0.key == key }
+    }
+
+    /// Removes what a daemon that was killed amid this left here, by the store's own clock.
+    private func removeLeftovers(
+        besides probe: S3Key, _ attempt: String
+    ) async throws(ProviderError) {
+        let found = try await client.list(
+            prefix: keys.prefix.appending(S3Probe.prefix.utf8), delimiter: false, attempt)
+        guard let now = found.objects.first(where: { $0.key == probe })?.modified else { return }
+        for object in found.objects
+        where S3Probe.isProbe(object.key.bytes.dropFirst(keys.prefix.bytes.count))
+            && object.modified.nanoseconds < now.nanoseconds - 600_000_000_000
+        {
+            try await client.delete(object.key, etag: nil, attempt)
+        }
     }
 
     /// - Throws: `.unsupported` for a key that the store would keep under another name.
@@ -123,5 +141,24 @@ extension S3Provider {
             default: throw error
             }
         }
+    }
+}
+
+/// The names of the objects with which a store is tried out: `.apus-probe-` and 16 hexadecimal
+/// digits, and whatever follows. They are not listed, and nothing else gets such a name.
+enum S3Probe {
+    static let prefix = ".apus-probe-"
+    private static let digits = 16
+
+    static func newName() -> String {
+        let text = String(UInt64.random(in: .min ... .max), radix: 16)
+        return prefix + String(repeating: "0", count: digits - text.count) + text
+    }
+
+    /// - Parameter part: What follows the directory in a key.
+    static func isProbe(_ part: some Collection<UInt8>) -> Bool {
+        let found = part.dropFirst(prefix.utf8.count).prefix(digits)
+        return part.starts(with: prefix.utf8) && found.count == digits
+            && found.allSatisfy("0123456789abcdef".utf8.contains)
     }
 }

@@ -103,11 +103,15 @@ extension S3Provider {
             return
         }
         let below = try await client.list(
-            prefix: place.directory, delimiter: false, max: 2, attempt)
+            prefix: place.directory, delimiter: false, max: 8, attempt)
         let others = below.objects.filter { $0.key != place.marker || $0.size > 0 }
-        guard others.isEmpty, !place.isBeginning else {
+        let probes = others.filter {
+            S3Probe.isProbe($0.key.bytes.dropFirst(place.directory.bytes.count))
+        }
+        guard probes.count == others.count, below.next == nil, !place.isBeginning else {
             throw ProviderError(.notEmpty, attempt: attempt, reason: "it holds something")
         }
+        for probe in probes { try await client.delete(probe.key, etag: nil, attempt) }
         try await keepParent(of: key, attempt)
         try await client.delete(place.marker, etag: nil, attempt)
         if try await client.head(place.folderMarker, attempt) != nil {

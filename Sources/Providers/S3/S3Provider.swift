@@ -19,6 +19,8 @@ package final class S3Provider: Provider {
     let pool: BlockingPool
     /// What the store heeds, once it is known.
     let knownConditions = Mutex<S3Conditions?>(nil)
+    /// One task at a time finds that out.
+    let probing = KeyLocks()
 
     init(_ client: S3Client) throws(SystemError) {
         self.client = client
@@ -200,6 +202,11 @@ package final class S3Provider: Provider {
         guard let file = place.file else {
             throw ProviderError(
                 .unsupported, attempt: attempt, reason: "a name with this escape is a directory's")
+        }
+        guard key.names.last.map({ !S3Probe.isProbe($0.bytes) }) ?? true else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "such names are kept for trying a store out"
+            )
         }
         try checkKey(file, attempt)
         try await checkKept(file, attempt)

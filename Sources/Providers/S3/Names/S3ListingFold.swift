@@ -59,6 +59,7 @@ struct S3ListingFold: Sendable {
         // Nothing that a store makes up may lead elsewhere.
         guard !part.contains(S3Key.slash) else { return }
         if part.isEmpty, let object, object.size == 0, !place.isBeginning { return }
+        if S3Probe.isProbe(part) { return }
         seen.removeAll { !part.starts(with: $0.part) }
         if place.isBeginning, !isLong(place.open + part) { return }
         if let object, let directory = folder(part), object.size == 0 {
