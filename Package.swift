@@ -58,7 +58,7 @@ let package = Package(
         // The system part.
         .target(
             name: "Engine",
-            dependencies: [.product(name: "GRDB", package: "GRDB.swift"), log],
+            dependencies: [.product(name: "GRDB", package: "GRDB.swift"), crypto, log],
             swiftSettings: settings + mistakes),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.

@@ -27,6 +27,7 @@ package final class Engine: Sendable {
     /// Rings whenever the status may look different.
     let changeBell = Doorbell()
     let activity = RemoteActivity()
+    let doubts: Mutex<RequestDoubts>
     let transfers = Mutex<[InodeNumber: Transfer]>([:])
     let sentBytes = Mutex<UInt64>(0)
     let listings = ListingQueue()
@@ -69,6 +70,7 @@ package final class Engine: Sendable {
         self.random = random
         usedDirectories = Mutex(UsedDirectories(interval: configuration.refreshInterval))
         queue = Mutex(SyncQueue(runningMax: provider.traits.transfersMax))
+        doubts = Mutex(RequestDoubts(startedAt: clock.uptime))
         do {
             try recover()
         } catch .failure(let error) {

@@ -39,7 +39,8 @@ package final class SimulatedProvider: Provider {
         traits = ProviderTraits(
             name: "simulation", keepsMode: true, keepsSymlinks: true,
             modifiedResolution: .nanoseconds(1), transfersMax: 4,
-            movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce)
+            movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce,
+            storesAttributesAtOnce: settings.storesAttributesAtOnce)
         state = Mutex(State(random: random, faults: faults))
     }
 
@@ -207,14 +208,21 @@ package final class SimulatedProvider: Provider {
         try await arrive(attempt)
         let token = try beginUpload(attempt, session)
         let bytes = try await take(source, attempt, token, session)
+        let isWhole = settings.storesAttributesAtOnce
+        let first =
+            isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
         let object = try change(attempt) { tree throws(Tree.Failure) in
             guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
                 throw Tree.Failure(.full, "there is no room")
             }
-            return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
+            return try tree.write(key, bytes: bytes, attributes: first, base: base)
         }
         if let token { state.withLock { $0.uploads[token] = nil } }
-        return object
+        if isWhole { return object }
+        try await pause(attempt)
+        return try step(attempt) { tree throws(Tree.Failure) in
+            try tree.setAttributes(key, to: attributes, etag: object.etag)
+        }
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
@@ -337,9 +345,22 @@ package final class SimulatedProvider: Provider {
         if !settings.movesDirectoriesAtOnce, isDirectory, etag == nil {
             return try await moveInSteps(key, to: destination, attempt, continues: continues)
         }
-        return try change(attempt) { tree throws(Tree.Failure) in
-            try tree.move(key, etag: etag, to: destination, base: base)
+        guard !settings.movesFilesAtOnce, let etag else {
+            return try change(attempt) { tree throws(Tree.Failure) in
+                try tree.move(key, etag: etag, to: destination, base: base)
+            }
         }
+        let copy = try change(attempt) { tree throws(Tree.Failure) in
+            let node = try tree.file(key, etag: etag)
+            let attributes = ObjectAttributes(modified: node.modified, mode: node.mode)
+            return try tree.write(
+                destination, bytes: node.bytes, attributes: attributes, base: base)
+        }
+        try await pause(attempt)
+        try step(attempt) { tree throws(Tree.Failure) in
+            try tree.delete(key, kind: .file, etag: etag)
+        }
+        return copy
     }
 
     /// Moves a directory object by object. What is moved stays so, whatever comes in between.

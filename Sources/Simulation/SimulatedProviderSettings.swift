@@ -18,6 +18,10 @@ package struct SimulatedProviderSettings: Sendable {
 
     /// Whether a directory moves in one step; else object by object.
     package var movesDirectoriesAtOnce = true
+    /// Whether a file gets its attributes together with its bytes; else in a second step.
+    package var storesAttributesAtOnce = true
+    /// Whether a file moves in one step; else it is copied, then deleted.
+    package var movesFilesAtOnce = true
 
     package init() {}
 }

@@ -134,7 +134,8 @@ struct Damage: Sendable, CustomStringConvertible {
             sql: "INSERT INTO pending (inode, since, attempts) VALUES (995, 1, 0)", kind: .pending),
         Damage(
             description: "an attempt of nothing",
-            sql: "INSERT INTO attempts VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL)", kind: .attempt),
+            sql: "INSERT INTO attempts VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL)",
+            kind: .attempt),
         Damage(
             description: "a conflict of nothing",
             sql: "INSERT INTO conflicts VALUES (995, x'7a', 0)", kind: .conflict),

@@ -114,7 +114,7 @@ extension CheckRun {
             [
                 .integer("parent"), .name("name"), .integer("size", in: sizes),
                 .integer("mode", in: modes), .integer("modified"), .integer("generation"),
-                .integer("replaced", orNull: true),
+                .integer("replaced", orNull: true), .bytes("digest"),
             ]
         ),
     ]

@@ -18,13 +18,15 @@ struct AttemptRecord: Hashable {
     var generation: Int64
     /// The inode whose place on the remote it takes.
     var replaced: InodeNumber?
+    /// What an upload sends; nil of other changes, and where size and time tell enough.
+    var digest: ContentDigest?
 }
 
 extension Database {
     func attempt(of inode: InodeNumber) throws -> AttemptRecord? {
         let statement = try cachedStatement(
             sql: """
-                SELECT parent, name, size, mode, modified, generation, replaced
+                SELECT parent, name, size, mode, modified, generation, replaced, digest
                 FROM attempts WHERE inode = ?
                 """)
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { AttemptRecord($0) }
@@ -58,11 +60,11 @@ extension Database {
 
     func setAttempt(_ attempt: AttemptRecord, of inode: InodeNumber) throws {
         try cachedStatement(
-            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(arguments: [
             inode.rawValue, attempt.parent.rawValue, attempt.name.data, attempt.size.stored,
             attempt.mode, attempt.modified.nanoseconds, attempt.generation,
-            attempt.replaced?.rawValue,
+            attempt.replaced?.rawValue, attempt.digest.map { Data($0.bytes) },
         ])
     }
 
@@ -93,5 +95,6 @@ extension AttemptRecord {
         modified = Timestamp(nanoseconds: row[4])
         generation = row[5]
         replaced = (row[6] as Int64?).map { InodeNumber(rawValue: $0) }
+        digest = (row[7] as Data?).map { ContentDigest(bytes: [UInt8]($0)) }
     }
 }

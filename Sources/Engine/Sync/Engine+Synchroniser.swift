@@ -100,7 +100,7 @@ extension Engine {
                     })
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
             case .verify(let attempt):
-                if let holder = try await verify(attempt, state) { return .blocked(by: holder) }
+                if let outcome = try await verify(attempt, state) { return outcome }
             case .conflict(let object):
                 try await resolve(state, object)
             case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,

@@ -8,6 +8,7 @@ enum Schema {
         migrator.registerMigration("2") { database in try database.execute(sql: second) }
         migrator.registerMigration("3") { database in try database.execute(sql: third) }
         migrator.registerMigration("4") { database in try database.execute(sql: fourth) }
+        migrator.registerMigration("5") { database in try database.execute(sql: fifth) }
         return migrator
     }
 
@@ -154,5 +155,10 @@ enum Schema {
         ALTER TABLE inodes ADD COLUMN made_here INTEGER NOT NULL DEFAULT 0;
         UPDATE inodes SET made_here = 1
             WHERE kind = 2 AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = inodes.id);
+        """
+
+    private static let fifth = """
+        -- The SHA-256 of what an upload sent, where the store may hold it without its time.
+        ALTER TABLE attempts ADD COLUMN digest BLOB;
         """
 }

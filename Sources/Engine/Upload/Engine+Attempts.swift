@@ -1,5 +1,6 @@
 import GRDB
 import Logging
+import Synchronization
 
 // Changes whose answer is not known. See ``AttemptRecord``.
 
@@ -33,7 +34,8 @@ extension Engine {
             }
         }
         switch error.kind {
-        case .unreachable, .cancelled, .corrupt, .source, .sink: return
+        case .unreachable, .cancelled, .corrupt, .source, .sink:
+            doubts.withLock { $0.noteLoss(of: inode, at: clock.uptime) }
         case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
             .full, .unsupported:
             try store.write { try $0.removeAttempt(of: inode) }
@@ -42,8 +44,10 @@ extension Engine {
 
     /// Finds out whether an attempt succeeded, and notes that.
     ///
-    /// - Returns: nil where it is known now; else the inode whose operation is in the way.
-    func verify(_ attempt: AttemptRecord, _ state: SyncState) async throws -> InodeNumber? {
+    /// - Returns: nil where it is known now; else when to look again.
+    func verify(
+        _ attempt: AttemptRecord, _ state: SyncState
+    ) async throws -> SyncQueue.Outcome? {
         let inode = state.inode
         let (former, place) = try store.read { database in
             (
@@ -55,7 +59,7 @@ extension Engine {
             try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
                 ?? database.uncertainInode(atOrAbove: attempt.parent)
         }
-        if let above { return above }
+        if let above { return .blocked(by: above) }
         guard let place else {
             // The directory that it would be in is gone, and took it along.
             try store.write { try $0.removeAttempt(of: inode) }
@@ -64,36 +68,69 @@ extension Engine {
         let claim = RemoteActivity.Claim(
             inode: inode, keys: [place] + (former.map { [$0] } ?? []),
             isSubtree: state.kind == .directory)
-        if let holder = activity.begin(claim) { return holder }
+        if let holder = activity.begin(claim) { return .blocked(by: holder) }
         defer { activity.end(claim) }
         let object = try await observing { () async throws(ProviderError) in
             try await statIfPresent(place)
         }
-        var isStillThere = false
+        var there: RemoteObject?
         if let former, former != place {
-            let there = try await observing { () async throws(ProviderError) in
+            there = try await observing { () async throws(ProviderError) in
                 try await statIfPresent(former)
             }
             // Where a directory was, somebody else may have put something else.
-            isStillThere = there.map { state.kind != .directory || $0.kind == .directory } ?? false
+            if state.kind == .directory, there?.kind != .directory { there = nil }
         }
-        if isStillThere, let former, object?.kind == .directory, state.kind == .directory,
+        if there != nil, let former, object?.kind == .directory, state.kind == .directory,
             !provider.traits.movesDirectoriesAtOnce
         {
             // The store moves object by object, and was cut short: the rest follows.
-            return try await goOn(attempt, inode, from: former, to: place)
+            try await goOn(attempt, inode, from: former, to: place)
+            return nil
         }
-        let happened = !isStillThere && isResult(object, of: attempt, state)
+        var happened = try await isResult(object, at: place, of: attempt, state)
+        if happened, let there, let former {
+            happened = try await removeCopied(there, at: former, state)
+        }
+        if !happened, let rest = doubts.withLock({ $0.rest(of: inode, at: clock.uptime) }) {
+            return .again(after: rest)
+        }
         logger.info(
             "answer was lost", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
         try conclude(attempt, inode, with: happened ? object : nil, seen: object)
         return nil
     }
 
+    /// Ends a move by a store that copies first and then deletes, and was cut short in between.
+    ///
+    /// - Returns: Whether what is at the former place was the copied version, and is gone now.
+    private func removeCopied(
+        _ there: RemoteObject, at former: ObjectKey, _ state: SyncState
+    ) async throws -> Bool {
+        guard state.kind != .directory, there.kind == state.kind, there.etag == state.synced?.etag
+        else { return false }
+        if state.kind == .symlink {
+            let target = try store.read { try $0.inode(state.inode)?.target }
+            guard there.target == target else { return false }
+        }
+        do throws(ProviderError) {
+            try await observing { () async throws(ProviderError) in
+                try await provider.delete(former, kind: state.kind, etag: there.etag)
+            }
+            return true
+        } catch {
+            switch error.kind {
+            case .missing: return true
+            case .changed, .wrongKind: return false
+            default: throw error
+            }
+        }
+    }
+
     /// Goes on with a move of a directory that was cut short.
     private func goOn(
         _ attempt: AttemptRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
-    ) async throws -> InodeNumber? {
+    ) async throws {
         var moved: RemoteObject?
         do throws(ProviderError) {
             moved = try await observing { () async throws(ProviderError) in
@@ -109,7 +146,6 @@ extension Engine {
             }
         }
         try conclude(attempt, inode, with: moved)
-        return nil
     }
 
     private func observing<Value>(
@@ -127,8 +163,8 @@ extension Engine {
 
     /// Whether an object is what the attempt would have made.
     private func isResult(
-        _ object: RemoteObject?, of attempt: AttemptRecord, _ state: SyncState
-    ) -> Bool {
+        _ object: RemoteObject?, at key: ObjectKey, of attempt: AttemptRecord, _ state: SyncState
+    ) async throws -> Bool {
         guard let object, object.kind == state.kind else { return false }
         switch object.kind {
         case .directory: return true
@@ -140,16 +176,39 @@ extension Engine {
             if isMove, object.etag == state.synced?.etag { return true }
             // The version that was there before says that nothing happened.
             guard object.etag != state.synced?.etag || isMove else { return false }
-            return object.size == attempt.size && isModified(object, at: attempt.modified)
+            guard object.size == attempt.size else { return false }
+            if isModified(object, at: attempt.modified) { return true }
+            return try await holds(attempt.digest, object, at: key)
         }
     }
 
+    /// Reads what the store holds, to see whether it is what was sent.
+    private func holds(
+        _ digest: ContentDigest?, _ object: RemoteObject, at key: ObjectKey
+    ) async throws -> Bool {
+        guard let digest, let etag = object.etag else { return false }
+        let sink = DigestingSink()
+        var offset: UInt64 = 0
+        do throws(ProviderError) {
+            while offset < object.size {
+                let piece = offset..<min(object.size, offset + 4 << 20)
+                try await observing { () async throws(ProviderError) in
+                    try await provider.read(key, range: piece, etag: etag, into: sink)
+                }
+                offset = piece.upperBound
+            }
+        } catch {
+            // Somebody replaces it at this moment; a new plan finds out how things are.
+            if error.kind == .changed || error.kind == .missing { return false }
+            throw error
+        }
+        return sink.digest == digest
+    }
+
     private func isModified(_ object: RemoteObject, at time: Timestamp) -> Bool {
-        // A store with coarse times, or none, leaves it to the comparison of contents: two clients
-        // may well write as many bytes within a second.
-        guard let resolution = provider.traits.modifiedResolution,
-            resolution <= .microseconds(1)
-        else { return false }
+        // A store with coarse times, or none, leaves it to the contents: two clients may well write
+        // as many bytes within a second.
+        guard provider.traits.hasFineTimes else { return false }
         let (difference, overflow) = object.modified.nanoseconds
             .subtractingReportingOverflow(time.nanoseconds)
         return !overflow && difference.magnitude < 1_000
@@ -164,17 +223,29 @@ extension Engine {
             try database.removeAttempt(of: inode)
             guard let object else { return try noteMode(of: seen, inode, attempt, database) }
             if let replaced = attempt.replaced { try database.removeSynced(replaced) }
+            // Of an upload whose attributes did not arrive they are still to be sent.
+            let isTimeThere = attempt.digest == nil || isModified(object, at: attempt.modified)
             try database.setSynced(
                 SyncedRecord(
                     parent: attempt.parent, name: attempt.name, etag: object.etag,
-                    size: object.size, mode: object.mode ?? attempt.mode,
-                    modified: attempt.modified,
+                    size: object.size, mode: object.mode ?? modeOfOthers(object, attempt),
+                    modified: isTimeThere ? attempt.modified : object.modified,
                     generation: attempt.generation),
                 of: inode)
         }
         guard object != nil, let replaced = attempt.replaced else { return }
         reapOrLog(replaced)
         enqueue(replaced, after: .zero)
+    }
+
+    /// What an object without a mode passes for.
+    private func modeOfOthers(_ object: RemoteObject, _ attempt: AttemptRecord) -> UInt16 {
+        guard provider.traits.keepsMode else { return attempt.mode }
+        switch object.kind {
+        case .file: return configuration.fileMode
+        case .directory: return configuration.directoryMode
+        case .symlink: return attempt.mode
+        }
     }
 
     /// A mode leaves a file's version as it is: whether a new one arrived, only a look tells.
@@ -208,4 +279,14 @@ extension Engine {
         let uncertain = try store.read { try $0.uncertainInode(atOrAbove: inode) }
         if let uncertain { enqueue(uncertain, after: .zero) }
     }
+}
+
+extension ProviderTraits {
+    /// Whether a time says for certain which version it is.
+    fileprivate var hasFineTimes: Bool {
+        modifiedResolution.map { $0 <= .microseconds(1) } ?? false
+    }
+
+    /// Whether size and time tell a version of ours, however it got there.
+    var tellsOwnVersions: Bool { hasFineTimes && storesAttributesAtOnce }
 }

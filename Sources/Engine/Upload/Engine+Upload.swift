@@ -215,9 +215,11 @@ extension Engine {
         let (frozen, record) = try engineWork { () throws(Halt) in try freeze(file) }
         defer { thaw(frozen, of: file) }
         let attributes = ObjectAttributes(modified: record.modified, mode: record.mode)
+        let digest = try provider.traits.tellsOwnVersions ? nil : digest(of: frozen)
         let attempt = AttemptRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
-            modified: record.modified, generation: record.generation, replaced: replaced)
+            modified: record.modified, generation: record.generation, replaced: replaced,
+            digest: digest)
         let isWanted = try engineWork { () throws(Halt) in
             // It may have been unlinked while the rest of it was fetched.
             try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
@@ -299,6 +301,15 @@ extension Engine {
                 state.frozen.append(frozen)
             }
             return (frozen, record)
+        }
+    }
+
+    private func digest(of frozen: FrozenContent) throws(ProviderError) -> ContentDigest {
+        do {
+            return try ContentDigest(of: frozen)
+        } catch {
+            throw ProviderError(
+                .source, attempt: "digest what is to be sent", reason: "\(error)", cause: error)
         }
     }
 

@@ -12,10 +12,14 @@ package struct ProviderTraits: Hashable, Sendable {
     package var transfersMax: Int
     /// Whether a directory moves in one step; else object by object, which may be cut short.
     package var movesDirectoriesAtOnce: Bool
+    /// Whether a file gets its bytes and its attributes in one step; else it may be found there
+    /// with the bytes alone, after a call that was cut short.
+    package var storesAttributesAtOnce: Bool
 
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
-        transfersMax: Int, movesDirectoriesAtOnce: Bool = true
+        transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
+        storesAttributesAtOnce: Bool = true
     ) {
         self.name = name
         self.keepsMode = keepsMode
@@ -23,6 +27,7 @@ package struct ProviderTraits: Hashable, Sendable {
         self.modifiedResolution = modifiedResolution
         self.transfersMax = transfersMax
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
+        self.storesAttributesAtOnce = storesAttributesAtOnce
     }
 }
 

@@ -69,7 +69,8 @@ struct RcloneProvider: Provider {
         traits = ProviderTraits(
             name: "rclone's \(remote)", keepsMode: false, keepsSymlinks: false,
             modifiedResolution: opened.modifiedResolution, transfersMax: 8,
-            movesDirectoriesAtOnce: opened.features.movesDirectories)
+            movesDirectoriesAtOnce: opened.features.movesDirectories,
+            storesAttributesAtOnce: false)
     }
 
     private static func awaitStart(of client: RcloneClient) async throws(SourceError) {

@@ -82,6 +82,8 @@ extension WebDAVProvider {
         if Task.isCancelled {
             throw ProviderError(.cancelled, attempt: upload.attempt, reason: "cancelled")
         }
+        // What has its bytes and not yet its property is a file.
+        if upload.target != nil { return try await storeStaged(upload) }
         switch server.replacing {
         case .conditionally:
             if let uploads = server.uploads, upload.source.size > chunkBytes {

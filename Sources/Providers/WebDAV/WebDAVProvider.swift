@@ -37,7 +37,8 @@ package struct WebDAVProvider: Provider {
         traits = ProviderTraits(
             name: server.name, keepsMode: server.keepsProperties,
             keepsSymlinks: server.keepsProperties,
-            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 8)
+            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 8,
+            storesAttributesAtOnce: false)
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {

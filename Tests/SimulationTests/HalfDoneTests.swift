@@ -1,0 +1,120 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// Goal: what an operation left behind that was cut short is known as ours, whatever has become of
+/// its file here meanwhile.
+@Suite("Operations of several steps that were cut short")
+struct HalfDoneTests {
+    private static var settings: SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.provider.storesAttributesAtOnce = false
+        settings.provider.movesFilesAtOnce = false
+        settings.provider.pieceDelay = .milliseconds(100)...(.milliseconds(100))
+        return settings
+    }
+
+    /// Takes the network away as soon as the remote has something.
+    private static func cut(_ it: Scenario, once path: String) async throws {
+        for _ in 0..<1_000 {
+            if it.remotePaths.contains(path) { return it.remote.setReachable(false) }
+            try await it.wait(.milliseconds(10))
+        }
+        Issue.record("\(path) never came")
+    }
+
+    enum Change: CaseIterable {
+        case none, edit, unlink, rename
+    }
+
+    @Test(arguments: Change.allCases)
+    func `an upload whose attributes did not arrive`(change: Change) throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            try await Self.cut(it, once: "a")
+            var expected: [String: [UInt8]] = ["a": [1, 2, 3]]
+            switch change {
+            case .none: break
+            case .edit:
+                try await it.write("a", [9, 9])
+                expected = ["a": [9, 9]]
+            case .unlink:
+                try await it.unlink("a")
+                expected = [:]
+            case .rename:
+                try await it.rename("a", to: "b")
+                expected = ["b": [1, 2, 3]]
+            }
+            try await it.wait(.seconds(5))
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == Array(expected.keys))
+            #expect(try await it.names(in: "") == Array(expected.keys))
+            for (path, bytes) in expected {
+                #expect(it.remoteBytes(path) == bytes)
+                let inode = try await it.find(path)
+                let attributes = try await it.engine.completing { () throws(Halt) in
+                    try it.engine.attributes(of: inode)
+                }
+                let object = try await it.remote.stat(Scenario.key(path))
+                #expect(object.modified == attributes.modified, "the time is sent after all")
+            }
+        }
+    }
+
+    @Test func `an upload of somebody else's with as many bytes is not taken for ours`() throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            try await Self.cut(it, once: "a")
+            try it.remote.otherClientWrites(Scenario.key("a"), [4, 5, 6])
+            try await it.write("a", [9, 9])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("a") == [4, 5, 6])
+            #expect(it.remotePaths.count == 2, "and ours is beside it")
+        }
+    }
+
+    @Test(arguments: [Change.none, .edit, .unlink])
+    func `a move that copied and did not delete`(change: Change) throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            #expect(try await it.rest())
+            try await it.rename("a", to: "b")
+            try await Self.cut(it, once: "b")
+            #expect(it.remotePaths == ["a", "b"])
+            var expected: [UInt8]? = [1, 2, 3]
+            switch change {
+            case .edit:
+                try await it.write("b", [9, 9])
+                expected = [9, 9]
+            case .unlink:
+                try await it.unlink("b")
+                expected = nil
+            default: break
+            }
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == (expected == nil ? [] : ["b"]))
+            #expect(it.remoteBytes("b") == expected)
+            #expect(try await it.names(in: "") == it.remotePaths)
+        }
+    }
+
+    @Test func `a request counts as not carried out only once it cannot be any more`() {
+        let life = RequestDoubts.requestLifeMax
+        let (one, other) = (InodeNumber(rawValue: 7), InodeNumber(rawValue: 8))
+        var doubts = RequestDoubts(startedAt: .seconds(100))
+        #expect(doubts.rest(of: one, at: .seconds(100)) == life)
+        #expect(doubts.rest(of: one, at: .seconds(100) + life) == nil)
+        doubts.noteLoss(of: one, at: .seconds(200))
+        #expect(doubts.rest(of: one, at: .seconds(201)) == life - .seconds(1))
+        #expect(doubts.rest(of: other, at: .seconds(201)) == nil)
+        doubts.noteLoss(of: other, at: .seconds(200) + life)
+        #expect(doubts.rest(of: one, at: .seconds(200) + life) == nil)
+    }
+}
