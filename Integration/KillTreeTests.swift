@@ -8,7 +8,7 @@ extension MountedTests.`A killed daemon` {
     /// Method: a program makes, overwrites, cuts, moves and removes files and directories under few
     /// names; another kills the daemon at random moments and mounts again. A model has what was
     /// acknowledged, and is compared with the mount after each kill and with both sides in the end.
-    @Test(.timeLimit(.minutes(4)), arguments: CloudKind.chosen)
+    @Test(.timeLimit(.minutes(4)), arguments: CloudKind.chosen.filter { $0 != .crypt })
     func `loses no call that returned, whatever was changed and moved`(
         _ cloud: CloudKind
     ) async throws {

@@ -18,6 +18,8 @@ struct TreeSnapshot: Equatable {
     /// By path below the directory.
     var entries: [String: Entry] = [:]
 
+    init() {}
+
     init(of root: String) throws {
         try add(root, below: "")
     }

@@ -1,0 +1,167 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A cloud of a test's own, empty at first.
+struct Cloud {
+    /// How to mount it; as often as one likes, each time with a state of its own.
+    let options: MountedFolder.Options
+    /// All that it holds, seen from its own side. Of links it says nothing.
+    let contents: () throws -> TreeContents
+    /// Stores a file as another client does, in place of what is there.
+    let store: (_ bytes: [UInt8], _ path: String) throws -> Void
+}
+
+/// The kinds of sources, as a parameter of tests that each of them has to pass.
+///
+/// The environment's `CLOUDS` names those that run, with commas between them; all by default.
+enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
+    case folder, webdav, s3, rclone
+    /// A remote of rclone that encrypts names and contents.
+    case crypt
+
+    static let chosen: [CloudKind] = {
+        guard let names = ProcessInfo.processInfo.environment["CLOUDS"] else { return allCases }
+        return names.split(separator: ",").compactMap { CloudKind(rawValue: String($0)) }
+    }()
+
+    var testDescription: String { rawValue }
+
+    /// Whether modes, links and the times of everything are there again on a cold mount.
+    var keepsAttributes: Bool {
+        switch self {
+        case .folder, .webdav, .s3: true
+        case .rclone, .crypt: false
+        }
+    }
+
+    /// Makes one of this kind, and ends it after `body` whatever happens.
+    ///
+    /// - Parameter options: How to mount it; how far away it pretends to be counts for those that can
+    ///   pretend.
+    func with(
+        _ options: MountedFolder.Options, isolation: isolated (any Actor)? = #isolation,
+        _ body: (Cloud) throws -> Void
+    ) async throws {
+        switch self {
+        case .folder:
+            let base = try Self.temporaryDirectory()
+            defer { try? FileManager.default.removeItem(atPath: base) }
+            let query = options.source.isEmpty ? "" : "?\(options.source)"
+            try body(Self.cloud(options, source: "folder:\(base)\(query)", servedFrom: base))
+        case .webdav:
+            try await WebDAVServer.with(.apache) { server in
+                try body(Self.cloud(options, source: server.source, servedFrom: server.folder))
+            }
+        case .s3:
+            try await ObjectStore.with(.seaweedFS) { store in
+                try Self.withEnvironment(store.environment) {
+                    try body(Self.cloud(options, store))
+                }
+            }
+        case .rclone, .crypt:
+            let remotes = try RcloneRemotes()
+            defer { remotes.remove() }
+            let needed = remotes.environment.filter { ["PATH", "RCLONE_CONFIG"].contains($0.key) }
+            try Self.withEnvironment(needed) {
+                guard self == .crypt else {
+                    return try body(
+                        Self.cloud(
+                            options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain"))
+                }
+                try body(Self.cloud(options, remotes))
+            }
+        }
+    }
+
+    /// The same, and mounts it.
+    ///
+    /// - Parameter body: Is given the mount, and what tells all that the cloud holds.
+    func with(
+        _ options: MountedFolder.Options, isolation: isolated (any Actor)? = #isolation,
+        _ body: (MountedFolder, _ contents: () throws -> TreeContents) throws -> Void
+    ) async throws {
+        try await with(options) { cloud in
+            try MountedFolder.with(cloud.options) { try body($0, cloud.contents) }
+        }
+    }
+
+    // MARK: Kinds
+
+    /// One whose files lie in a directory as they are.
+    private static func cloud(
+        _ options: MountedFolder.Options, source: String, servedFrom directory: String
+    ) -> Cloud {
+        Cloud(
+            options: mounting(source, options),
+            // What Apache notes of properties is no part of what it serves.
+            contents: { try TreeContents(of: directory, without: ".DAV") },
+            store: { bytes, path in try Files.replace("\(directory)/\(path)", with: bytes) })
+    }
+
+    private static func cloud(_ options: MountedFolder.Options, _ store: ObjectStore) -> Cloud {
+        Cloud(
+            options: mounting(store.source("p"), options),
+            contents: { try TreeContents(of: store, below: "p/") },
+            store: { bytes, path in
+                try store.python(
+                    """
+                    import base64
+                    s3.put_object(
+                        Bucket=bucket, Key='p/' + arguments[0], Body=base64.b64decode(arguments[1]))
+                    """, path, Data(bytes).base64EncodedString())
+            })
+    }
+
+    private static func cloud(_ options: MountedFolder.Options, _ remotes: RcloneRemotes) -> Cloud {
+        let plain = "\(remotes.base)/decrypted"
+        func rclone(_ arguments: String...) throws {
+            let command = ["rclone"] + arguments
+            let result = try Program.start(command, environment: remotes.environment).wait()
+            try #require(result.status == 0, Comment(rawValue: result.description))
+        }
+        return Cloud(
+            options: mounting("rclone:crypt:", options),
+            contents: {
+                try rclone("sync", "--create-empty-src-dirs", "crypt:", plain)
+                return try TreeContents(of: plain)
+            },
+            store: { bytes, path in
+                let file = "\(remotes.base)/stored"
+                try Files.write(bytes, to: file)
+                try rclone("copyto", file, "crypt:\(path)")
+            })
+    }
+
+    private static func mounting(
+        _ source: String, _ options: MountedFolder.Options
+    ) -> MountedFolder.Options {
+        var options = options
+        options.source = ""
+        options.otherSource = source
+        return options
+    }
+
+    // MARK: Surroundings
+
+    private static func temporaryDirectory() throws -> String {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/c.XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
+        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Daemons that `body` starts have our environment.
+    private static func withEnvironment(
+        _ environment: [String: String], _ body: () throws -> Void
+    ) throws {
+        let before = ProcessInfo.processInfo.environment
+        for (name, value) in environment { setenv(name, value, 1) }
+        defer {
+            for name in environment.keys {
+                if let value = before[name] { setenv(name, value, 1) } else { unsetenv(name) }
+            }
+        }
+        try body()
+    }
+}
