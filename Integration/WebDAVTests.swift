@@ -53,6 +53,24 @@ struct WebDAVTests {
         }
     }
 
+    @Test func `somebody's lock on a free name of Apache's is no file`() async throws {
+        try await WebDAVServer.with(.apache) { server in
+            let lock =
+                "<D:lockinfo xmlns:D='DAV:'><D:lockscope><D:exclusive/></D:lockscope>"
+                + "<D:locktype><D:write/></D:locktype></D:lockinfo>"
+            let answer = try Program.require(
+                "curl", "-s", "-i", "-X", "LOCK", "-H", "Content-Type: application/xml", "-d", lock,
+                "\(server.url)/free")
+            #expect(answer.contains("opaquelocktoken:"))
+            let provider = try await WebDAVProvider.connect(to: server.source, world: Self.world)
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            let error = await #expect(throws: ProviderError.self) {
+                try await provider.stat(ObjectKey([try #require(FileName("free"))]))
+            }
+            #expect(error?.kind == .missing)
+        }
+    }
+
     @Test(arguments: ProviderConformance.cases)
     func `Apache keeps the contract`(testCase: ProviderConformance.Case) async throws {
         var options = Self.options()

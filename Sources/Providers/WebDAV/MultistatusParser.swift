@@ -162,7 +162,13 @@ final class MultistatusParser: XMLPushParser.Handler {
     private func takePropstat() {
         let status = foundStatus ?? 0
         entry.worstPropertyStatus = max(entry.worstPropertyStatus ?? 0, status)
-        guard (200..<300).contains(status) else { return }
+        guard (200..<300).contains(status) else {
+            if status != 404 {
+                entry.refusedPropertyStatus = max(entry.refusedPropertyStatus ?? 0, status)
+            }
+            return
+        }
+        entry.isDescribed = true
         entry.isCollection = entry.isCollection || found.isCollection
         entry.etag = found.etag ?? entry.etag
         entry.length = found.length ?? entry.length

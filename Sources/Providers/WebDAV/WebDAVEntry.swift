@@ -9,6 +9,11 @@ struct WebDAVEntry: Hashable {
     var status: Int?
     /// The worst status of any property that was set.
     var worstPropertyStatus: Int?
+    /// Whether the server tells any property.
+    var isDescribed = false
+    /// The worst status of any property that the server would not tell, which is more than that
+    /// there is none; 0 for a status that cannot be read.
+    var refusedPropertyStatus: Int?
     var isCollection = false
     /// As written, with quotes and `W/`.
     var etag: String?
@@ -39,8 +44,23 @@ struct WebDAVEntry: Hashable {
         lastModified.flatMap(HTTPDate.seconds).map { Timestamp(seconds: $0) }
     }
 
-    /// A name that is only locked: nothing is there yet (RFC 2518, 7.4).
-    var isLockAlone: Bool {
-        !isCollection && etag == nil && length == nil && lastModified == nil
+    enum Presence: Hashable {
+        case present
+        case missing
+        /// A name that is only locked: nothing is there yet (RFC 2518, 7.4). The server tells that
+        /// it has none of the properties of a file.
+        case lockAlone
+        /// The server does not tell what is there, which is no word that nothing is; with its
+        /// status, 0 for none that can be read.
+        case untold(Int)
+    }
+
+    var presence: Presence {
+        if let status, !(200..<300).contains(status) {
+            return status == 404 ? .missing : .untold(status)
+        }
+        if isCollection || etag != nil || length != nil || lastModified != nil { return .present }
+        if let refusedPropertyStatus { return .untold(refusedPropertyStatus) }
+        return isDescribed ? .lockAlone : .untold(worstPropertyStatus ?? 0)
     }
 }

@@ -106,8 +106,15 @@ extension WebDAVProvider {
             throw ProviderError(
                 .corrupt, attempt: attempt, reason: "the server's answer speaks of something else")
         }
+        if case .untold(let status) = own.presence {
+            throw Self.untold(status, of: directory, attempt)
+        }
         guard own.isCollection else {
             throw ProviderError(.wrongKind, attempt: attempt, reason: "it is no directory")
+        }
+        // Left out, it would be taken for deleted.
+        if let (name, status) = outcome.untold {
+            throw Self.untold(status, of: directory.appending(name), attempt)
         }
         do {
             return try collector.finish()
@@ -161,6 +168,8 @@ private final class ListingCollector: Sendable {
         var own: WebDAVEntry?
         /// Names that are none.
         var skipped = 0
+        /// A child of which the server does not say what it is.
+        var untold: (name: FileName, status: Int)?
     }
 
     private struct State {
@@ -185,8 +194,14 @@ private final class ListingCollector: Sendable {
             case .itself: state.outcome.own = entry
             case .elsewhere, .oddChild: state.outcome.skipped += 1
             case .child(let name):
-                let isRefused = entry.status.map { !(200..<300).contains($0) } ?? false
-                guard !isRefused, !entry.isLockAlone, !WebDAVName.isReserved(name) else { break }
+                guard !WebDAVName.isReserved(name) else { break }
+                switch entry.presence {
+                case .present: break
+                case .missing, .lockAlone: return nil
+                case .untold(let status):
+                    state.outcome.untold = (name, status)
+                    return nil
+                }
                 let (object, isSettled) = object(entry, name)
                 do throws(SystemError) {
                     try state.spool.append(WebDAVListed(object: object, isSettled: isSettled))

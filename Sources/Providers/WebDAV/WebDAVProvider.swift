@@ -125,12 +125,23 @@ package struct WebDAVProvider: Provider {
             throw ProviderError(
                 .corrupt, attempt: attempt, reason: "the server's answer speaks of something else")
         }
-        if let status = entry.status, !(200..<300).contains(status) {
-            if status == 404 { return nil }
-            throw ProviderError(
-                .unreachable, attempt: attempt, reason: "the server answered \(status)")
+        switch entry.presence {
+        case .present: return entry
+        case .missing: return nil
+        // The root is there, whatever is asked of it.
+        case .lockAlone: return key == .root ? entry : nil
+        case .untold where key == .root && entry.status == nil: return entry
+        case .untold(let status): throw Self.untold(status, of: key, attempt)
         }
-        return entry.isLockAlone && key != .root ? nil : entry
+    }
+
+    /// The server answers, but not what is at `key`: asked again later, it may.
+    static func untold(_ status: Int, of key: ObjectKey, _ attempt: String) -> ProviderError {
+        ProviderError(
+            .busy, attempt: attempt,
+            reason: status == 0
+                ? "the server does not tell what \"\(key)\" is"
+                : "the server answered \(status) for \"\(key)\"")
     }
 
     func found(_ key: ObjectKey, _ attempt: String) async throws(ProviderError) -> WebDAVEntry {

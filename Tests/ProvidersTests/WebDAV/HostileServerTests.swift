@@ -133,6 +133,84 @@ import Transport
         }
     }
 
+    /// A response in which every property has one status.
+    private static func response(_ href: String, allOf status: String) -> String {
+        "<response><href>\(href)</href><propstat><prop><resourcetype/><getetag/></prop>"
+            + "<status>HTTP/1.1 \(status)</status></propstat></response>"
+    }
+
+    private static func response(_ href: String, status: String) -> String {
+        "<response><href>\(href)</href><status>HTTP/1.1 \(status)</status></response>"
+    }
+
+    private static func locked(_ href: String, others status: String) -> String {
+        "<response><href>\(href)</href><propstat><prop><resourcetype/></prop>"
+            + "<status>HTTP/1.1 200 OK</status></propstat><propstat><prop><getetag/>"
+            + "<getcontentlength/><getlastmodified/></prop>"
+            + "<status>HTTP/1.1 \(status)</status></propstat></response>"
+    }
+
+    /// What a server would not tell of `/dav/x`.
+    private static let untold = [
+        response("/dav/x", status: "403 Forbidden"),
+        response("/dav/x", status: "503 Service Unavailable"),
+        response("/dav/x", status: "nonsense"),
+        response("/dav/x", allOf: "403 Forbidden"),
+        response("/dav/x", allOf: "404 Not Found"),
+        response("/dav/x", allOf: "500 Internal Server Error"),
+        locked("/dav/x", others: "403 Forbidden"),
+        locked("/dav/x", others: "503 Service Unavailable"),
+        "<response><href>/dav/x</href></response>",
+    ]
+
+    @Test(arguments: untold)
+    func `a name that the server does not describe is never taken for gone`(
+        response: String
+    ) async throws {
+        let children = Self.response("/dav/a", Self.file) + response
+        try await with { request in
+            if request["Depth"] == "1" {
+                return Self.answer(
+                    "207 Multi-Status", [], Self.multistatus(Self.root + children))
+            }
+            guard request.target == "/dav/x" else { return nil }
+            return Self.answer("207 Multi-Status", [], Self.multistatus(response))
+        } _: { provider, _ in
+            for call in [
+                { _ = try await provider.list(.root, page: nil) },
+                { [key = try key("x")] in _ = try await provider.stat(key) },
+            ] {
+                let error = await #expect(throws: ProviderError.self) { try await call() }
+                #expect(error?.kind == .busy)
+                #expect(error?.reason.contains("\"x\"") == true)
+            }
+        }
+    }
+
+    @Test func `what is only locked, or gone while it was listed, is not there`() async throws {
+        let responses = [
+            Self.locked("/dav/x", others: "404 Not Found"),
+            Self.response("/dav/y", status: "404 Not Found"), Self.response("/dav/a", Self.file),
+        ]
+        let found = try await listing(Self.multistatus(Self.root + responses.joined())).get()
+        #expect(found == ["a"])
+    }
+
+    @Test func `a directory that the server does not describe is not taken for a file`()
+        async throws
+    {
+        for own in [
+            Self.response("/dav/", status: "403 Forbidden"),
+            Self.response("/dav/", allOf: "503 Service Unavailable"),
+        ] {
+            guard case .failure(let error) = try await listing(Self.multistatus(own)) else {
+                Issue.record("a listing")
+                continue
+            }
+            #expect(error.isPassing, "\(error)")
+        }
+    }
+
     @Test func `lengths that lie are no sizes`() async throws {
         let properties = "<getetag>\"1\"</getetag><getcontentlength>-5</getcontentlength>"
         try await with { request in
