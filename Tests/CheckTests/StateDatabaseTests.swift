@@ -60,8 +60,9 @@ import Testing
         try fixture.execute(
             """
             WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
-            INSERT INTO inodes SELECT i, 2, 511, 0, 0, 1, 50, 0, 0, randomblob(50), 0, 0, 0, 0, 0, 1
-            FROM n
+            INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed, target,
+                presence, generation, writing, listed, accessed)
+            SELECT i, 2, 511, 0, 0, 1, 50, 0, 0, randomblob(50), 0, 0, 0, 0, 0 FROM n
             """)
         let page = try pages(of: "inodes")
         let first = page[page.count / 2]
