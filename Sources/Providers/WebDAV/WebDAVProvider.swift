@@ -193,11 +193,14 @@ package struct WebDAVProvider: Provider {
         return (file, !server.tagsRipen || isSettled || !version.isWeak)
     }
 
-    /// What the server lets nobody change is shown without write permission, so that programs hear of
-    /// it when they open it.
+    /// What the server does not let us change is shown without write permission, so that programs hear
+    /// of it when they open it; and with it again, once the server lets us.
     private func mode(of entry: WebDAVEntry, _ attributes: WebDAVAttributes?) -> UInt16? {
-        if entry.isChangeable { return attributes?.mode }
-        return (attributes?.mode ?? (entry.isCollection ? 0o555 : 0o444)) & ~0o222
+        let usual: UInt16 = entry.isCollection ? 0o755 : 0o644
+        guard entry.isChangeable else { return (attributes?.mode ?? usual) & ~0o222 }
+        // Where properties are not kept, the mode that was set on this machine counts.
+        let isTold = server.keepsProperties && entry.permissions != nil
+        return attributes?.mode ?? (isTold ? usual : nil)
     }
 
     /// The same, once the tag will not become another one by itself.

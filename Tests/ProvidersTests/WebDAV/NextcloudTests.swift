@@ -312,7 +312,11 @@ import Transport
             }
             #expect(
                 Dictionary(uniqueKeysWithValues: modes)
-                    == ["shared": 0o444, "mine": nil, "in": 0o555, "out": nil])
+                    == ["shared": 0o444, "mine": 0o644, "in": 0o555, "out": 0o755])
+            cloud.put([1, 2], at: "lent", permissions: "SRGDNV")
+            #expect(try await provider.stat(key("lent")).mode == 0o444)
+            cloud.put([1, 2], at: "lent", permissions: "SRGDNVW")
+            #expect(try await provider.stat(key("lent")).mode == 0o644)
             let shared = try await provider.stat(key("shared"))
             let etag = try #require(shared.etag)
             let error = await #expect(throws: ProviderError.self) {
