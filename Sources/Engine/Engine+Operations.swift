@@ -65,6 +65,12 @@ extension Engine {
                 switch need {
                 case .listing(let directory): try await list(directory)
                 case .content(let inode, let range): try await materialise(inode, range)
+                case .details(let inode):
+                    guard try await lookAtDetails(of: inode) else {
+                        throw ProviderError(
+                            .busy, attempt: "look at inode \(inode)",
+                            reason: "it is just being moved or changed")
+                    }
                 }
                 return
             } catch let error as ProviderError {

@@ -106,4 +106,6 @@ package enum Need: Hashable, Sendable {
     case listing(InodeNumber)
     /// Bytes of a file. The range may reach beyond the end of the file.
     case content(InodeNumber, Range<UInt64>)
+    /// What a listing did not tell of an inode.
+    case details(InodeNumber)
 }

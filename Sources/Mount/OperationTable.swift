@@ -6,7 +6,7 @@ extension fuse_lowlevel_ops {
     /// The callbacks of a session whose user data is its ``RequestServer``.
     ///
     /// What is missing here the kernel learns once as ENOSYS, and then answers itself: locks are
-    /// local, allocating and copying fall back to writing, setting extended attributes fails.
+    /// local, allocating and copying fall back to writing.
     static var serving: fuse_lowlevel_ops {
         var table = fuse_lowlevel_ops()
         table.addSession()
@@ -106,6 +106,15 @@ extension fuse_lowlevel_ops {
         listxattr = { request, inode, room in
             RequestServer.serving(request!).listExtendedAttributes(
                 Reply(request!), InodeNumber(inode), room: room)
+        }
+        setxattr = { request, inode, name, value, count, flags in
+            RequestServer.serving(request!).setExtendedAttribute(
+                Reply(request!), InodeNumber(inode), name!,
+                to: [UInt8](UnsafeRawBufferPointer(start: value, count: count)), flags: flags)
+        }
+        removexattr = { request, inode, name in
+            RequestServer.serving(request!).setExtendedAttribute(
+                Reply(request!), InodeNumber(inode), name!, to: nil, flags: 0)
         }
         statfs = { request, inode in
             RequestServer.serving(request!).statistics(Reply(request!), InodeNumber(inode))

@@ -39,7 +39,7 @@ extension RequestServer {
             reply.fail(strncmp(name, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
             return
         }
-        let name = String(cString: name)
+        let name = [UInt8](cString: name)
         serve("getxattr", inode, reply) { [engine] () throws(Halt) in
             try engine.extendedAttribute(name, of: inode)
         } answer: {
@@ -47,12 +47,41 @@ extension RequestServer {
         }
     }
 
+    /// - Parameters:
+    ///   - name: Lives until the callback returns.
+    ///   - value: nil to remove the attribute.
+    ///   - flags: Linux: `XATTR_CREATE`, `XATTR_REPLACE`.
+    func setExtendedAttribute(
+        _ reply: consuming Reply, _ inode: InodeNumber, _ name: UnsafePointer<CChar>,
+        to value: [UInt8]?, flags: CInt
+    ) {
+        guard strncmp(name, "user.", 5) == 0 else {
+            reply.fail(EOPNOTSUPP)
+            return
+        }
+        let name = [UInt8](cString: name)
+        let change: Engine.ExtendedAttributeChange
+        switch flags {
+        case 0: change = .set
+        case CInt(XATTR_CREATE): change = .create
+        case CInt(XATTR_REPLACE): change = .replace
+        default:
+            reply.fail(EINVAL)
+            return
+        }
+        serve("setxattr", inode, reply) { [engine] () throws(Halt) in
+            try engine.setExtendedAttribute(name, to: value, change, of: inode)
+        } answer: { reply, _ in
+            reply.succeed()
+        }
+    }
+
     func listExtendedAttributes(_ reply: consuming Reply, _ inode: InodeNumber, room: Int) {
         serve("listxattr", inode, reply) { [engine] () throws(Halt) in
-            try engine.extendedAttributeNames(of: inode)
-        } answer: { reply, names in
+            try engine.extendedAttributes(of: inode)
+        } answer: { reply, attributes in
             // Each name ends with NUL. Linux: `listxattr`.
-            reply.extendedAttribute(names.flatMap { Array($0.utf8) + [0] }, room: room)
+            reply.extendedAttribute(attributes.names.flatMap { $0 + [0] }, room: room)
         }
     }
 

@@ -74,7 +74,7 @@ package struct AloneRun {
                     .init(kind: .directory, mode: 0o755), name, in: parent)) != nil
             else { return }
             try mount.provider.otherClientMakesDirectory(path.key)
-        case .delete, .deleteTree, .replaceByDirectory, .rename: break
+        case .delete, .deleteTree, .replaceByDirectory, .rename, .setAttribute: break
         }
     }
 
@@ -88,7 +88,8 @@ package struct AloneRun {
             try await write(slot, offset, ProgramBytes.make(count, seed: seed))
         case .read(let slot, let offset, let count): try await read(slot, offset, count)
         case .synchronize(let slot): try await synchronize(slot)
-        case .resize, .setMode, .makeDirectory, .makeSymlink, .removeDirectory, .unlink, .rename:
+        case .resize, .setMode, .setAttribute, .makeDirectory, .makeSymlink, .removeDirectory,
+            .unlink, .rename:
             try await change(step)
         case .look(let path): try await look(path)
         case .list(let path): try await list(path)

@@ -44,7 +44,7 @@ struct ConvergenceCheck {
 
     private func check(except incomplete: Set<InodeNumber>) async throws(ProgramFailure) {
         let remote = mount.provider.snapshot()
-        let modes = mount.provider.modes()
+        let remoteAttributes = mount.provider.attributes()
         var seen: Set<ObjectKey> = []
         var directories: [(key: ObjectKey, inode: InodeNumber)] = [(.root, .root)]
         while let (key, inode) = directories.popLast() {
@@ -55,7 +55,7 @@ struct ConvergenceCheck {
                 let key = key.appending(entry.name)
                 seen.insert(key)
                 if incomplete.contains(entry.attributes.inode) { continue }
-                try await check(key, entry.attributes, remote[key], mode: modes[key])
+                try await check(key, entry.attributes, remote[key], remoteAttributes[key])
                 if entry.attributes.kind == .directory {
                     directories.append((key, entry.attributes.inode))
                 }
@@ -73,7 +73,7 @@ struct ConvergenceCheck {
 
     private func check(
         _ key: ObjectKey, _ attributes: Attributes, _ entry: SimulatedSnapshotEntry?,
-        mode: UInt16?
+        _ theirs: ObjectAttributes?
     ) async throws(ProgramFailure) {
         switch (entry, attributes.kind) {
         case (nil, _): throw ProgramFailure("I7: \"\(key)\" is here and not on the remote")
@@ -101,6 +101,20 @@ struct ConvergenceCheck {
             }
         default: throw ProgramFailure("I7: \"\(key)\" is something else here")
         }
+        // What a listing does not tell may have been changed there without notice.
+        guard mount.provider.listsDetails else { return }
+        let extended = try await asking("I7", "look at \"\(key)\"") {
+            () async throws(EngineError) in
+            try await mount.engine.completing { () throws(Halt) in
+                try mount.engine.extendedAttributes(of: attributes.inode)
+            }
+        }
+        guard extended == theirs?.extendedAttributes else {
+            throw ProgramFailure(
+                "I7: \"\(key)\" has the extended attributes \(extended) here, "
+                    + "\(String(describing: theirs?.extendedAttributes)) on the remote")
+        }
+        let mode = theirs?.mode
         guard mode == attributes.mode else {
             throw ProgramFailure(
                 "I7: \"\(key)\" has mode \(String(attributes.mode, radix: 8)) here, "

@@ -1,5 +1,8 @@
 /// Bytes that tell programs and versions apart.
 enum ProgramBytes {
+    /// The value of an extended attribute, of up to 40 bytes.
+    static func attribute(seed: UInt64) -> [UInt8] { make(Int(seed % 41), seed: seed) }
+
     /// `count` bytes that no other seed gives.
     static func make(_ count: Int, seed: UInt64) -> [UInt8] {
         var generator = SeededGenerator(seed: seed)

@@ -28,6 +28,13 @@ extension ProgramStep {
                 change.mode = mode
                 _ = try engine.setAttributes(of: inode, to: change)
             }
+        case .setAttribute(let path, let name, let seed):
+            let inode = try await find(path, engine)
+            try await engine.completing { () throws(Halt) in
+                if try engine.attributes(of: inode).kind == .symlink { return }
+                try engine.setExtendedAttribute(
+                    Array(name.utf8), to: seed.map(ProgramBytes.attribute), of: inode)
+            }
         case .rename(let from, let to, let replaces):
             let (name, parent) = try await place(from, engine)
             let (newName, newParent) = try await place(to, engine)
@@ -64,6 +71,10 @@ extension ProgramStep {
         case .setMode(let path, let mode):
             let node = try model.find(path.names)
             if model[node].kind != .symlink { model.setMode(mode, of: node) }
+        case .setAttribute(let path, let name, let seed):
+            let node = try model.find(path.names)
+            if model[node].kind == .symlink { return }
+            try model.setAttribute(name, to: seed.map(ProgramBytes.attribute), of: node)
         case .rename(let from, let to, let replaces):
             let (name, parent) = try place(from, in: model)
             let (newName, newParent) = try place(to, in: model)

@@ -14,6 +14,8 @@ package enum ProgramStep: Hashable, Sendable {
     case synchronize(slot: Int)
     case resize(path: Path, size: Int)
     case setMode(path: Path, mode: UInt16)
+    /// Gives an extended attribute bytes that come from `seed`, or removes it.
+    case setAttribute(path: Path, name: String, seed: UInt64?)
     case makeDirectory(path: Path)
     case makeSymlink(path: Path, target: String)
     case removeDirectory(path: Path)
@@ -55,6 +57,7 @@ package enum OtherClientStep: Hashable, Sendable {
     /// Deletes it with all below it, and makes a directory in its place.
     case replaceByDirectory(path: Path)
     case rename(from: Path, to: Path)
+    case setAttribute(path: Path, name: String, seed: UInt64?)
 }
 
 /// A path from the root of the mount, printed as people write it.

@@ -47,7 +47,8 @@ struct ProgramWriter {
         switch random.next(below: 100) {
         case 0..<9: [create()]
         case 9..<16: [open(isWriting: random.next(below: 3) > 0)]
-        case 16..<32: [write()]
+        case 16..<29: [write()]
+        case 29..<32: [setAttribute()]
         case 32..<37: [read()]
         case 37..<43: [.close(slot: slot())]
         case 43..<46: [.resize(path: path(.file), size: size())]
@@ -106,18 +107,32 @@ struct ProgramWriter {
     }
 
     private mutating func otherClientStep() -> OtherClientStep {
-        switch random.next(below: 14) {
+        switch random.next(below: 15) {
         case 0...4: return .write(path: path(.file), count: size(), seed: freshSeed())
         case 5, 6: return .write(path: freshPath(), count: size(), seed: freshSeed())
         case 7: return .makeDirectory(path: freshPath())
         case 8, 9: return .delete(path: path(nil))
         case 10: return .deleteTree(path: path(nil))
         case 11: return .replaceByDirectory(path: path(nil))
+        case 12:
+            return .setAttribute(path: path(nil), name: attribute(), seed: attributeSeed())
         default: return .rename(from: path(nil), to: random.nextBool() ? path(nil) : freshPath())
         }
     }
 
     // MARK: Steps
+
+    private mutating func setAttribute() -> ProgramStep {
+        .setAttribute(path: path(nil), name: attribute(), seed: attributeSeed())
+    }
+
+    /// Two names, so that they meet.
+    private mutating func attribute() -> String { random.nextBool() ? "user.a" : "user.b" }
+
+    /// nil removes it.
+    private mutating func attributeSeed() -> UInt64? {
+        random.next(below: 3) == 0 ? nil : freshSeed()
+    }
 
     private mutating func create() -> ProgramStep {
         let path = random.next(below: 8) == 0 ? path(nil) : freshPath()

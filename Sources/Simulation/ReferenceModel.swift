@@ -12,6 +12,7 @@ package struct ReferenceModel: Equatable, Sendable {
         package var mode: UInt16
         package var bytes: [UInt8] = []
         package var target: [UInt8] = []
+        package var extendedAttributes = ExtendedAttributes()
         package var children: [FileName: Number] = [:]
         /// Whether it has a name; one without lives on for those who have it open.
         package var isNamed = true
@@ -161,6 +162,17 @@ package struct ReferenceModel: Equatable, Sendable {
     }
 
     // MARK: Changing
+
+    /// - Parameter value: nil to remove it.
+    package mutating func setAttribute(
+        _ name: String, to value: [UInt8]?, of number: Number
+    ) throws(Refusal) {
+        let name = Array(name.utf8)
+        if value == nil, self[number].extendedAttributes[name] == nil {
+            throw Refusal(.noAttribute)
+        }
+        nodes[number]?.extendedAttributes[name] = value
+    }
 
     package mutating func setMode(_ mode: UInt16, of number: Number) {
         nodes[number]?.mode = mode

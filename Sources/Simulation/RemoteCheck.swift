@@ -4,19 +4,23 @@ import Engine
 struct RemoteCheck {
     let mount: SimulatedMount
 
-    /// - Throws: ``ProgramFailure`` where a name, a byte, a mode or a target is another.
+    /// - Throws: ``ProgramFailure`` where a name, a byte, an attribute or a target is another.
     func check(_ model: ReferenceModel) throws(ProgramFailure) {
         let remote = mount.provider.snapshot()
-        let modes = mount.provider.modes()
+        let attributes = mount.provider.attributes()
         var expected: Set<ObjectKey> = []
         for (names, number) in model.tree() {
             let key = ObjectKey(names)
             expected.insert(key)
             try check(key, remote[key], model[number])
-            guard model[number].kind == .symlink || modes[key] == model[number].mode else {
+            guard model[number].kind != .symlink, let found = attributes[key] else { continue }
+            guard found.mode == model[number].mode else {
                 throw ProgramFailure(
-                    "the remote's \"\(key)\" has mode \(modes[key].map { String($0, radix: 8) } ?? "-")"
+                    "the remote's \"\(key)\" has mode \(String(found.mode, radix: 8))"
                         + ", not \(String(model[number].mode, radix: 8))")
+            }
+            guard found.extendedAttributes == model[number].extendedAttributes else {
+                throw ProgramFailure("the remote's \"\(key)\" has other extended attributes")
             }
         }
         for key in remote.keys.map(\.description).sorted()

@@ -76,7 +76,7 @@ struct SharedRun {
         case .unlink(let path): try await unlink(path)
         case .rename(let from, let to, let replaces):
             try await rename(from, to, replaces: replaces)
-        case .setMode, .makeDirectory, .makeSymlink, .removeDirectory:
+        case .setMode, .setAttribute, .makeDirectory, .makeSymlink, .removeDirectory:
             _ = try await ask { engine in try await step.change(engine) }
         case .look(let path): _ = try await ask { engine in try await find(path, engine) }
         case .list(let path):
@@ -279,7 +279,7 @@ struct SharedRun {
             if mount.life.isDead || weather.excuses(error) { return nil }
             switch error.kind {
             case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid,
-                .changedRemotely:
+                .noAttribute, .changedRemotely:
                 return nil
             case .failed, .outOfSpace, .damaged, .unreachable:
                 if hadDiskFaults { return nil }
@@ -382,6 +382,11 @@ extension SimulatedProvider {
             guard (try? otherClientDeletesTree(path.key)) != nil else { return }
             _ = try? otherClientMakesDirectory(path.key)
         case .rename(let from, let to): try? otherClientRenames(from.key, to: to.key)
+        case .setAttribute(let path, let name, let seed):
+            // A listing that does not tell attributes does not tell that they were changed.
+            guard listsDetails else { return }
+            try? otherClientSets(
+                Array(name.utf8), of: path.key, to: seed.map(ProgramBytes.attribute))
         }
     }
 }

@@ -30,6 +30,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.pageEntries = [1, 2, 100][random.next(below: 3)]
         settings.provider.resumesUploads = random.nextBool()
         settings.provider.movesDirectoriesAtOnce = random.nextBool()
+        settings.provider.listsDetails = random.nextBool()
         return settings
     }
 }

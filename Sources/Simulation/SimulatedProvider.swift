@@ -40,7 +40,9 @@ package final class SimulatedProvider: Provider {
             name: "simulation", keepsMode: true, keepsSymlinks: true,
             modifiedResolution: .nanoseconds(1), transfersMax: 4,
             movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce,
-            storesAttributesAtOnce: settings.storesAttributesAtOnce)
+            storesAttributesAtOnce: settings.storesAttributesAtOnce,
+            extendedAttributes: ExtendedAttributeSpace(
+                bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))
         state = Mutex(State(random: random, faults: faults))
     }
 
@@ -75,6 +77,9 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.isAuthorized = isAuthorized }
     }
 
+    /// See ``SimulatedProviderSettings/listsDetails``.
+    var listsDetails: Bool { settings.listsDetails }
+
     /// Everything that was ever written to it.
     package func everyContent() -> [SimulatedContent] {
         state.withLock { $0.tree.contents }
@@ -85,9 +90,9 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.tree.snapshot() }
     }
 
-    /// The permission bits of all objects but the root.
-    package func modes() -> [ObjectKey: UInt16] {
-        state.withLock { $0.tree.modes() }
+    /// The attributes of all objects but the root.
+    package func attributes() -> [ObjectKey: ObjectAttributes] {
+        state.withLock { $0.tree.attributes() }
     }
 
     /// Every version that `key` ever held, in their order, by whomever and however.
@@ -113,9 +118,10 @@ package final class SimulatedProvider: Provider {
             {
                 return ListingPage(objects: listed, next: nil)
             }
-            let objects = try Self.attempting(attempt) { () throws(Tree.Failure) in
+            var objects = try Self.attempting(attempt) { () throws(Tree.Failure) in
                 try state.tree.children(of: directory)
             }
+            if !settings.listsDetails { objects = objects.map(\.withoutDetails) }
             if page == nil { state.tree.rememberListing(objects, of: directory) }
             return Self.page(of: objects, after: page, entries: settings.pageEntries, &state.random)
         }
@@ -305,7 +311,8 @@ package final class SimulatedProvider: Provider {
         try await arrive(attempt)
         return try change(attempt) { tree throws(Tree.Failure) in
             let node = Tree.Node(
-                kind: .directory, modified: attributes.modified, mode: attributes.mode)
+                kind: .directory, modified: attributes.modified, mode: attributes.mode,
+                extendedAttributes: attributes.extendedAttributes)
             return try tree.create(node, at: key)
         }
     }
@@ -376,7 +383,9 @@ package final class SimulatedProvider: Provider {
                 guard there.kind == .directory else { throw Tree.Failure(.exists, "no directory") }
                 return
             }
-            let node = Tree.Node(kind: .directory, modified: old.modified, mode: old.mode)
+            let node = Tree.Node(
+                kind: .directory, modified: old.modified, mode: old.mode,
+                extendedAttributes: old.extendedAttributes)
             _ = try tree.create(node, at: destination)
         }
         while true {
@@ -557,6 +566,19 @@ extension SimulatedProvider {
         }
     }
 
+    /// Sets an extended attribute of a file or directory, or removes it.
+    package func otherClientSets(
+        _ name: [UInt8], of key: ObjectKey, to value: [UInt8]?
+    ) throws(ProviderError) {
+        try edit("change \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            let node = try tree.node(key)
+            guard node.kind != .symlink else { return }
+            var attributes = node.attributes
+            attributes.extendedAttributes[name] = value
+            _ = try tree.setAttributes(key, to: attributes, etag: node.etag)
+        }
+    }
+
     /// Deletes a file, a symbolic link, or an empty directory.
     package func otherClientDeletes(_ key: ObjectKey) throws(ProviderError) {
         try edit("delete \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
@@ -581,5 +603,17 @@ extension SimulatedProvider {
             let base = (try? tree.node(destination).etag).map(BaseVersion.version) ?? .absent
             _ = try tree.move(key, etag: etag, to: destination, base: base)
         }
+    }
+}
+
+extension RemoteObject {
+    /// As in a listing of S3: what is in headers of the object is missing.
+    fileprivate var withoutDetails: RemoteObject {
+        guard kind != .symlink else { return self }
+        var object = self
+        object.mode = nil
+        object.extendedAttributes = nil
+        object.isDetailed = false
+        return object
     }
 }

@@ -23,5 +23,10 @@ package struct SimulatedProviderSettings: Sendable {
     /// Whether a file moves in one step; else it is copied, then deleted.
     package var movesFilesAtOnce = true
 
+    /// Whether a listing tells modes and extended attributes; else only a look at the object does.
+    package var listsDetails = true
+    /// Bytes of the names and values of an object's extended attributes.
+    package var extendedAttributesBytesMax = 4_096
+
     package init() {}
 }

@@ -8,12 +8,18 @@ struct SimulatedProviderTree {
         var target: [UInt8]?
         var modified: Timestamp
         var mode: UInt16
+        var extendedAttributes = ExtendedAttributes()
         var etag: ETag?
         /// Which of ``contents`` a file holds.
         var content: Int?
         var children: [FileName: Int] = [:]
         /// What the listing before showed, for stale ones.
         var listed: [RemoteObject]?
+
+        var attributes: ObjectAttributes {
+            ObjectAttributes(
+                modified: modified, mode: mode, extendedAttributes: extendedAttributes)
+        }
     }
 
     /// What a step failed with, and why.
@@ -83,16 +89,16 @@ struct SimulatedProviderTree {
             .map { object($0.key, node($0.value)) }
     }
 
-    func modes() -> [ObjectKey: UInt16] {
-        var modes: [ObjectKey: UInt16] = [:]
+    func attributes() -> [ObjectKey: ObjectAttributes] {
+        var attributes: [ObjectKey: ObjectAttributes] = [:]
         func collect(_ number: Int, _ key: ObjectKey) {
             for (name, child) in node(number).children {
-                modes[key.appending(name)] = node(child).mode
+                attributes[key.appending(name)] = node(child).attributes
                 collect(child, key.appending(name))
             }
         }
         collect(0, .root)
-        return modes
+        return attributes
     }
 
     func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
@@ -132,7 +138,7 @@ struct SimulatedProviderTree {
         let etag = nextVersion()
         let node = Node(
             kind: .file, bytes: bytes, modified: attributes.modified, mode: attributes.mode,
-            etag: etag, content: contents.count)
+            extendedAttributes: attributes.extendedAttributes, etag: etag, content: contents.count)
         if let old = nodes[parent.number]?.children[parent.name] { drop(old) }
         bytesStored += UInt64(bytes.count)
         insert(node, at: parent)
@@ -163,6 +169,7 @@ struct SimulatedProviderTree {
         }
         node.modified = attributes.modified
         node.mode = attributes.mode
+        node.extendedAttributes = attributes.extendedAttributes
         nodes[number] = node
         record(key)
         return object(parent.name, node)
@@ -226,7 +233,8 @@ struct SimulatedProviderTree {
     private func object(_ name: FileName, _ node: Node) -> RemoteObject {
         RemoteObject(
             name: name, kind: node.kind, etag: node.etag, size: UInt64(node.bytes.count),
-            modified: node.modified, mode: node.mode, target: node.target)
+            modified: node.modified, mode: node.mode, target: node.target,
+            extendedAttributes: node.kind == .symlink ? nil : node.extendedAttributes)
     }
 
     private func parent(of key: ObjectKey) throws(Failure) -> (number: Int, name: FileName) {

@@ -54,11 +54,28 @@ struct TreeCheck {
             let path = path.appending(entry.name)
             let (look, right) = (Look(entry.attributes), Look(child, in: model))
             guard look == right else { throw ProgramFailure("\(path) is \(look), not \(right)") }
+            if look.kind != .symlink {
+                try await checkAttributes(of: path, entry.attributes.inode, child)
+            }
             switch look.kind {
             case .directory: try await checkNames(of: path, entry.attributes.inode, child)
             case .symlink: try await checkTarget(of: path, entry.attributes.inode, child)
             case .file: break
             }
+        }
+    }
+
+    private func checkAttributes(
+        of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
+    ) async throws(ProgramFailure) {
+        let attributes = try await asking(nil, "look at \(path)") { () async throws(EngineError) in
+            try await engine.completing { () throws(Halt) in
+                try engine.extendedAttributes(of: inode)
+            }
+        }
+        guard attributes == model[node].extendedAttributes else {
+            throw ProgramFailure(
+                "\(path) has \(attributes), not \(model[node].extendedAttributes)")
         }
     }
 

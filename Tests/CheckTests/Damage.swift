@@ -113,7 +113,7 @@ struct Damage: Sendable, CustomStringConvertible {
     static let sync: [Damage] = [
         Damage(
             description: "an agreement about nothing",
-            sql: "INSERT INTO synced VALUES (997, 1, x'7a', 'e', 1, 420, 0, 1)", kind: .synced),
+            sql: "INSERT INTO synced VALUES (997, 1, x'7a', 'e', 1, 420, 0, 1, x'')", kind: .synced),
         Damage(
             description: "a directory on the remote that is not known",
             sql: "UPDATE synced SET parent = 996 WHERE inode = 3", kind: .synced,
@@ -134,7 +134,7 @@ struct Damage: Sendable, CustomStringConvertible {
             sql: "INSERT INTO pending (inode, since, attempts) VALUES (995, 1, 0)", kind: .pending),
         Damage(
             description: "an attempt of nothing",
-            sql: "INSERT INTO attempts VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL)",
+            sql: "INSERT INTO attempts VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL, x'')",
             kind: .attempt),
         Damage(
             description: "a conflict of nothing",
@@ -146,6 +146,24 @@ struct Damage: Sendable, CustomStringConvertible {
             description: "a removal that does not wait",
             sql: "UPDATE inodes SET links = 0 WHERE id = 5; DELETE FROM dirents WHERE inode = 5",
             kind: .pending),
+        Damage(
+            description: "extended attributes that do not wait",
+            sql: "INSERT INTO xattrs VALUES (3, x'06757365722e610100000031')", kind: .pending),
+        Damage(
+            description: "extended attributes of nothing",
+            sql: "INSERT INTO xattrs VALUES (995, x'06757365722e610100000031')", kind: .value),
+        Damage(
+            description: "extended attributes that make no sense",
+            sql: "INSERT INTO xattrs VALUES (3, x'ff')", kind: .value,
+            tree: ["/docs/clean.txt": "clean"]),
+        Damage(
+            description: "extended attributes of a new file that make no sense",
+            sql: "INSERT INTO xattrs VALUES (4, x'ff')", kind: .value, outcome: .lost,
+            tree: dirtyTree),
+        Damage(
+            description: "an agreement on extended attributes that makes no sense",
+            sql: "UPDATE synced SET xattrs = x'ff' WHERE inode = 3", kind: .synced,
+            tree: ["/docs/clean.txt": "clean"]),
         Damage(
             description: "an observation that does not wait",
             sql: "INSERT INTO remote (inode, gone, kind, size, modified) VALUES (5, 1, 0, 0, 0)",

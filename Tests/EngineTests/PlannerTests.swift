@@ -222,11 +222,13 @@ extension SyncState {
         return SyncState(
             inode: InodeNumber(rawValue: 7), kind: kind,
             local: LocalState(
-                parent: .parent, name: .agreed, mode: 0o644, modified: time, generation: 1,
+                parent: .parent, name: .agreed, mode: 0o644,
+                extendedAttributes: ExtendedAttributes(), modified: time, generation: 1,
                 isWriting: false, isWhole: true),
             synced: SyncedRecord(
                 parent: .parent, name: .agreed, etag: kind == .file ? .agreed : nil, size: 5,
-                mode: 0o644, modified: time, generation: 1),
+                mode: 0o644, modified: time, generation: 1,
+                extendedAttributes: ExtendedAttributes()),
             remote: nil, attempt: nil, isParentSynced: true, occupant: nil, successor: nil,
             remoteChild: nil)
     }

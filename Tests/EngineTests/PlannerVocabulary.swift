@@ -10,7 +10,7 @@ enum PlannerVocabulary {
         ["named", "unlinked"],
         ["in place", "renamed", "moved"],
         ["unedited", "edited"],
-        ["untouched", "touched"],
+        ["untouched", "touched", "tagged"],
         ["closed", "open"],
         ["whole", "partly"],
         ["agreed", "never"],
@@ -70,6 +70,7 @@ struct WordedState: CustomStringConvertible {
         // Nothing but files has contents that change.
         case "edited", "open", "partly": has("named") && has("file")
         case "renamed", "moved", "touched", "parent new": has("named")
+        case "tagged": has("named") && !has("link")
         // What was never agreed on cannot differ from it.
         case "never": has("in place") && has("unedited") && has("untouched")
         case "place contended", "held above", "place wanted": has("agreed")
@@ -117,16 +118,25 @@ struct WordedState: CustomStringConvertible {
         return LocalState(
             parent: has("moved") ? Self.otherParent : Self.parent,
             name: FileName(stored: Array((has("renamed") ? "new" : "old").utf8)),
-            mode: has("touched") ? 0o600 : 0o644, modified: Timestamp(seconds: 1),
+            mode: has("touched") ? 0o600 : 0o644,
+            extendedAttributes: has("tagged") ? Self.tag : ExtendedAttributes(),
+            modified: Timestamp(seconds: 1),
             generation: has("edited") ? 2 : 1, isWriting: has("open"), isWhole: has("whole"))
     }
+
+    private static let tag: ExtendedAttributes = {
+        var attributes = ExtendedAttributes()
+        attributes[Array("user.tag".utf8)] = [1]
+        return attributes
+    }()
 
     private var synced: SyncedRecord? {
         guard has("agreed") else { return nil }
         return SyncedRecord(
             parent: Self.parent, name: FileName(stored: Array("old".utf8)),
             etag: has("file") ? Self.agreedETag : nil, size: 5, mode: 0o644,
-            modified: Timestamp(seconds: 1), generation: 1)
+            modified: Timestamp(seconds: 1), generation: 1,
+            extendedAttributes: ExtendedAttributes())
     }
 
     private var remote: RemoteObservation? {
@@ -148,7 +158,8 @@ struct WordedState: CustomStringConvertible {
         guard has("answer lost") else { return nil }
         return AttemptRecord(
             parent: Self.parent, name: FileName(stored: Array("old".utf8)), size: 5, mode: 0o644,
-            modified: Timestamp(seconds: 1), generation: 1, replaced: nil)
+            extendedAttributes: ExtendedAttributes(), modified: Timestamp(seconds: 1),
+            generation: 1, replaced: nil)
     }
 
     var occupant: Occupant? {

@@ -36,7 +36,7 @@ struct FailureTests {
             let failure = try it.engine.item(inode).failure
             #expect(failure?.isFinal == true)
             let told = try await it.engine.completing { () throws(Halt) in
-                try it.engine.extendedAttribute("user.apus.error", of: inode)
+                try it.engine.extendedAttribute(Array("user.apus.error".utf8), of: inode)
             }
             #expect(String(decoding: told, as: UTF8.self).contains("refused"))
             // The next fsync tells it to the program, once.

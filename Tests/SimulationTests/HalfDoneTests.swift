@@ -33,6 +33,7 @@ struct HalfDoneTests {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
+            try it.set("user.a", "1", of: try await it.find("a"))
             try await Self.cut(it, once: "a")
             var expected: [String: [UInt8]] = ["a": [1, 2, 3]]
             switch change {
@@ -60,6 +61,7 @@ struct HalfDoneTests {
                 }
                 let object = try await it.remote.stat(Scenario.key(path))
                 #expect(object.modified == attributes.modified, "the time is sent after all")
+                #expect(it.remoteAttributes(path) == ["user.a": "1"])
             }
         }
     }

@@ -95,7 +95,7 @@ extension CheckRun {
 
     private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
         ("remote", .remote), ("pending", .pending), ("attempts", .attempt),
-        ("conflicts", .conflict),
+        ("conflicts", .conflict), ("xattrs", .value),
     ]
 
     func checkPending() throws {
@@ -133,6 +133,8 @@ extension CheckRun {
                         synced.inode IS NULL
                         OR synced.parent <> dirents.parent OR synced.name <> dirents.name
                         OR synced.mode <> inodes.mode
+                        OR synced.xattrs <> coalesce(
+                            (SELECT attributes FROM xattrs WHERE inode = id), x'')
                         OR kind = 0 AND (synced.generation <> inodes.generation
                             OR synced.modified <> inodes.modified))
                 ) GROUP BY id ORDER BY id

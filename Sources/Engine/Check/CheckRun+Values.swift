@@ -35,6 +35,20 @@ extension CheckRun {
         static func bytes(_ name: String) -> Column {
             Column(name: name, isBad: "typeof(\(name)) NOT IN ('blob', 'null')")
         }
+
+        static func extendedAttributes(_ name: String, orNull: Bool = false) -> Column {
+            Column(
+                name: name,
+                isBad: "NOT \(isEncoded.name)(\(name))" + (orNull ? " AND \(name) NOT NULL" : ""))
+        }
+
+        /// Whether a value is what ``ExtendedAttributes/encoded`` makes.
+        static let isEncoded = DatabaseFunction(
+            "is_encoded_attributes", argumentCount: 1, pure: true
+        ) { values in
+            guard case .blob(let data) = values[0].storage else { return false }
+            return ExtendedAttributes(encoded: data) != nil
+        }
     }
 
     private static let sizes: ClosedRange<Int64> = 0 ... .max
@@ -82,6 +96,7 @@ extension CheckRun {
             [
                 .integer("parent"), .name("name"), .text("etag"), .integer("size", in: sizes),
                 .integer("mode", in: modes), .integer("modified"), .integer("generation"),
+                .extendedAttributes("xattrs"),
             ]
         ),
         (
@@ -90,7 +105,7 @@ extension CheckRun {
                 .integer("gone", in: 0...1), .integer("kind", in: 0...2), .text("etag"),
                 .integer("size", in: sizes), .integer("modified"),
                 .integer("mode", in: modes, orNull: true), .bytes("target"),
-                .integer("held", in: 0...1),
+                .integer("held", in: 0...1), .extendedAttributes("xattrs", orNull: true),
             ]
         ),
         (
@@ -115,6 +130,7 @@ extension CheckRun {
                 .integer("parent"), .name("name"), .integer("size", in: sizes),
                 .integer("mode", in: modes), .integer("modified"), .integer("generation"),
                 .integer("replaced", orNull: true), .bytes("digest"),
+                .extendedAttributes("xattrs"),
             ]
         ),
     ]
@@ -123,6 +139,8 @@ extension CheckRun {
         for (column, substitute) in Self.inodeColumns {
             try checkInodes(column, substitute)
         }
+        database.add(function: Column.isEncoded)
+        defer { database.remove(function: Column.isEncoded) }
         for (table, kind, columns) in Self.otherColumns {
             let isBad = columns.map(\.isBad).joined(separator: " OR ")
             let key = table == "dirents" ? "cookie" : "inode"
@@ -137,6 +155,23 @@ extension CheckRun {
                     kind, inode, "a row of \(table) makes no sense",
                     repair: "the row is removed; what it said is found out anew")
             }
+        }
+        try checkExtendedAttributes()
+    }
+
+    private func checkExtendedAttributes() throws {
+        let isBad = Column.extendedAttributes("attributes").isBad
+        try forEach(
+            "SELECT inode FROM xattrs WHERE inode > :last AND \(isBad) ORDER BY inode"
+        ) { row in
+            let inode = InodeNumber(rawValue: row[0])
+            let synced = try database.synced(inode)
+            try database.setExtendedAttributes(
+                synced?.extendedAttributes ?? ExtendedAttributes(), of: inode)
+            try tell(
+                .value, inode, "its extended attributes make no sense",
+                repair: "it has those that the remote has",
+                loss: synced == nil ? "those of a file that the remote never had" : nil)
         }
     }
 

@@ -13,6 +13,7 @@ struct AttemptRecord: Hashable {
     /// What it is like then. The size and time also tell whether the object is ours.
     var size: UInt64
     var mode: UInt16
+    var extendedAttributes: ExtendedAttributes
     var modified: Timestamp
     /// The ``InodeRecord/generation`` whose bytes it has then.
     var generation: Int64
@@ -26,7 +27,7 @@ extension Database {
     func attempt(of inode: InodeNumber) throws -> AttemptRecord? {
         let statement = try cachedStatement(
             sql: """
-                SELECT parent, name, size, mode, modified, generation, replaced, digest
+                SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
                 FROM attempts WHERE inode = ?
                 """)
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { AttemptRecord($0) }
@@ -60,11 +61,12 @@ extension Database {
 
     func setAttempt(_ attempt: AttemptRecord, of inode: InodeNumber) throws {
         try cachedStatement(
-            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(arguments: [
             inode.rawValue, attempt.parent.rawValue, attempt.name.data, attempt.size.stored,
             attempt.mode, attempt.modified.nanoseconds, attempt.generation,
             attempt.replaced?.rawValue, attempt.digest.map { Data($0.bytes) },
+            attempt.extendedAttributes.data,
         ])
     }
 
@@ -96,5 +98,6 @@ extension AttemptRecord {
         generation = row[5]
         replaced = (row[6] as Int64?).map { InodeNumber(rawValue: $0) }
         digest = (row[7] as Data?).map { ContentDigest(bytes: [UInt8]($0)) }
+        extendedAttributes = ExtendedAttributes(stored: row[8])
     }
 }

@@ -16,6 +16,7 @@ extension Engine {
         if let dirent {
             state.local = LocalState(
                 parent: dirent.parent, name: dirent.name, mode: record.mode,
+                extendedAttributes: try database.extendedAttributes(of: inode),
                 modified: record.modified, generation: record.generation,
                 isWriting: record.isWriting, isWhole: record.presence == .whole)
             state.isParentSynced =

@@ -182,7 +182,7 @@ extension Engine {
             try isAgreed(object, record, try database.synced(inode))
         {
             try database.setRemote(nil, of: inode)
-            try adoptMode(object, record, &changes, database)
+            try adoptAttributes(of: object, record, &changes, database)
             return
         }
         try database.setRemote(observation, of: inode)
@@ -212,20 +212,22 @@ extension Engine {
         }
     }
 
-    /// Follows a `chmod` on the remote, where nobody has changed the mode here.
-    private func adoptMode(
-        _ object: RemoteObject, _ record: InodeRecord, _ changes: inout RemoteChanges,
+    /// Follows a `chmod` on the remote, where nobody has changed the mode here, and what became of
+    /// extended attributes there.
+    private func adoptAttributes(
+        of object: RemoteObject, _ record: InodeRecord, _ changes: inout RemoteChanges,
         _ database: Database
     ) throws {
-        guard let mode = object.mode, record.kind != .symlink,
-            var synced = try database.synced(record.id), record.mode == synced.mode,
-            mode != synced.mode
-        else { return }
-        var record = record
-        record.mode = mode
+        guard record.kind != .symlink, let former = try database.synced(record.id) else { return }
+        var (record, synced) = (record, former)
+        if let mode = object.mode, record.mode == synced.mode {
+            (record.mode, synced.mode) = (mode, mode)
+        }
+        synced.extendedAttributes = try database.adopt(
+            object.extendedAttributes, of: record.id, since: former.extendedAttributes)
+        guard synced != former else { return }
         record.changed = clock.wallTime
         try database.update(record)
-        synced.mode = mode
         try database.setSynced(synced, of: record.id)
         changes.cacheChanges.append(.inode(record.id))
     }

@@ -40,8 +40,11 @@ extension Engine {
     }
 
     /// Stores a new inode for an object, in agreement with the remote and without a name.
+    ///
+    /// - Parameter agreed: The extended attributes that it has where the remote does not tell.
     private func insert(
-        _ object: RemoteObject, in directory: InodeNumber, _ database: Database
+        _ object: RemoteObject, in directory: InodeNumber,
+        agreed: ExtendedAttributes = ExtendedAttributes(), _ database: Database
     ) throws -> InodeRecord {
         let defaultMode =
             object.kind == .directory ? configuration.directoryMode : configuration.fileMode
@@ -53,10 +56,13 @@ extension Engine {
         if object.kind == .symlink { inode.mode = 0o777 }
         inode.isDetailed = object.isDetailed
         try database.insert(&inode)
+        let extendedAttributes = object.extendedAttributes ?? agreed
+        try database.setExtendedAttributes(extendedAttributes, of: inode.id)
         try database.setSynced(
             SyncedRecord(
                 parent: directory, name: object.name, etag: object.etag, size: object.size,
-                mode: inode.mode, modified: inode.modified, generation: 0),
+                mode: inode.mode, modified: inode.modified, generation: 0,
+                extendedAttributes: extendedAttributes),
             of: inode.id)
         return inode
     }
@@ -87,16 +93,28 @@ extension Engine {
         try database.update(record)
         changes.unlinked.append(state.inode)
         try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
-        var inode = try insert(object, in: synced.parent, database)
-        let isModeChanged = record.mode != synced.mode && inode.kind == record.kind
+        let isSameKind = object.kind == record.kind
+        let agreed = isSameKind ? synced.extendedAttributes : ExtendedAttributes()
+        var inode = try insert(object, in: synced.parent, agreed: agreed, database)
+        // What was changed here, and is not sent yet, stays changed.
+        let isModeChanged = record.mode != synced.mode && isSameKind
         if isModeChanged {
             inode.mode = record.mode
             try database.update(inode)
         }
+        let ours = try database.extendedAttributes(of: record.id)
+        let areAttributesChanged = ours != synced.extendedAttributes && isSameKind
+        if areAttributesChanged {
+            let theirs = object.extendedAttributes ?? agreed
+            try database.setExtendedAttributes(
+                ours.rebased(from: synced.extendedAttributes, onto: theirs), of: inode.id)
+        }
         try database.insertDirent(dirent.name, in: dirent.parent, to: inode, at: inode.changed)
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
-        if isModeChanged || dirent.parent != synced.parent || dirent.name != synced.name {
-            // It was renamed or given another mode here; that still has to go out.
+        if isModeChanged || areAttributesChanged || dirent.parent != synced.parent
+            || dirent.name != synced.name
+        {
+            // It was renamed or given other attributes here; that still has to go out.
             try database.markPending(inode.id, at: clock.wallTime)
             changes.pending.append(inode.id)
         }

@@ -92,7 +92,7 @@ enum Planner {
     private static func isAttributesEdited(_ state: SyncState) -> Bool {
         guard let local = state.local, let synced = state.synced else { return false }
         // A directory's time changes with its names, on both sides by themselves.
-        return local.mode != synced.mode
+        return local.mode != synced.mode || local.extendedAttributes != synced.extendedAttributes
             || (state.kind == .file && local.modified != synced.modified)
     }
 

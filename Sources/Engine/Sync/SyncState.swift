@@ -34,6 +34,7 @@ struct LocalState: Hashable {
     var parent: InodeNumber
     var name: FileName
     var mode: UInt16
+    var extendedAttributes: ExtendedAttributes
     var modified: Timestamp
     var generation: Int64
     var isWriting: Bool

@@ -13,6 +13,7 @@ struct SyncedRecord: Hashable {
     var modified: Timestamp
     /// The ``InodeRecord/generation`` whose bytes the remote has.
     var generation: Int64
+    var extendedAttributes: ExtendedAttributes
 }
 
 // Rows of `synced` and `remote`: the names and versions on the remote.
@@ -21,7 +22,7 @@ extension Database {
     func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
         let statement = try cachedStatement(
             sql: """
-                SELECT parent, name, etag, size, mode, modified, generation
+                SELECT parent, name, etag, size, mode, modified, generation, xattrs
                 FROM synced WHERE inode = ?
                 """)
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { SyncedRecord($0) }
@@ -38,11 +39,11 @@ extension Database {
     func syncedChildren(of parent: InodeNumber) throws -> [(InodeNumber, SyncedRecord)] {
         let statement = try cachedStatement(
             sql: """
-                SELECT parent, name, etag, size, mode, modified, generation, inode
+                SELECT parent, name, etag, size, mode, modified, generation, xattrs, inode
                 FROM synced WHERE parent = ?
                 """)
         return try Row.fetchAll(statement, arguments: [parent.rawValue]).map {
-            (InodeNumber(rawValue: $0[7]), SyncedRecord($0))
+            (InodeNumber(rawValue: $0[8]), SyncedRecord($0))
         }
     }
 
@@ -57,14 +58,16 @@ extension Database {
     func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: """
-                INSERT INTO synced VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (inode) DO UPDATE SET
+                INSERT INTO synced VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (inode) DO UPDATE SET
                     parent = excluded.parent, name = excluded.name, etag = excluded.etag,
                     size = excluded.size, mode = excluded.mode, modified = excluded.modified,
-                    generation = excluded.generation
+                    generation = excluded.generation, xattrs = excluded.xattrs
                 """
         ).execute(arguments: [
             inode.rawValue, synced.parent.rawValue, synced.name.data, synced.etag?.description,
             synced.size.stored, synced.mode, synced.modified.nanoseconds, synced.generation,
+            synced.extendedAttributes.data,
         ])
         try setRemote(nil, of: inode)
     }
@@ -90,7 +93,7 @@ extension Database {
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
         let statement = try cachedStatement(
             sql: """
-                SELECT gone, kind, etag, size, modified, mode, target, detailed
+                SELECT gone, kind, etag, size, modified, mode, target, detailed, xattrs
                 FROM remote WHERE inode = ?
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [inode.rawValue]) else {
@@ -102,7 +105,8 @@ extension Database {
                 name: name, kind: FileKind(rawValue: row[1]) ?? .file,
                 etag: (row[2] as String?).map { ETag($0) },
                 size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
-                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, isDetailed: row[7]))
+                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, isDetailed: row[7],
+                extendedAttributes: (row[8] as Data?).map { ExtendedAttributes(stored: $0) }))
     }
 
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
@@ -114,17 +118,20 @@ extension Database {
         let insertion = try cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO remote
-                    (inode, gone, kind, etag, size, modified, mode, target, detailed)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    (inode, gone, kind, etag, size, modified, mode, target, detailed,
+                    xattrs)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         switch observation {
         case .gone:
-            try insertion.execute(arguments: [inode.rawValue, true, 0, nil, 0, 0, nil, nil, true])
+            try insertion.execute(arguments: [
+                inode.rawValue, true, 0, nil, 0, 0, nil, nil, true, nil,
+            ])
         case .object(let object):
             try insertion.execute(arguments: [
                 inode.rawValue, false, object.kind.rawValue, object.etag?.description,
                 object.size.stored, object.modified.nanoseconds, object.mode,
-                object.target.map { Data($0) }, object.isDetailed,
+                object.target.map { Data($0) }, object.isDetailed, object.extendedAttributes?.data,
             ])
         }
     }
@@ -139,5 +146,6 @@ extension SyncedRecord {
         mode = row[4]
         modified = Timestamp(nanoseconds: row[5])
         generation = row[6]
+        extendedAttributes = ExtendedAttributes(stored: row[7])
     }
 }

@@ -103,7 +103,7 @@ extension Database {
     /// Removes an inode that has no name on either side, with all that hangs on it.
     func deleteInode(_ number: InodeNumber) throws {
         for table in [
-            "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced",
+            "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced", "xattrs",
         ] {
             try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
                 .execute(arguments: [number.rawValue])

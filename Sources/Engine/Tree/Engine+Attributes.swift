@@ -73,39 +73,6 @@ extension Engine {
         return try onDisk("measure the local disk") { () throws(DiskError) in try disk.space() }
     }
 
-    // MARK: Extended attributes
-
-    /// The value of one of ours:
-    ///
-    /// - `user.apus.state`: ``ItemState`` of the inode.
-    /// - `user.apus.error`: why it is not on the remote, where that failed, and what to do.
-    /// - `user.apus.control`: the path of the control socket.
-    ///
-    /// - Throws: `.noAttribute`.
-    package func extendedAttribute(_ name: String, of inode: InodeNumber) throws(Halt) -> [UInt8] {
-        switch name {
-        case "user.apus.state":
-            return Array(try itemState(of: inode).rawValue.utf8)
-        case "user.apus.control":
-            return Array(configuration.controlSocket.utf8)
-        case "user.apus.error":
-            let failure = try store.read { try $0.pending(inode)?.failure }
-            if let failure {
-                let remedy = failure.remedy.map { "; \($0)" } ?? ""
-                return Array("\(failure.what): \(failure.why)\(remedy)".utf8)
-            }
-        default:
-            break
-        }
-        throw .failure(.noAttribute, "read \(name) of inode \(inode)")
-    }
-
-    /// The names of the extended attributes that programs may copy: none. Ours are found by name
-    /// only, or every `cp -a` would carry them elsewhere.
-    package func extendedAttributeNames(of inode: InodeNumber) throws(Halt) -> [String] {
-        []
-    }
-
     func itemState(of inode: InodeNumber) throws(Halt) -> ItemState {
         if transfers.withLock({ $0[inode] != nil }) { return .uploading }
         let (record, isPending) = try store.read {

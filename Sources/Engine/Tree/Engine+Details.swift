@@ -3,8 +3,9 @@ import Logging
 import Synchronization
 
 // What a listing does not tell, and only a look at the object itself does: its mode, its exact
-// time, whether it is a symbolic link. It is asked for when somebody looks at the inode, in the
-// background, and never for a whole directory.
+// time, its extended attributes, whether it is a symbolic link. It is asked for when somebody looks
+// at the inode, in the background, and never for a whole directory. Who asks for the extended
+// attributes, or changes them, waits for it.
 
 extension Engine {
     /// How many inodes wait at the most; of more, nobody looks at all.
@@ -42,33 +43,75 @@ extension Engine {
     }
 
     private func fetchDetails(of inode: InodeNumber) async {
-        do {
-            let place = try store.read { database -> (ObjectKey, SyncedRecord)? in
+        do throws(ProviderError) {
+            _ = try await lookAtDetails(of: inode)
+        } catch {
+            // Whoever looks again asks again.
+            logger.debug(
+                "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+        }
+    }
+
+    /// Whether the remote may know more of an inode than is known here, of what is sent as a whole.
+    func lacksDetails(_ record: InodeRecord, _ database: Database) throws -> Bool {
+        guard !record.isDetailed, provider.traits.extendedAttributes != nil,
+            let synced = try database.synced(record.id)
+        else { return false }
+        // Where the remote has something else by now, what it had is not to be known any more.
+        return try database.remote(record.id, name: synced.name) == nil
+    }
+
+    /// Asks for what the listing did not tell of an inode.
+    ///
+    /// - Returns: Whether all is known that can be; false where a change of ours came in between.
+    /// - Throws: `.missing` where it is gone; `.busy` where our own change is on its way.
+    func lookAtDetails(of inode: InodeNumber) async throws(ProviderError) -> Bool {
+        let place = try engineWork { () throws(Halt) in
+            try store.read { database -> (ObjectKey, SyncedRecord)? in
                 guard let record = try database.inode(inode), !record.isDetailed,
                     let synced = try database.synced(inode),
                     let key = try database.remoteKey(of: inode)
                 else { return nil }
                 return (key, synced)
             }
-            guard let (key, synced) = place else { return }
+        }
+        guard let (key, synced) = place else { return true }
+        let object = try await detailed(inode, at: key, synced)
+        return try engineWork { () throws(Halt) in
+            let changes = try store.write { database -> RemoteChanges? in
+                guard try database.synced(inode) == synced,
+                    try database.uncertainInode(atOrAbove: inode) == nil,
+                    !activity.isClaimed(key)
+                else { return nil }
+                var changes = RemoteChanges()
+                try takeDetails(object, synced, of: inode, &changes, database)
+                return changes
+            }
+            guard let changes else { return false }
+            try finish(changes)
+            return true
+        }
+    }
+
+    private func detailed(
+        _ inode: InodeNumber, at key: ObjectKey, _ synced: SyncedRecord
+    ) async throws(ProviderError) -> RemoteObject {
+        do throws(ProviderError) {
             let object = try await provider.stat(key)
             noteReachable()
-            try finish(
-                try store.write { database in
-                    var changes = RemoteChanges()
-                    // Our own change may have come in between.
-                    guard try database.synced(inode) == synced,
-                        try database.uncertainInode(atOrAbove: inode) == nil,
-                        !activity.isClaimed(key)
-                    else { return changes }
-                    try takeDetails(object, synced, of: inode, &changes, database)
-                    return changes
-                })
+            return object
         } catch {
-            // Whoever looks again asks again.
-            if let error = error as? ProviderError { noteFailure(error) }
-            logger.debug(
-                "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            noteFailure(error)
+            guard error.kind == .missing || error.kind == .wrongKind else { throw error }
+            let isOurs = try engineWork { () throws(Halt) in
+                guard try isOutdated(inode, askedAt: key, etag: synced.etag) else { return false }
+                try settleDoubt(atOrAbove: inode)
+                return true
+            }
+            if isOurs { throw ProviderError(outdated: error) }
+            // What became of it, the directory's listing tells.
+            await refreshQuietly(synced.parent)
+            throw error
         }
     }
 
@@ -86,6 +129,8 @@ extension Engine {
         if record.mode == synced.mode { record.mode = mode }
         if record.modified == synced.modified { record.modified = object.modified }
         (synced.mode, synced.modified) = (mode, object.modified)
+        synced.extendedAttributes = try database.adopt(
+            object.extendedAttributes, of: inode, since: synced.extendedAttributes)
         record.isDetailed = true
         try database.update(record)
         try database.setSynced(synced, of: inode)

@@ -9,6 +9,7 @@ enum Schema {
         migrator.registerMigration("3") { database in try database.execute(sql: third) }
         migrator.registerMigration("4") { database in try database.execute(sql: fourth) }
         migrator.registerMigration("5") { database in try database.execute(sql: fifth) }
+        migrator.registerMigration("6") { database in try database.execute(sql: sixth) }
         return migrator
     }
 
@@ -160,5 +161,18 @@ enum Schema {
     private static let fifth = """
         -- The SHA-256 of what an upload sent, where the store may hold it without its time.
         ALTER TABLE attempts ADD COLUMN digest BLOB;
+        """
+
+    private static let sixth = """
+        -- The extended attributes that inodes have here, see `ExtendedAttributes.encoded`; no row
+        -- where there are none.
+        CREATE TABLE xattrs (inode INTEGER PRIMARY KEY, attributes BLOB NOT NULL);
+        ALTER TABLE synced ADD COLUMN xattrs BLOB NOT NULL DEFAULT x'';
+        ALTER TABLE attempts ADD COLUMN xattrs BLOB NOT NULL DEFAULT x'';
+        ALTER TABLE remote ADD COLUMN xattrs BLOB;
+
+        -- What the remote knows of those was not asked for so far.
+        UPDATE inodes SET detailed = 0
+            WHERE kind <> 2 AND id IN (SELECT inode FROM synced);
         """
 }

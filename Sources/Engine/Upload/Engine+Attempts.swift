@@ -221,16 +221,22 @@ extension Engine {
         try store.write { database in
             guard try database.attempt(of: inode) == attempt else { return }
             try database.removeAttempt(of: inode)
-            guard let object else { return try noteMode(of: seen, inode, attempt, database) }
-            if let replaced = attempt.replaced { try database.removeSynced(replaced) }
+            guard let object else {
+                return try noteAttributes(of: seen, inode, attempt, database)
+            }
             // Of an upload whose attributes did not arrive they are still to be sent.
             let isTimeThere = attempt.digest == nil || isModified(object, at: attempt.modified)
+            let extendedAttributes =
+                isTimeThere
+                ? try agreed(on: object, inode, attempt, database)
+                : object.extendedAttributes ?? attempt.extendedAttributes
+            if let replaced = attempt.replaced { try database.removeSynced(replaced) }
             try database.setSynced(
                 SyncedRecord(
                     parent: attempt.parent, name: attempt.name, etag: object.etag,
                     size: object.size, mode: object.mode ?? modeOfOthers(object, attempt),
                     modified: isTimeThere ? attempt.modified : object.modified,
-                    generation: attempt.generation),
+                    generation: attempt.generation, extendedAttributes: extendedAttributes),
                 of: inode)
         }
         guard object != nil, let replaced = attempt.replaced else { return }
@@ -248,17 +254,39 @@ extension Engine {
         }
     }
 
-    /// A mode leaves a file's version as it is: whether a new one arrived, only a look tells.
-    private func noteMode(
+    /// A mode or an extended attribute leaves a file's version as it is: whether a new one arrived,
+    /// only a look tells.
+    private func noteAttributes(
         of object: RemoteObject?, _ inode: InodeNumber, _ attempt: AttemptRecord,
         _ database: Database
     ) throws {
-        guard let object, let mode = object.mode, var synced = try database.synced(inode),
-            synced.parent == attempt.parent, synced.name == attempt.name,
-            object.kind == .file, object.etag == synced.etag, mode != synced.mode
+        guard let object, let former = try database.synced(inode),
+            former.parent == attempt.parent, former.name == attempt.name,
+            object.kind == .file, object.etag == former.etag
         else { return }
-        synced.mode = mode
-        try database.setSynced(synced, of: inode)
+        var synced = former
+        synced.mode = object.mode ?? synced.mode
+        if object.extendedAttributes != nil {
+            synced.extendedAttributes = try agreed(on: object, inode, attempt, database)
+        }
+        if synced != former { try database.setSynced(synced, of: inode) }
+    }
+
+    /// The extended attributes that both sides agree on after an attempt. What is neither what was
+    /// asked for nor what was there before came from others.
+    private func agreed(
+        on object: RemoteObject, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        _ database: Database
+    ) throws -> ExtendedAttributes {
+        let found = object.extendedAttributes ?? attempt.extendedAttributes
+        var base = attempt.extendedAttributes
+        if found != base, let former = try database.synced(inode) {
+            base = former.extendedAttributes
+        } else if found != base, !provider.traits.storesAttributesAtOnce {
+            // It was made, and its attributes did not arrive.
+            base = found
+        }
+        return try database.adopt(found, of: inode, since: base)
     }
 
     /// Whether the answer `.missing` or `.changed` to a request for an inode says nothing, as our

@@ -193,7 +193,10 @@ extension Engine {
                         parent: state.synced?.parent ?? local.parent,
                         name: state.synced?.name ?? local.name, etag: object.etag,
                         size: object.size, mode: object.mode ?? local.mode,
-                        modified: object.modified, generation: local.generation),
+                        modified: object.modified, generation: local.generation,
+                        extendedAttributes: try database.adopt(
+                            object.extendedAttributes, of: state.inode,
+                            since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
                     of: state.inode)
                 return changes
             })

@@ -18,6 +18,7 @@ extension Engine {
                 ?? database.uncertainInode(atOrAbove: target.parent)
         }
         if let above { return above }
+        if try await learnDetails(before: plan, state, target) { return nil }
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
             isSubtree: state.kind == .directory && plan != .setAttributes)
@@ -43,6 +44,29 @@ extension Engine {
             try await answerRefusal(error, plan, state, target)
         }
         return nil
+    }
+
+    /// What is sent takes the place of all that the remote has of an inode, extended attributes
+    /// included, so that those are asked for first where they are not known.
+    ///
+    /// - Returns: Whether they were, and a new plan is to be made.
+    private func learnDetails(
+        before plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws -> Bool {
+        switch plan {
+        case .upload, .setAttributes: break
+        default: return false
+        }
+        let isLacking = try store.read { database in
+            try database.inode(state.inode).map { try lacksDetails($0, database) } ?? false
+        }
+        guard isLacking else { return false }
+        do throws(ProviderError) {
+            _ = try await lookAtDetails(of: state.inode)
+        } catch {
+            try await answerRefusal(error, plan, state, place)
+        }
+        return true
     }
 
     /// A removed directory that steps aside may turn out to hold something unseen, and come back:
@@ -120,13 +144,15 @@ extension Engine {
         let attributes = state.attributes
         var attempt = AttemptRecord(
             parent: place.parent, name: place.name, size: state.synced?.size ?? 0,
-            mode: attributes.mode, modified: attributes.modified,
-            generation: state.synced?.generation ?? 0, replaced: nil)
+            mode: attributes.mode, extendedAttributes: attributes.extendedAttributes,
+            modified: attributes.modified, generation: state.synced?.generation ?? 0,
+            replaced: nil)
         switch plan {
         case .createDirectory, .createSymlink, .setAttributes: return attempt
         case .move, .moveAside:
             if let synced = state.synced {
                 (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
+                attempt.extendedAttributes = synced.extendedAttributes
             }
             if case .move(let replaced) = plan { attempt.replaced = replaced?.inode }
             return attempt
@@ -192,7 +218,9 @@ extension Engine {
         }
         try commit(
             object, of: state.inode, at: place,
-            sent: ObjectAttributes(modified: synced.modified, mode: synced.mode),
+            sent: ObjectAttributes(
+                modified: synced.modified, mode: synced.mode,
+                extendedAttributes: synced.extendedAttributes),
             generation: synced.generation, replaced: replaced)
     }
 
@@ -214,12 +242,16 @@ extension Engine {
         #endif
         let (frozen, record) = try engineWork { () throws(Halt) in try freeze(file) }
         defer { thaw(frozen, of: file) }
-        let attributes = ObjectAttributes(modified: record.modified, mode: record.mode)
+        let attributes = ObjectAttributes(
+            modified: record.modified, mode: record.mode,
+            extendedAttributes: try engineWork { () throws(Halt) in
+                try store.read { try $0.extendedAttributes(of: inode) }
+            })
         let digest = try provider.traits.tellsOwnVersions ? nil : digest(of: frozen)
         let attempt = AttemptRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
-            modified: record.modified, generation: record.generation, replaced: replaced,
-            digest: digest)
+            extendedAttributes: attributes.extendedAttributes, modified: record.modified,
+            generation: record.generation, replaced: replaced, digest: digest)
         let isWanted = try engineWork { () throws(Halt) in
             // It may have been unlinked while the rest of it was fetched.
             try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
@@ -356,7 +388,8 @@ extension Engine {
                     SyncedRecord(
                         parent: place.parent, name: place.name, etag: object.etag,
                         size: object.size, mode: attributes.mode, modified: attributes.modified,
-                        generation: generation),
+                        generation: generation,
+                        extendedAttributes: attributes.extendedAttributes),
                     of: inode)
                 try database.setFailure(nil, attempts: 0, of: inode)
                 if let record = try database.inode(inode), !record.isWriting,
@@ -416,6 +449,7 @@ extension SyncState {
     /// What is sent along with the object.
     fileprivate var attributes: ObjectAttributes {
         ObjectAttributes(
-            modified: local?.modified ?? Timestamp(nanoseconds: 0), mode: local?.mode ?? 0)
+            modified: local?.modified ?? Timestamp(nanoseconds: 0), mode: local?.mode ?? 0,
+            extendedAttributes: local?.extendedAttributes ?? ExtendedAttributes())
     }
 }

@@ -1,5 +1,5 @@
 /// What a store can do.
-package struct ProviderTraits: Hashable, Sendable {
+package struct ProviderTraits: Sendable {
     /// For people, in messages: `folder`, `WebDAV`.
     package var name: String
     /// Whether mode bits come back as they were set.
@@ -15,11 +15,14 @@ package struct ProviderTraits: Hashable, Sendable {
     /// Whether a file gets its bytes and its attributes in one step; else it may be found there
     /// with the bytes alone, after a call that was cut short.
     package var storesAttributesAtOnce: Bool
+    /// What it can keep of extended attributes; nil where it keeps none.
+    package var extendedAttributes: ExtendedAttributeSpace?
 
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
-        storesAttributesAtOnce: Bool = true
+        storesAttributesAtOnce: Bool = true,
+        extendedAttributes: ExtendedAttributeSpace? = nil
     ) {
         self.name = name
         self.keepsMode = keepsMode
@@ -28,6 +31,7 @@ package struct ProviderTraits: Hashable, Sendable {
         self.transfersMax = transfersMax
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         self.storesAttributesAtOnce = storesAttributesAtOnce
+        self.extendedAttributes = extendedAttributes
     }
 }
 
@@ -90,12 +94,16 @@ package struct RemoteObject: Hashable, Sendable {
     /// Where a symbolic link points, as bytes; nil for the other kinds.
     package var target: [UInt8]?
     /// Whether this is all that the store knows. A listing may lack what only ``Provider/stat(_:)``
-    /// tells: the mode, the exact time, and that a file is really a symbolic link.
+    /// tells: the mode, the exact time, extended attributes, and that a file is really a symbolic
+    /// link.
     package var isDetailed: Bool
+    /// Those of a file or directory; nil where the store keeps none, or does not tell.
+    package var extendedAttributes: ExtendedAttributes?
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
-        mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true
+        mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true,
+        extendedAttributes: ExtendedAttributes? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -105,6 +113,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.mode = mode
         self.target = target
         self.isDetailed = isDetailed
+        self.extendedAttributes = extendedAttributes
     }
 }
 
@@ -114,10 +123,16 @@ package struct ObjectAttributes: Hashable, Sendable {
     package var modified: Timestamp
     /// The permission bits, 0 to 0o7777.
     package var mode: UInt16
+    /// All that the object is to have; those of a symbolic link are none.
+    package var extendedAttributes: ExtendedAttributes
 
-    package init(modified: Timestamp, mode: UInt16) {
+    package init(
+        modified: Timestamp, mode: UInt16,
+        extendedAttributes: ExtendedAttributes = ExtendedAttributes()
+    ) {
         self.modified = modified
         self.mode = mode
+        self.extendedAttributes = extendedAttributes
     }
 }
 

@@ -1,0 +1,123 @@
+import GRDB
+
+// xattr(7), for names that begin with `user.`; see ``ExtendedAttributes/isKept(_:)``.
+
+extension Engine {
+    /// Linux: `XATTR_CREATE`, `XATTR_REPLACE`.
+    package enum ExtendedAttributeChange: Sendable {
+        case set
+        case create
+        case replace
+    }
+
+    /// What the names of one inode may take. Linux: `XATTR_LIST_MAX`.
+    private static var listBytesMax: Int { 65_536 }
+    /// What all of one inode may take on this machine, whatever the store can keep.
+    private static var attributesBytesMax: Int { 1 << 20 }
+
+    /// The value of an attribute that a program gave, or of one of ours:
+    ///
+    /// - `user.apus.state`: ``ItemState`` of the inode.
+    /// - `user.apus.error`: why it is not on the remote, where that failed, and what to do.
+    /// - `user.apus.control`: the path of the control socket.
+    ///
+    /// - Throws: `.noAttribute`.
+    package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Halt) -> [UInt8] {
+        let value =
+            ExtendedAttributes.isKept(name)
+            ? try extendedAttributes(of: inode)[name]
+            : try ownAttribute(String(decoding: name, as: UTF8.self), of: inode)
+        guard let value else { throw Self.noAttribute(name, inode) }
+        return value
+    }
+
+    /// Those that programs gave, and may copy. Ours are found by name only, or every `cp -a` would
+    /// carry them elsewhere.
+    package func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+        try store.read { database in
+            _ = try detailedInode(inode, database)
+            return try database.extendedAttributes(of: inode)
+        }
+    }
+
+    /// Sets or removes an attribute.
+    ///
+    /// - Parameter value: nil to remove it.
+    /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
+    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` where the store could not keep it; `.readOnly`.
+    package func setExtendedAttribute(
+        _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange = .set,
+        of inode: InodeNumber
+    ) throws(Halt) {
+        let attempt = "set \(String(decoding: name, as: UTF8.self)) of inode \(inode)"
+        try requireWritable(attempt)
+        guard ExtendedAttributes.isKept(name) else { throw .failure(.unsupported, attempt) }
+        guard (value?.count ?? 0) <= ExtendedAttributes.valueBytesMax else {
+            throw .failure(.tooLarge, attempt)
+        }
+        if let value { try requireRoom(for: UInt64(value.count), attempt) }
+        let now = clock.wallTime
+        try store.write { database in
+            let record = try detailedInode(inode, database)
+            guard record.kind != .symlink else { throw Halt.failure(.unsupported, attempt) }
+            var attributes = try database.extendedAttributes(of: inode)
+            let isThere = attributes[name] != nil
+            if isThere, change == .create { throw Halt.failure(.exists, attempt) }
+            if !isThere, value == nil || change == .replace { throw Self.noAttribute(name, inode) }
+            attributes[name] = value
+            if value != nil { try requireSpace(for: attributes, attempt) }
+            try database.setExtendedAttributes(attributes, of: inode)
+            try database.touchChanged(inode, at: now)
+            try database.markPending(inode, at: now)
+        }
+        enqueue(inode, after: configuration.settleTime)
+    }
+
+    /// An inode of which all that the remote knows is known here.
+    private func detailedInode(
+        _ inode: InodeNumber, _ database: Database
+    ) throws -> InodeRecord {
+        let record = try database.existingInode(inode)
+        if try lacksDetails(record, database) { throw Halt.awaits(.details(inode)) }
+        return record
+    }
+
+    /// - Throws: `.outOfSpace` for more than can be kept, here or on the remote.
+    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Halt) {
+        let names = attributes.names
+        let listBytes = names.reduce(names.count) { $0 + $1.count }
+        guard listBytes <= Self.listBytesMax, attributes.byteCount <= Self.attributesBytesMax else {
+            throw .failure(.outOfSpace, attempt)
+        }
+        guard let space = provider.traits.extendedAttributes else { return }
+        guard space.bytes(attributes) <= space.bytesMax else {
+            throw .failure(
+                .outOfSpace, attempt,
+                remedy: "\(provider.traits.name) keeps \(space.bytesMax) bytes of one file")
+        }
+    }
+
+    private static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Halt {
+        .failure(
+            .noAttribute, "find \(String(decoding: name, as: UTF8.self)) of inode \(inode)")
+    }
+
+    // MARK: Ours
+
+    private func ownAttribute(_ name: String, of inode: InodeNumber) throws(Halt) -> [UInt8]? {
+        switch name {
+        case "user.apus.state":
+            return Array(try itemState(of: inode).rawValue.utf8)
+        case "user.apus.control":
+            return Array(configuration.controlSocket.utf8)
+        case "user.apus.error":
+            guard let failure = try store.read({ try $0.pending(inode)?.failure }) else {
+                return nil
+            }
+            let remedy = failure.remedy.map { "; \($0)" } ?? ""
+            return Array("\(failure.what): \(failure.why)\(remedy)".utf8)
+        default:
+            return nil
+        }
+    }
+}
