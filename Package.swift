@@ -154,7 +154,7 @@ let package = Package(
         .testTarget(
             name: "Integration",
             dependencies: [
-                "Engine", "Host", "ProviderConformance", "Providers", "Transport", log,
+                "CLinux", "Engine", "Host", "ProviderConformance", "Providers", "Transport", log,
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             path: "Integration", swiftSettings: settings),

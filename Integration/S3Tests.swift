@@ -242,8 +242,9 @@ struct S3Tests {
             func key(_ name: String) throws -> ObjectKey {
                 ObjectKey([try #require(FileName(name))])
             }
-            let attributes = ObjectAttributes(
+            var attributes = ObjectAttributes(
                 modified: Timestamp(seconds: 1_234_567_890, nanoseconds: 5), mode: 0o640)
+            attributes.extendedAttributes[Array("user.ours".utf8)] = [1, 0, 0xFF]
             _ = try await provider.write(
                 key("ours"), from: ConformanceSource(bytes: [1, 2, 3]), attributes: attributes,
                 base: .absent, session: UntrackedUpload())
@@ -260,7 +261,10 @@ struct S3Tests {
                 #expect(
                     try Program.require("stat", "-c", "%F", "\(point)/our-directory")
                         == "directory\n")
+                #expect(try Files.attributeNames(of: "\(point)/ours") == ["user.ours"])
+                #expect(try Files.attribute("user.ours", of: "\(point)/ours") == [1, 0, 0xFF])
                 try Files.write([4, 5], to: "\(point)/theirs")
+                try Files.setAttribute("user.theirs", to: [9], of: "\(point)/theirs")
                 try Program.require("chmod", "600", "\(point)/theirs")
                 try Program.require("touch", "-d", "2001-02-03T04:05:06Z", "\(point)/theirs")
                 try Program.require("ln", "-s", "theirs", "\(point)/their-link")
@@ -269,6 +273,7 @@ struct S3Tests {
             let theirs = try await provider.stat(key("theirs"))
             #expect(theirs.mode == 0o600)
             #expect(theirs.modified == Timestamp(seconds: 981_173_106))
+            #expect(theirs.extendedAttributes?[Array("user.theirs".utf8)] == [9])
             let link = try await provider.stat(key("their-link"))
             #expect(link.kind == .symlink)
             #expect(link.target == Array("theirs".utf8))

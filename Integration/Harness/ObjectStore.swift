@@ -142,7 +142,7 @@ final class ObjectStore: Sendable {
         try Files.setMode(0o600, of: secrets)
         let program = try Program.start([
             "s3fs", Self.bucket, point, "-f", "-o", "url=\(url)", "-o", "use_path_request_style",
-            "-o", "passwd_file=\(secrets)",
+            "-o", "passwd_file=\(secrets)", "-o", "use_xattr",
         ])
         defer {
             _ = try? Program.run("fusermount3", "-uz", point)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 // The values of <fcntl.h> and <linux/fs.h>, the same on every architecture that Swift supports.
@@ -67,12 +68,14 @@ static inline int folder_rename(
     return result < 0 ? -errno : 0;
 }
 
-// The magic number of the file system that holds `descriptor`, see statfs(2).
-static inline int folder_file_system(int descriptor, uint64_t *type) {
+// The magic number of the file system that holds `descriptor` and the bytes of its blocks, see
+// statfs(2).
+static inline int folder_file_system(int descriptor, uint64_t *type, uint64_t *block_bytes) {
     struct statfs found;
     if (fstatfs(descriptor, &found) < 0)
         return -errno;
     *type = (uint64_t)found.f_type & 0xffffffff;
+    *block_bytes = (uint64_t)found.f_bsize;
     return 0;
 }
 

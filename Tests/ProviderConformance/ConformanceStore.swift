@@ -47,7 +47,7 @@ package struct ConformanceStore: Sendable {
     }
 
     /// Those of ``attributes`` for the first version, and for all where that is enough.
-    private func attributesOfNextVersion() -> ObjectAttributes {
+    func attributesOfNextVersion() -> ObjectAttributes {
         guard !options.tellsVersionsOfOneTime else { return Self.attributes }
         var attributes = Self.attributes
         attributes.modified = Timestamp(

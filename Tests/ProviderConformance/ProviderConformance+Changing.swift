@@ -176,6 +176,9 @@ extension ProviderConformance {
             }
             try await store.expect([1, 2, 3], at: "file")
         },
+        Case("extended attributes are kept, changed, moved and removed, or not told") { store in
+            try await store.checkExtendedAttributes()
+        },
         Case("attributes are not set on another version or what is missing") { store in
             let first = try await store.etag(of: store.write("file", [1]))
             let second = try await store.write("file", [2], base: .version(first))
@@ -233,4 +236,59 @@ extension ProviderConformance {
             }
         },
     ]
+}
+
+extension ConformanceStore {
+    /// Sets and changes the extended attributes of a file and of a directory.
+    fileprivate func checkExtendedAttributes() async throws {
+        var attributes = Self.attributes
+        attributes.extendedAttributes[Array("user.text".utf8)] = Array("a, \"b\": {c}%\n".utf8)
+        attributes.extendedAttributes[Array("user.a,b:\"{c}% \u{e9}<&".utf8)] = []
+        attributes.extendedAttributes[Array("user.".utf8) + [0xFF, 1]] = Array(0...255)
+        let file = try key("file"), directory = try key("directory")
+        var made = try await provider.write(
+            file, from: ConformanceSource(bytes: [1, 2, 3]), attributes: attributes,
+            base: .absent, session: UntrackedUpload())
+        _ = try await provider.createDirectory(directory, attributes: attributes)
+        try await expect(attributes.extendedAttributes, of: [file, directory])
+
+        attributes.extendedAttributes[Array("user.text".utf8)] = nil
+        attributes.extendedAttributes[Array("user.new".utf8)] = [0]
+        made = try await provider.setAttributes(file, to: attributes, etag: made.etag)
+        _ = try await provider.setAttributes(directory, to: attributes, etag: nil)
+        try await expect(attributes.extendedAttributes, of: [file, directory])
+        try await expect([1, 2, 3], at: "file")
+
+        let moved = try key("moved"), movedDirectory = try key("moved directory")
+        made = try await provider.move(file, etag: made.etag, to: moved, base: .absent)
+        _ = try await provider.move(directory, etag: nil, to: movedDirectory, base: .absent)
+        try await expect(attributes.extendedAttributes, of: [moved, movedDirectory])
+
+        // A new version has its own.
+        var others = ExtendedAttributes()
+        others[Array("user.other".utf8)] = [9]
+        attributes = attributesOfNextVersion()
+        attributes.extendedAttributes = others
+        made = try await provider.write(
+            moved, from: ConformanceSource(bytes: [4]), attributes: attributes,
+            base: .version(etag(of: made)), session: UntrackedUpload())
+        try await expect(others, of: [moved])
+        attributes.extendedAttributes = ExtendedAttributes()
+        _ = try await provider.setAttributes(moved, to: attributes, etag: made.etag)
+        _ = try await provider.setAttributes(movedDirectory, to: attributes, etag: nil)
+        try await expect(ExtendedAttributes(), of: [moved, movedDirectory])
+    }
+
+    private func expect(_ attributes: ExtendedAttributes, of keys: [ObjectKey]) async throws {
+        let expected = provider.traits.extendedAttributes == nil ? nil : attributes
+        for key in keys {
+            let found = try await provider.stat(key)
+            try require(
+                found.extendedAttributes, equals: expected, "the extended attributes of \"\(key)\"")
+        }
+        let listed = try await list("")
+        var objects: [RemoteObject] = []
+        for object in listed { objects.append(try await provider.stat(ObjectKey([object.name]))) }
+        try expect(listed, shows: objects)
+    }
 }

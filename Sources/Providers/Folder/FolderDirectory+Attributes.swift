@@ -3,21 +3,27 @@ import Engine
 import Glibc
 
 extension FolderDirectory {
-    /// Sets mode and modification time of what is at `name`.
+    /// Sets mode, modification time and extended attributes of what is at `name`.
     ///
     /// - Parameters:
     ///   - kind: What is expected there.
     ///   - etag: For a file, the version that is expected.
+    ///   - traits: What the folder keeps.
     /// - Throws: `.missing`, `.changed`, `.wrongKind`.
     func set(
         _ attributes: ObjectAttributes, on name: FileName, kind: FileKind, etag: ETag?,
-        keepsMode: Bool
+        traits: ProviderTraits
     ) throws(FolderFailure) {
         // Of a symbolic link, Linux keeps the time alone.
         if kind == .symlink { return try setModified(name, to: attributes.modified) }
         let object = try open(name, FOLDER_O_PATH)
         try Self.check(object, kind, etag)
-        if keepsMode {
+        if traits.extendedAttributes != nil {
+            try object.set(
+                attributes.extendedAttributes, allowedBy: attributes.mode,
+                keepsMode: traits.keepsMode)
+        }
+        if traits.keepsMode {
             try object.setMode(attributes.mode)
             // The new time hides a change by others, so look as late as possible.
             try Self.check(object, kind, etag)
@@ -49,6 +55,18 @@ extension FolderDescriptor {
         if utimensat(AT_FDCWD, processPath, time.asAccessAndModified, 0) != 0 {
             throw FolderFailure(.last, in: "utimensat")
         }
+    }
+
+    /// - Parameter mode: What the object gets afterwards. As xattr(7) has it, only who may write a
+    ///   file may set its attributes, so that its owner may for a moment.
+    func set(
+        _ attributes: ExtendedAttributes, allowedBy mode: UInt16, keepsMode: Bool
+    ) throws(FolderFailure) {
+        let path = Array(processPath.utf8CString)
+        if try FolderAttributes.read(path, follows: true) == attributes { return }
+        if keepsMode { try setMode(mode | 0o600) }
+        let found = try FolderAttributes.read(path, follows: true) ?? ExtendedAttributes()
+        try FolderAttributes.set(attributes, from: found, at: path)
     }
 
     private var processPath: String { "/proc/self/fd/\(number)" }

@@ -20,6 +20,8 @@ extension FolderDirectory {
         return RemoteObject(
             name: name, kind: kind, etag: kind == .file ? status.etag : nil,
             size: kind == .file ? status.size : 0, modified: status.modified,
-            mode: status.permissions, target: kind == .symlink ? try target(of: name) : nil)
+            mode: status.permissions, target: kind == .symlink ? try target(of: name) : nil,
+            extendedAttributes: kind == .symlink
+                ? nil : try FolderAttributes.read(processPath(of: name), follows: false))
     }
 }

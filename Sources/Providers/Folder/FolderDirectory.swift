@@ -44,9 +44,16 @@ final class FolderDirectory: Sendable {
     }
 
     /// nil where the file system does not tell.
-    var fileSystemMagic: UInt64? {
-        var magic: UInt64 = 0
-        return folder_file_system(descriptor.number, &magic) == 0 ? magic : nil
+    var fileSystem: (magic: UInt64, blockBytes: Int)? {
+        var (magic, blockBytes): (UInt64, UInt64) = (0, 0)
+        guard folder_file_system(descriptor.number, &magic, &blockBytes) == 0 else { return nil }
+        return (magic, Int(clamping: blockBytes))
+    }
+
+    /// The directory, or a name in it, for calls that take no descriptor of a directory.
+    func processPath(of name: FileName? = nil) -> [CChar] {
+        let directory = "/proc/self/fd/\(descriptor.number)".utf8.map(CChar.init(bitPattern:))
+        return directory + (name.map { [47] + $0.path } ?? [0])
     }
 
     /// - Throws: `.missing`.

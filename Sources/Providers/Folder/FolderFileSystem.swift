@@ -1,9 +1,13 @@
 import CFolder
+import Engine
 
 /// What the file system that holds the folder can do, known by its magic number, see statfs(2).
 struct FolderFileSystem: Sendable {
     /// nil where it does not tell.
     private let magic: UInt64?
+    private let blockBytes: Int
+    /// What it can keep of extended attributes; nil for nothing.
+    private(set) var extendedAttributes: ExtendedAttributeSpace?
 
     private static let ext4: UInt64 = 0xEF53
     private static let xfs: UInt64 = 0x5846_5342
@@ -13,7 +17,27 @@ struct FolderFileSystem: Sendable {
     private static let exfat: UInt64 = 0x2011_BAB0
 
     init(holding directory: FolderDirectory) {
-        magic = directory.fileSystemMagic
+        let fileSystem = directory.fileSystem
+        magic = fileSystem?.magic
+        blockBytes = fileSystem?.blockBytes ?? 0
+        if FolderAttributes.areKept(at: directory.processPath()) { extendedAttributes = space }
+    }
+
+    /// What is known of the limits of file systems; beyond what is not, setting an attribute fails.
+    private var space: ExtendedAttributeSpace {
+        switch magic {
+        case Self.ext4:
+            // One block: a header, and for each an entry, its name and value in words.
+            ExtendedAttributeSpace(bytesMax: blockBytes - 36) { attributes in
+                attributes.names.reduce(0) { sum, name in
+                    let value = attributes[name]?.count ?? 0
+                    return sum + 16 + (name.count - 5 + 3) / 4 * 4 + (value + 3) / 4 * 4
+                }
+            }
+        case Self.btrfs: ExtendedAttributeSpace(bytesMax: 16_000, bytes: \.byteCount)
+        case Self.f2fs: ExtendedAttributeSpace(bytesMax: 3_500, bytes: \.byteCount)
+        default: ExtendedAttributeSpace(bytesMax: 65_536, bytes: \.byteCount)
+        }
     }
 
     /// Whether a position in a directory stays valid after it is closed and while entries come and

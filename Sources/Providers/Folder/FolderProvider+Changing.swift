@@ -10,7 +10,7 @@ extension FolderProvider {
             let place = try root.place(of: key)
             let kind = try kind(of: place.status(), etag: etag)
             try place.directory.set(
-                attributes, on: place.name, kind: kind, etag: etag, keepsMode: traits.keepsMode)
+                attributes, on: place.name, kind: kind, etag: etag, traits: traits)
             return try place.directory.object(place.name)
         }
     }

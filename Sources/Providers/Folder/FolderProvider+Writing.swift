@@ -14,7 +14,7 @@ extension FolderProvider {
             try await copy(source, into: upload, attempt, session)
             return try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
                 try upload.publish(
-                    attributes: attributes, keepsMode: traits.keepsMode, base: base)
+                    attributes: attributes, traits: traits, base: base)
             }
         } catch {
             // The first failure tells more than one in cleaning up would.
@@ -96,7 +96,7 @@ extension FolderProvider {
         _ place: FolderPlace, _ kind: FileKind, _ attributes: ObjectAttributes
     ) throws(FolderFailure) -> RemoteObject {
         try place.directory.set(
-            attributes, on: place.name, kind: kind, etag: nil, keepsMode: traits.keepsMode)
+            attributes, on: place.name, kind: kind, etag: nil, traits: traits)
         try place.directory.synchronize()
         return try place.directory.object(place.name)
     }

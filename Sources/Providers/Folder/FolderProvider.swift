@@ -4,7 +4,7 @@ import Glibc
 
 /// A directory of this machine that plays the cloud: a disk, a USB stick, an NFS mount.
 ///
-/// Modes and times are kept, owners are not. Every file appears in one step, by a rename, and is
+/// Modes, times and extended attributes are kept, owners are not. Every file appears in one step, by a rename, and is
 /// durable when the call returns. Nothing in the tree is ever followed out of it: each part of a
 /// path is opened by itself, without symbolic links. Calls that only look can be cancelled at any
 /// moment, even on a file system that hangs; those that change something finish the step in hand.
@@ -57,7 +57,8 @@ package struct FolderProvider: Provider {
         traits = ProviderTraits(
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,
-            modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads)
+            modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads,
+            extendedAttributes: fileSystem.extendedAttributes)
     }
 
     /// Says what to do about a folder that cannot be opened.

@@ -44,9 +44,9 @@ final class FolderUpload: Sendable {
 
     /// Gives the file its name in one step, with all its bytes and attributes durable.
     func publish(
-        attributes: ObjectAttributes, keepsMode: Bool, base: BaseVersion
+        attributes: ObjectAttributes, traits: ProviderTraits, base: BaseVersion
     ) throws(FolderFailure) -> RemoteObject {
-        let status = try complete(attributes, keepsMode: keepsMode)
+        let status = try complete(attributes, traits)
         guard let current = name.withLock({ $0 }) else {
             preconditionFailure("a file is published once")
         }
@@ -63,7 +63,9 @@ final class FolderUpload: Sendable {
         try place.directory.synchronize()
         return RemoteObject(
             name: place.name, kind: .file, etag: status.etag, size: status.size,
-            modified: status.modified, mode: status.permissions)
+            modified: status.modified, mode: status.permissions,
+            extendedAttributes: traits.extendedAttributes == nil
+                ? nil : attributes.extendedAttributes)
     }
 
     /// Removes the file if it was not published.
@@ -76,9 +78,14 @@ final class FolderUpload: Sendable {
     }
 
     private func complete(
-        _ attributes: ObjectAttributes, keepsMode: Bool
+        _ attributes: ObjectAttributes, _ traits: ProviderTraits
     ) throws(FolderFailure) -> FolderStatus {
-        if keepsMode, fchmod(descriptor.number, mode_t(attributes.mode & 0o7777)) != 0 {
+        if traits.extendedAttributes != nil {
+            try descriptor.set(
+                attributes.extendedAttributes, allowedBy: attributes.mode,
+                keepsMode: traits.keepsMode)
+        }
+        if traits.keepsMode, fchmod(descriptor.number, mode_t(attributes.mode & 0o7777)) != 0 {
             throw FolderFailure(.last, in: "chmod")
         }
         if futimens(descriptor.number, attributes.modified.asAccessAndModified) != 0 {

@@ -35,7 +35,7 @@ extension S3Provider {
         guard let name = key.names.last else { throw exists(attempt) }
         return RemoteObject(
             name: name, kind: .file, etag: etag, size: source.size, modified: attributes.modified,
-            mode: attributes.mode)
+            mode: attributes.mode, extendedAttributes: attributes.extendedAttributes)
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {

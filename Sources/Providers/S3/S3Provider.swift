@@ -11,7 +11,7 @@ import Transport
 package final class S3Provider: Provider {
     package let traits = ProviderTraits(
         name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
-        transfersMax: 16, movesDirectoriesAtOnce: false)
+        transfersMax: 16, movesDirectoriesAtOnce: false, extendedAttributes: S3Attributes.space)
 
     let client: S3Client
     let keys: S3KeyMap
@@ -140,7 +140,8 @@ package final class S3Provider: Provider {
             return RemoteObject(
                 name: name, kind: .directory, etag: nil, size: 0,
                 modified: head.map(modified) ?? Timestamp(nanoseconds: 0),
-                mode: head?.metadata.mode)
+                mode: head?.metadata.mode,
+                extendedAttributes: head?.metadata.extendedAttributes ?? ExtendedAttributes())
         case .object(let head) where head.metadata.isSymlink:
             guard let target = try await target(key, head, attempt) else { fallthrough }
             return RemoteObject(
@@ -149,7 +150,8 @@ package final class S3Provider: Provider {
         case .object(let head):
             return RemoteObject(
                 name: name, kind: .file, etag: head.etag, size: head.size,
-                modified: modified(head), mode: head.metadata.mode)
+                modified: modified(head), mode: head.metadata.mode,
+                extendedAttributes: head.metadata.extendedAttributes)
         }
     }
 

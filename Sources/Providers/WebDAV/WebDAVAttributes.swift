@@ -7,7 +7,8 @@ import Engine
 /// Words with blanks between them, unknown ones ignored. Servers keep dead properties when somebody
 /// else replaces the content, so `of` names the version that they were set for: of another one the
 /// time says nothing, and `target`, which makes a file a symbolic link, even less. A directory has
-/// no `of`: its time is that which was set.
+/// no `of`: its time is that which was set. Each extended attribute is a word `xattr=NAME:VALUE`,
+/// both percent-encoded; like the mode, they stay with whatever is under the name.
 struct WebDAVAttributes: Hashable {
     static let space = "urn:apus:webdav"
     static let name = "attributes"
@@ -19,12 +20,19 @@ struct WebDAVAttributes: Hashable {
     var stamp: String?
     /// Where a symbolic link points, percent-encoded.
     var target: [UInt8]?
+    var extendedAttributes = ExtendedAttributes()
+
+    /// Apache keeps 8 KB for a file in all, so that half of it is used.
+    static let room = ExtendedAttributeSpace(bytesMax: 4_096) {
+        words($0).reduce(0) { $0 + $1.utf8.count + 1 }
+    }
 
     init(_ attributes: ObjectAttributes, stamp: String?, target: [UInt8]? = nil) {
         mode = attributes.mode & 0o7777
         modified = attributes.modified
         self.stamp = stamp
         self.target = target
+        if target == nil { extendedAttributes = attributes.extendedAttributes }
     }
 
     /// Reads what can be read; what cannot, counts as not set.
@@ -40,6 +48,12 @@ struct WebDAVAttributes: Hashable {
             case "target":
                 target = PercentCoding.decode(value).flatMap {
                     (1...4095).contains($0.count) && !$0.contains(0) ? $0 : nil
+                }
+            case "xattr":
+                let parts = value.split(separator: ":", omittingEmptySubsequences: false)
+                    .map { PercentCoding.decode($0) }
+                if parts.count == 2, let name = parts[0], ExtendedAttributes.isKept(name) {
+                    extendedAttributes[name] = parts[1]
                 }
             default: continue
             }
@@ -57,7 +71,14 @@ struct WebDAVAttributes: Hashable {
         }
         if let stamp { words.append("of=" + PercentCoding.encode(stamp.utf8)) }
         if let target { words.append("target=" + PercentCoding.encode(target)) }
+        words += Self.words(extendedAttributes)
         return words.joined(separator: " ")
+    }
+
+    private static func words(_ attributes: ExtendedAttributes) -> [String] {
+        attributes.names.map { name in
+            "xattr=\(PercentCoding.encode(name)):\(PercentCoding.encode(attributes[name] ?? []))"
+        }
     }
 
     private static func timestamp(_ text: Substring) -> Timestamp? {

@@ -200,6 +200,7 @@ private enum SpoolWriter {
         }
         if object.etag != nil { flags |= 8 }
         if object.mode != nil { flags |= 16 }
+        if object.extendedAttributes != nil { flags |= 32 }
         bytes.append(flags)
         append(object.size, to: &bytes)
         append(object.modified.nanoseconds, to: &bytes)
@@ -207,6 +208,7 @@ private enum SpoolWriter {
         append(object.name.bytes, to: &bytes)
         append(Array((object.etag?.description ?? "").utf8), to: &bytes)
         append(object.target ?? [], to: &bytes)
+        append(object.extendedAttributes?.encoded ?? [], to: &bytes)
     }
 
     private static func append(_ value: some FixedWidthInteger, to bytes: inout [UInt8]) {
@@ -225,14 +227,16 @@ private struct SpoolReader {
     mutating func next() -> WebDAVListed? {
         guard let flags = bytes.popFirst(), let size = integer(UInt64.self),
             let modified = integer(Int64.self), let mode = integer(UInt16.self),
-            let name = field().flatMap({ FileName($0) }), let etag = field(), let target = field()
+            let name = field().flatMap({ FileName($0) }), let etag = field(), let target = field(),
+            let attributes = field()
         else { return nil }
         let kind: FileKind = flags & 2 != 0 ? .directory : flags & 4 != 0 ? .symlink : .file
         let object = RemoteObject(
             name: name, kind: kind,
             etag: flags & 8 != 0 ? ETag(String(decoding: etag, as: UTF8.self)) : nil, size: size,
             modified: Timestamp(nanoseconds: modified), mode: flags & 16 != 0 ? mode : nil,
-            target: kind == .symlink ? target : nil)
+            target: kind == .symlink ? target : nil,
+            extendedAttributes: flags & 32 != 0 ? ExtendedAttributes(encoded: attributes) : nil)
         return WebDAVListed(object: object, isSettled: flags & 1 != 0)
     }
 

@@ -346,7 +346,11 @@ extension WebDAVProvider {
         _ attributes: WebDAVAttributes, of key: ObjectKey, name: FileName? = nil, _ attempt: String
     ) async throws(ProviderError) -> Bool {
         let bytes = (name ?? key.names.last)?.bytes.count ?? 0
-        guard server.keepsProperties, bytes <= server.propertyNameBytesMax else { return false }
+        let isOfNote = server.keepsProperties && !attributes.extendedAttributes.isEmpty
+        guard server.keepsProperties, bytes <= server.propertyNameBytesMax else {
+            if isOfNote { throw notKept(attempt) }
+            return false
+        }
         let element = "<A:\(WebDAVAttributes.name)>\(attributes.text)</A:\(WebDAVAttributes.name)>"
         let body = WebDAVClient.xml(
             "D:propertyupdate", "<D:set><D:prop>\(element)</D:prop></D:set>")
@@ -354,7 +358,19 @@ extension WebDAVProvider {
             .proppatch, client.address.url(key),
             headers: [("Content-Type", WebDAVClient.xmlType)], body: .bytes(body), attempt: attempt)
         guard answer.isSuccess else { throw await explained(answer, key, attempt) }
+        if isOfNote {
+            // A server may say yes and mean that it has looked at the request.
+            let kept = try await look(at: key, attempt)?.attributes
+            guard kept.map(WebDAVAttributes.init(parsing:)) == attributes else {
+                throw notKept(attempt)
+            }
+        }
         return true
+    }
+
+    private func notKept(_ attempt: String) -> ProviderError {
+        ProviderError(
+            .unsupported, attempt: attempt, reason: "the server keeps no extended attributes of it")
     }
 }
 

@@ -38,7 +38,8 @@ package struct WebDAVProvider: Provider {
             name: server.name, keepsMode: server.keepsProperties,
             keepsSymlinks: server.keepsProperties,
             modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 8,
-            storesAttributesAtOnce: false)
+            storesAttributesAtOnce: false,
+            extendedAttributes: server.keepsProperties ? WebDAVAttributes.room : nil)
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
@@ -168,10 +169,14 @@ package struct WebDAVProvider: Provider {
             server.keepsProperties
             ? entry.attributes.map(WebDAVAttributes.init(parsing:)) : nil
         let modified = entry.modified ?? Timestamp(seconds: 0)
+        let extendedAttributes =
+            server.keepsProperties
+            ? attributes?.extendedAttributes ?? ExtendedAttributes() : nil
         if entry.isCollection {
             let directory = RemoteObject(
                 name: name, kind: .directory, etag: nil, size: 0,
-                modified: attributes?.modified ?? modified, mode: mode(of: entry, attributes))
+                modified: attributes?.modified ?? modified, mode: mode(of: entry, attributes),
+                extendedAttributes: extendedAttributes)
             return (directory, true)
         }
         let version = WebDAVVersion(entry)
@@ -189,7 +194,7 @@ package struct WebDAVProvider: Provider {
         let file = RemoteObject(
             name: name, kind: .file, etag: version.mark(isSettled: isSettled),
             size: entry.size ?? 0, modified: isOurs ? attributes?.modified ?? modified : modified,
-            mode: mode(of: entry, attributes))
+            mode: mode(of: entry, attributes), extendedAttributes: extendedAttributes)
         return (file, !server.tagsRipen || isSettled || !version.isWeak)
     }
 

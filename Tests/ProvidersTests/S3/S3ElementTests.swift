@@ -134,6 +134,34 @@ import Transport
         }
     }
 
+    @Test func `extended attributes are in the header of s3fs`() {
+        // As s3fs 1.90 writes them.
+        let text = "%7B%22user.a%22%3A%22MQ%3D%3D%22%2C%22user.b%22%3A%22%22%7D"
+        var attributes = ExtendedAttributes()
+        attributes[Array("user.a".utf8)] = Array("1".utf8)
+        attributes[Array("user.b".utf8)] = []
+        #expect(S3Metadata(["xattr": text]).extendedAttributes == attributes)
+        #expect(S3Attributes.text(attributes, replacing: nil) == text)
+        for text in ["", "x", "%7B%7D", "%7B%22user.a%22%7D", "%7B%22user.a%22%3A%22%2A%22%7D"] {
+            #expect(S3Metadata(["xattr": text]).extendedAttributes.isEmpty, "\(text)")
+        }
+    }
+
+    @Test func `extended attributes come back as they were, and those of others stay`() {
+        let acl = "%7B%22system.posix_acl_access%22%3A%22AgAA%22%7D"
+        var metadata = S3Metadata(["xattr": acl])
+        #expect(metadata.extendedAttributes.isEmpty)
+        var attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644)
+        attributes.extendedAttributes[Array("user.a,b:\"{c}%41".utf8)] = Array(0...255)
+        attributes.extendedAttributes[Array("user.".utf8) + [0xFF, 0x25]] = []
+        metadata.set(attributes, kind: .file)
+        #expect(metadata.extendedAttributes == attributes.extendedAttributes)
+        #expect(metadata.values["xattr"]?.contains("posix_acl_access") == true)
+        attributes.extendedAttributes = ExtendedAttributes()
+        metadata.set(attributes, kind: .file)
+        #expect(metadata.values["xattr"] == acl)
+    }
+
     @Test func `what others keep there stays`() {
         var metadata = S3Metadata(["uid": "1000", "md5chksum": "x"])
         metadata.set(ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o600), kind: .file)
@@ -143,12 +171,14 @@ import Transport
 
     @Test func `the media type of a directory says what headers may lose`() {
         let attributes = ObjectAttributes(
-            modified: Timestamp(seconds: 5, nanoseconds: 6), mode: 0o750)
+            modified: Timestamp(seconds: 5, nanoseconds: 6), mode: 0o750,
+            extendedAttributes: S3Attributes.parse("%7B%22user.a%22%3A%22MQ%3D%3D%22%7D"))
         let type = S3Metadata(attributes: attributes, kind: .directory).directoryContentType
         var read = S3Metadata()
         read.add(contentType: type)
         #expect(read.modified == attributes.modified)
         #expect(read.mode == 0o750)
+        #expect(read.extendedAttributes == attributes.extendedAttributes)
     }
 
     @Test func `a link's target is any bytes`() {

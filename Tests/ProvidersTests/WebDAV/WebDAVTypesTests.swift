@@ -76,6 +76,19 @@ import Testing
         #expect(WebDAVAttributes(parsing: kept.text) == kept)
     }
 
+    @Test func `extended attributes come back as they were set, and others are not taken`() {
+        var attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644)
+        attributes.extendedAttributes[Array("user.a b:=<".utf8)] = Array(0...255)
+        attributes.extendedAttributes[Array("user.empty".utf8)] = []
+        let kept = WebDAVAttributes(attributes, stamp: "\"5-6\"")
+        #expect(kept.text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x26 })
+        #expect(WebDAVAttributes(parsing: kept.text) == kept)
+        #expect(WebDAVAttributes.room.bytes(attributes.extendedAttributes) < kept.text.utf8.count)
+        for word in ["xattr=user.a", "xattr=user.a:b:c", "xattr=security.a:b", "xattr=user.a%:"] {
+            #expect(WebDAVAttributes(parsing: word).extendedAttributes.isEmpty)
+        }
+    }
+
     @Test(arguments: [
         "", "mode", "mode=", "mode=9", "mode=77777", "modified=1", "modified=1.5",
         "modified=x.000000000",
@@ -132,7 +145,9 @@ import Testing
                         etag: kind == .file ? ETag("\"\(index)\"") : nil, size: UInt64(index),
                         modified: Timestamp(nanoseconds: Int64(index) - 100),
                         mode: index % 2 == 0 ? 0o644 : nil,
-                        target: kind == .symlink ? [0xFF, UInt8(index % 256)] : nil),
+                        target: kind == .symlink ? [0xFF, UInt8(index % 256)] : nil,
+                        extendedAttributes: kind == .symlink
+                            ? nil : ExtendedAttributes(encoded: [1, 2, 1, 0, 0, 0, 3])),
                     isSettled: index % 5 == 0)
             }
             var spool = WebDAVSpool(pageEntries: 10)

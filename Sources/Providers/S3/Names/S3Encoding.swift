@@ -17,8 +17,12 @@ enum S3Encoding {
     /// - Parameter plusIsBlank: Whether `+` stands for a blank, as in forms and in S3's listings.
     /// - Returns: nil where a percent sign is not followed by two hexadecimal digits.
     static func decode(_ text: String, plusIsBlank: Bool = false) -> [UInt8]? {
+        decode(Array(text.utf8)[...], plusIsBlank: plusIsBlank)
+    }
+
+    static func decode(_ text: ArraySlice<UInt8>, plusIsBlank: Bool = false) -> [UInt8]? {
         var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        var rest = text
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "%") {
                 guard rest.count >= 2, let high = value(rest.removeFirst()),

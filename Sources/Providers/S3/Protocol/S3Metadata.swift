@@ -1,10 +1,11 @@
 import Engine
+import Foundation
 
 /// What is kept of a file besides its bytes, in `x-amz-meta-*` headers that other tools know too.
 ///
 /// `mtime` is in seconds with a fraction, as rclone writes it and s3fs reads it; `mode` is decimal
-/// and has the type bits, as s3fs writes it. What others keep there (`uid`, `gid`, `md5chksum`)
-/// stays as it is.
+/// and has the type bits, as s3fs writes it; so is `xattr`, see ``S3Attributes``. What others keep
+/// there (`uid`, `gid`, `md5chksum`) stays as it is.
 struct S3Metadata: Hashable, Sendable {
     static let prefix = "x-amz-meta-"
     /// Where a link points, percent-encoded, so that a look at the headers tells it. The body says
@@ -43,6 +44,10 @@ struct S3Metadata: Hashable, Sendable {
             case .symlink: Self.linkBits
             }
         values["mode"] = String(type | UInt32(attributes.mode & 0o7777))
+        if kind != .symlink {
+            values[S3Attributes.name] = S3Attributes.text(
+                attributes.extendedAttributes, replacing: values[S3Attributes.name])
+        }
     }
 
     mutating func setModified(_ time: Timestamp) {
@@ -57,10 +62,10 @@ struct S3Metadata: Hashable, Sendable {
     // MARK: Directories
 
     static let directoryType = "application/x-directory"
-    private static let kept = ["mode", "mtime"]
+    private static let kept = ["mode", "mtime", S3Attributes.name]
 
-    /// The media type of a directory's marker. Its parameters say the mode and time once more,
-    /// since SeaweedFS keeps the type of such an object and drops the rest.
+    /// The media type of a directory's marker. Its parameters say mode, time and extended attributes
+    /// once more, since SeaweedFS keeps the type of such an object and drops the rest.
     var directoryContentType: String {
         let parameters = Self.kept.compactMap { name in
             values[name].map { "; \(name)=\($0)" }
@@ -88,6 +93,10 @@ struct S3Metadata: Hashable, Sendable {
 
     /// The permission bits.
     var mode: UInt16? { bits.map { UInt16($0 & 0o7777) } }
+
+    var extendedAttributes: ExtendedAttributes {
+        values[S3Attributes.name].map(S3Attributes.parse) ?? ExtendedAttributes()
+    }
 
     var isSymlink: Bool { bits.map { $0 & Self.typeBits == Self.linkBits } ?? false }
 

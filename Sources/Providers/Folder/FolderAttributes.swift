@@ -1,0 +1,78 @@
+import CFolder
+import Engine
+import Glibc
+
+/// The extended attributes that a file of this machine has for programs, `user.*`. xattr(7).
+///
+/// What Apus itself notes on a directory that is mounted over is not among them.
+enum FolderAttributes {
+    /// Whether a file system has such attributes.
+    static func areKept(at path: [CChar]) -> Bool {
+        getxattr(path, "user.apus.probe", nil, 0) >= 0 || errno != EOPNOTSUPP
+    }
+
+    /// - Parameters:
+    ///   - path: Ends with NUL.
+    ///   - follows: Whether a link at its end is followed, as a descriptor's name in `/proc` is one.
+    /// - Returns: nil where the file system has none, or does not let us see them.
+    static func read(
+        _ path: [CChar], follows: Bool
+    ) throws(FolderFailure) -> ExtendedAttributes? {
+        let list = try bytes(
+            { follows ? listxattr(path, $0, $1) : llistxattr(path, $0, $1) }, "listxattr")
+        guard let list else { return nil }
+        var attributes = ExtendedAttributes()
+        for name in list.split(separator: 0).map(Array.init) where ExtendedAttributes.isKept(name) {
+            let text = name.map(CChar.init(bitPattern:)) + [0]
+            let value = try bytes(
+                {
+                    follows
+                        ? getxattr(path, text, UnsafeMutableRawPointer($0), $1)
+                        : lgetxattr(path, text, UnsafeMutableRawPointer($0), $1)
+                }, "getxattr")
+            // Those may be read by whoever may read the file: all of them, or none.
+            guard let value else { return nil }
+            attributes[name] = value
+        }
+        return attributes
+    }
+
+    /// Sets, changes and removes until a file has these and no others.
+    ///
+    /// - Parameter path: Ends with NUL; a link at its end is followed.
+    static func set(
+        _ wanted: ExtendedAttributes, from found: ExtendedAttributes, at path: [CChar]
+    ) throws(FolderFailure) {
+        for name in found.names where wanted[name] == nil {
+            let text = name.map(CChar.init(bitPattern:)) + [0]
+            if removexattr(path, text) != 0, errno != ENODATA {
+                throw FolderFailure(.last, in: "removexattr")
+            }
+        }
+        for name in wanted.names where wanted[name] != found[name] {
+            let text = name.map(CChar.init(bitPattern:)) + [0]
+            let value = wanted[name] ?? []
+            if setxattr(path, text, value, value.count, 0) != 0 {
+                throw FolderFailure(.last, in: "setxattr")
+            }
+        }
+    }
+
+    /// Asks for the length, then for the bytes, until both agree.
+    private static func bytes(
+        _ read: (UnsafeMutablePointer<CChar>?, Int) -> Int, _ call: String
+    ) throws(FolderFailure) -> [UInt8]? {
+        while true {
+            let count = read(nil, 0)
+            if count == 0 { return [] }
+            var buffer = [CChar](repeating: 0, count: max(0, count))
+            let filled = count < 0 ? count : read(&buffer, count)
+            if filled >= 0 { return buffer.prefix(filled).map(UInt8.init(bitPattern:)) }
+            switch errno {
+            case ERANGE: continue
+            case EOPNOTSUPP, EACCES, EPERM, ENODATA: return nil
+            default: throw FolderFailure(.last, in: call)
+            }
+        }
+    }
+}
