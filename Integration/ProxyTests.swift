@@ -88,7 +88,7 @@ extension MountedTests {
             try await WebDAVServer.with(.secureApache) { server in
                 let folder = try MountedFolder(options(server))
                 defer { folder.remove() }
-                let closed = try LocalPort.free()
+                let closed = try LocalSocket.freePorts(1)[0]
                 let result = try Apus.run(
                     ["mount", server.source, folder.point, "--state-dir", folder.state],
                     environment: ["https_proxy": "http://me:secret@127.0.0.1:\(closed)"])

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 /// A server for S3 of a test's own on 127.0.0.1, with one bucket.
@@ -18,13 +19,18 @@ final class ObjectStore: Sendable {
     /// Everything of this server is below here.
     let base: String
     let port: UInt16
+    private let kind: Kind
     private let ports: [UInt16]
+    private let running = Mutex<Program?>(nil)
 
     var url: String { "http://127.0.0.1:\(port)" }
 
     /// What `apus mount` calls a part of the bucket.
-    func source(_ prefix: String = "") -> String {
-        "s3://\(Self.bucket)/\(prefix)?endpoint=\(url)&region=us-east-1"
+    ///
+    /// - Parameter port: That of a relay, if there is one.
+    func source(_ prefix: String = "", port: UInt16? = nil) -> String {
+        "s3://\(Self.bucket)/\(prefix)?endpoint=http://127.0.0.1:\(port ?? self.port)"
+            + "&region=us-east-1"
     }
 
     /// What a program needs in its environment to use the store.
@@ -41,36 +47,20 @@ final class ObjectStore: Sendable {
         _ kind: Kind, isolation: isolated (any Actor)? = #isolation,
         _ body: (ObjectStore) async throws -> Value
     ) async throws -> Value {
-        let store = try ObjectStore()
+        let store = try ObjectStore(kind)
         defer { store.remove() }
-        let program = try store.start(kind)
-        defer { store.stop(program) }
-        try eventually("the store answers", within: .seconds(60)) {
-            try #require(program.isRunning, Comment(rawValue: store.log))
-            return store.answers
-        }
-        try store.python(
-            """
-            import time
-            for attempt in range(240):
-                try:
-                    s3.create_bucket(Bucket=bucket)
-                    s3.put_object(Bucket=bucket, Key='ready', Body=b'1')
-                    s3.delete_object(Bucket=bucket, Key='ready')
-                    break
-                except Exception as error:
-                    if attempt == 239: raise
-                    time.sleep(0.25)
-            """)
+        try store.start()
+        defer { store.stop() }
         return try await body(store)
     }
 
-    private init() throws {
+    private init(_ kind: Kind) throws {
+        self.kind = kind
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/o.XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
         base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        ports = try Self.freePorts(8)
+        ports = try LocalSocket.freePorts(8)
         port = ports[0]
         for name in ["data", "run"] { try Files.makeDirectory("\(base)/\(name)") }
     }
@@ -158,7 +148,42 @@ final class ObjectStore: Sendable {
 
     // MARK: Starting and ending
 
-    private func start(_ kind: Kind) throws -> Program {
+    /// Returns once the bucket is there and takes objects.
+    private func start() throws {
+        let program = try launch()
+        running.withLock { $0 = program }
+        try eventually("the store answers", within: .seconds(60)) {
+            try #require(program.isRunning, Comment(rawValue: log))
+            return LocalSocket.answers(port)
+        }
+        try python(
+            """
+            import time
+            for attempt in range(240):
+                try:
+                    if bucket not in [found['Name'] for found in s3.list_buckets()['Buckets']]:
+                        s3.create_bucket(Bucket=bucket)
+                    s3.put_object(Bucket=bucket, Key='ready', Body=b'1')
+                    s3.delete_object(Bucket=bucket, Key='ready')
+                    break
+                except Exception as error:
+                    if attempt == 239: raise
+                    time.sleep(0.25)
+            """)
+    }
+
+    /// Ends it as a crash would.
+    func kill() throws {
+        let program = try #require(running.withLock { $0.take() })
+        program.killAll()
+        _ = try program.wait()
+        try eventually("its ports are free") { !ports.contains(where: LocalSocket.answers) }
+    }
+
+    /// Brings it back after ``kill()``, on its ports and with its data.
+    func restart() throws { try start() }
+
+    private func launch() throws -> Program {
         let output = ["sh", "-c", "exec \"$0\" \"$@\" >\(base)/run/log 2>&1"]
         switch kind {
         case .seaweedFS:
@@ -187,7 +212,8 @@ final class ObjectStore: Sendable {
         }
     }
 
-    private func stop(_ program: Program) {
+    private func stop() {
+        guard let program = running.withLock({ $0.take() }) else { return }
         program.signal(SIGTERM)
         if (try? program.wait()) == nil { Issue.record("the store did not end") }
     }
@@ -208,47 +234,4 @@ final class ObjectStore: Sendable {
     /// Where the tests are, two levels above this file's folder.
     private static let project = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path(percentEncoded: false)
-
-    // MARK: Ports
-
-    private var answers: Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        return Self.withAddress(port) { connect(descriptor, $0, $1) } == 0
-    }
-
-    /// Ports that nobody listens on; all are held until the last is found, so they differ.
-    private static func freePorts(_ count: Int) throws -> [UInt16] {
-        var descriptors: [Int32] = []
-        defer { for descriptor in descriptors { close(descriptor) } }
-        return try (0..<count).map { _ in
-            let descriptor = try CallError.check(
-                socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0), "socket")
-            descriptors.append(descriptor)
-            try CallError.check(withAddress(0) { bind(descriptor, $0, $1) }, "bind")
-            var address = sockaddr_in()
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let code = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    getsockname(descriptor, $0, &size)
-                }
-            }
-            try CallError.check(code, "getsockname")
-            return UInt16(bigEndian: address.sin_port)
-        }
-    }
-
-    private static func withAddress(
-        _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
-    ) -> Int32 {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-    }
 }

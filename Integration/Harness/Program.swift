@@ -5,7 +5,7 @@ import Testing
 ///
 /// It runs under `timeout`, so that none outlives its test for long. Its output goes to files, not
 /// pipes: a daemon that keeps them open must not keep us waiting.
-final class Program {
+final class Program: Sendable {
     /// What a program left behind.
     struct Result: CustomStringConvertible {
         let command: String
@@ -75,6 +75,9 @@ final class Program {
     }
 
     func signal(_ number: Int32) { kill(process, number) }
+
+    /// Kills it and what it has started, with no time to end well. `timeout` leads their group.
+    func killAll() { kill(-process, SIGKILL) }
 
     /// Whether it still runs.
     var isRunning: Bool {

@@ -28,7 +28,7 @@ final class ProxyServer: Sendable {
         }
         try eventually("the proxy answers") {
             try #require(program.isRunning)
-            return LocalPort.answers(proxy.port)
+            return LocalSocket.answers(proxy.port)
         }
         try await body(proxy)
     }
@@ -38,7 +38,7 @@ final class ProxyServer: Sendable {
         var template = Array("\(parent)/p.XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
         base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        port = try LocalPort.free()
+        port = try LocalSocket.freePorts(1)[0]
         let names = [
             "mpm_event", "authz_core", "proxy", "proxy_http", "proxy_connect",
         ]

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 /// A WebDAV server of a test's own on 127.0.0.1, with a folder that it serves.
@@ -39,8 +40,9 @@ final class WebDAVServer: Sendable {
     /// What it serves.
     let folder: String
     let port: UInt16
-
     private let kind: Kind
+    private let account: Account?
+    private let running = Mutex<Program?>(nil)
 
     var url: String { "\(scheme)://127.0.0.1:\(port)" }
 
@@ -63,25 +65,22 @@ final class WebDAVServer: Sendable {
         _ kind: Kind, account: Account? = nil, isolation: isolated (any Actor)? = #isolation,
         _ body: (WebDAVServer) async throws -> Value
     ) async throws -> Value {
-        let server = try WebDAVServer(kind)
+        let server = try WebDAVServer(kind, account)
         defer { server.remove() }
-        let program = try server.start(kind, account)
-        defer { server.stop(program) }
-        try eventually("the server answers") {
-            try #require(program.isRunning, Comment(rawValue: server.log))
-            return LocalPort.answers(server.port)
-        }
+        try server.start()
+        defer { server.stop() }
         return try await body(server)
     }
 
-    private init(_ kind: Kind) throws {
+    private init(_ kind: Kind, _ account: Account?) throws {
         self.kind = kind
+        self.account = account
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/w.XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
         base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         folder = "\(base)/folder"
-        port = try LocalPort.free()
+        port = try LocalSocket.freePorts(1)[0]
         for name in ["folder", "run"] {
             try Files.makeDirectory("\(base)/\(name)")
             // Servers that were started by root serve as somebody else.
@@ -98,7 +97,29 @@ final class WebDAVServer: Sendable {
 
     // MARK: Starting and ending
 
-    private func start(_ kind: Kind, _ account: Account?) throws -> Program {
+    private func start() throws {
+        let program = try launch()
+        running.withLock { $0 = program }
+        try eventually("the server answers") {
+            try #require(program.isRunning, Comment(rawValue: log))
+            return LocalSocket.answers(port)
+        }
+    }
+
+    /// Ends it as a crash would.
+    func kill() throws {
+        let program = try #require(running.withLock { $0.take() })
+        program.killAll()
+        _ = try program.wait()
+        try eventually("its port is free") { !LocalSocket.answers(port) }
+        // A process that nobody has waited for yet passes for a running server.
+        if Files.exists("\(base)/run/pid") { try Files.unlink("\(base)/run/pid") }
+    }
+
+    /// Brings it back after ``kill()``, on its port and with its data.
+    func restart() throws { try start() }
+
+    private func launch() throws -> Program {
         switch kind {
         case .apache, .secureApache:
             if kind == .secureApache { try authority.make() }
@@ -122,7 +143,8 @@ final class WebDAVServer: Sendable {
         }
     }
 
-    private func stop(_ program: Program) {
+    private func stop() {
+        guard let program = running.withLock({ $0.take() }) else { return }
         program.signal(SIGTERM)
         if (try? program.wait()) == nil { Issue.record("the server did not end") }
     }
