@@ -90,7 +90,23 @@ extension WebDAVProvider {
             throw ProviderError(
                 .corrupt, attempt: attempt, reason: "the server gave a lock without a token")
         }
-        return WebDAVLock(key: key, url: url, token: token)
+        let lock = WebDAVLock(key: key, url: url, token: token)
+        guard answer.response.status == 201 else { return lock }
+        // Only what is expected to be there is locked, and this lock made it: it was gone.
+        await removeMade(by: lock, attempt)
+        throw ProviderError(.missing, attempt: attempt, reason: "\"\(key)\" is not there any more")
+    }
+
+    /// Takes away the empty file that a lock on a free name makes (RFC 4918, 7.3), while nobody
+    /// else can have written to it.
+    private func removeMade(by lock: WebDAVLock, _ attempt: String) async {
+        _ = try? await cleaningUp { () async throws(ProviderError) in
+            guard let made = try await look(at: lock.key, attempt), !made.isCollection,
+                made.size ?? 0 == 0
+            else { return }
+            _ = try await client.send(.delete, lock.url, headers: [lock].headers, attempt: attempt)
+        }
+        await unlock([lock], attempt)
     }
 
     /// Gives locks back. A lock that went with its resource is nothing to complain about, and one
