@@ -86,6 +86,21 @@ import Testing
             ])
     }
 
+    @Test func `what is moved is told from what differs in anything that is told`() throws {
+        func object(_ etag: String, _ size: UInt64) throws -> RemoteObject {
+            RemoteObject(
+                name: try #require(FileName("a")), kind: .file, etag: ETag(etag), size: size,
+                modified: Timestamp(seconds: 0), mode: nil)
+        }
+        let before = try object("3-1000-id-1-abcd", 3)
+        for same in [try object("3-2000-id-2-abcd", 3), try object("3-1000--", 3)] {
+            #expect(RcloneProvider.mayHoldSame(same, before))
+        }
+        for other in [try object("3-1000-id-1-abce", 3), try object("4-1000-id-1-abcd", 4)] {
+            #expect(!RcloneProvider.mayHoldSame(other, before))
+        }
+    }
+
     @Test func `without rclone it says how to get it`() {
         let error = #expect(throws: SourceError.self) {
             try RcloneProgram.find(in: ["PATH": "/nonexistent"])

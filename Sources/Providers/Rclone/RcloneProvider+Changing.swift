@@ -53,6 +53,11 @@ extension RcloneProvider {
             if result.error, now.etag != etag {
                 throw RcloneFailure.error(attempt: attempt, reason: result.result ?? "")
             }
+            let isTouched = now.modified.isWithin(resolution, of: attributes.modified)
+            guard now.etag == etag || isTouched && Self.mayHoldSame(now, found) else {
+                throw ProviderError(
+                    .changed, attempt: attempt, reason: "it was changed at this moment")
+            }
             return now
         }
     }
@@ -75,11 +80,27 @@ extension RcloneProvider {
                 return try await moveDirectory(
                     key, path, to: destination, newPath, continues: continues, attempt)
             }
-            try await requireVersion(etag, of: key, attempt)
+            let found = try await requireVersion(etag, of: key, attempt)
             try await requireBase(base, at: destination, attempt)
             try await moveFile(path, to: newPath, attempt)
-            return try await stat(destination)
+            let moved = try await stat(destination)
+            // Where a time is kept, a move keeps it.
+            let isSameTime =
+                traits.modifiedResolution.map { moved.modified.isWithin($0, of: found.modified) }
+                ?? true
+            guard isSameTime, Self.mayHoldSame(moved, found) else {
+                throw ProviderError(
+                    .changed, attempt: attempt, reason: "it was changed at this moment")
+            }
+            return moved
         }
+    }
+
+    /// Whether nothing that both tell of their bytes differs.
+    static func mayHoldSame(_ one: RemoteObject, _ other: RemoteObject) -> Bool {
+        guard one.kind == other.kind, one.size == other.size else { return false }
+        let hashes = [one, other].compactMap { $0.etag.flatMap(hash(of:)) }
+        return hashes.count < 2 || hashes[0] == hashes[1]
     }
 
     private func moveDirectory(

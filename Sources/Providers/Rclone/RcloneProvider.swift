@@ -257,6 +257,12 @@ struct RcloneProvider: Provider {
         return input
     }
 
+    /// The hash in an etag of ours, if there is one.
+    static func hash(of etag: ETag) -> Substring? {
+        let last = etag.description.split(separator: "-", omittingEmptySubsequences: false).last
+        return last.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     /// The size in an etag of ours.
     static func size(of etag: ETag) -> UInt64? {
         etag.description.split(separator: "-").first.flatMap { UInt64($0) }

@@ -56,8 +56,9 @@ extension S3Provider {
             guard oldHead.etag == etag else { throw changed(attempt) }
         }
         if key.parent != destination.parent { try await keepParent(of: key, attempt) }
+        let etag: ETag
         do throws(ProviderError) {
-            _ = try await copy(
+            etag = try await copy(
                 source, head, to: target, metadata: nil, conditions.onCopy(condition), attempt)
         } catch {
             guard error.kind == .changed || error.kind == .missing else { throw error }
@@ -69,6 +70,10 @@ extension S3Provider {
         guard let copied = try await client.head(target, attempt) else {
             throw ProviderError(
                 .unreachable, attempt: attempt, reason: "the copy is not where it was made")
+        }
+        // Replaced by somebody else since; the source stays, so that nothing is lost.
+        guard copied.etag == etag else {
+            throw base == .absent ? exists(attempt) : changed(attempt)
         }
         try await removeSource(source, head, copy: target, copied, base, conditions, attempt)
         return try await object(destination, .object(copied), attempt)

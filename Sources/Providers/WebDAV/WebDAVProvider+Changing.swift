@@ -19,7 +19,7 @@ extension WebDAVProvider {
             let stamp = entry.isCollection ? nil : WebDAVVersion(entry).stamp
             let new = WebDAVAttributes(attributes, stamp: stamp, target: old.target)
             if try await set(new, of: key, attempt) { entry.attributes = new.text }
-            return try await settled(entry, key, named: name, attempt)
+            return try await settled(entry, key, named: name, afterChange: true, attempt)
         }
     }
 
@@ -99,10 +99,9 @@ extension WebDAVProvider {
         _ move: WebDAVMove, _ before: WebDAVEntry
     ) async throws(ProviderError) -> RemoteObject {
         let entry = try await found(move.destination, move.attempt)
-        // Not every server keeps a tag through a move.
         let isSame =
-            entry.isCollection || WebDAVVersion(entry).stamp == WebDAVVersion(before).stamp
-            || (entry.size == before.size && entry.lastModified == before.lastModified)
+            entry.isCollection
+            || WebDAVVersion(entry).mayHaveMoved(from: WebDAVVersion(before))
         guard entry.isCollection == before.isCollection, isSame else {
             try await sendMove(
                 move.destination, to: move.key, overwrite: false, [], move.attempt)
@@ -111,7 +110,7 @@ extension WebDAVProvider {
         }
         let arrived = try await restamped(entry, before, move)
         return try await settled(
-            arrived, move.destination, named: move.newName, move.attempt)
+            arrived, move.destination, named: move.newName, afterChange: true, move.attempt)
     }
 
     /// Where a move makes a new tag, our property has to name that one.

@@ -121,7 +121,7 @@ extension WebDAVProvider {
         let answer = try await put(upload, at: upload.key, headers)
         guard answer.isSuccess else { throw await refusal(answer, of: upload) }
         return try await cleaningUp { () async throws(ProviderError) in
-            let entry = try await self.stored(upload, at: upload.key)
+            let entry = try await self.stored(upload, at: upload.key, answer)
             return try await self.described(entry, upload, at: upload.key)
         }
     }
@@ -166,10 +166,14 @@ extension WebDAVProvider {
             let stored = try await putDiffering(upload, at: staging, [])
             return try await finishing(upload.attempt) { () async throws(ProviderError) in
                 _ = try await self.described(stored, upload, at: staging)
-                try await self.publish(staging, upload)
+                let published = try await self.publish(staging, upload)
                 try self.keep(nil, upload)
-                let entry = try await self.stored(upload, at: upload.key)
-                return self.object(entry, named: upload.name).object
+                guard WebDAVVersion(published).mayHaveMoved(from: WebDAVVersion(stored)) else {
+                    throw ProviderError(
+                        .changed, attempt: upload.attempt,
+                        reason: "somebody else wrote it at this moment")
+                }
+                return self.object(published, named: upload.name).object
             }
         } catch {
             // The first failure tells more than one in cleaning up would.
@@ -205,13 +209,16 @@ extension WebDAVProvider {
         throw answer.failure(attempt)
     }
 
+    /// - Returns: What is at the key afterwards; under the lock, if there is one.
     private func publish(
         _ staging: ObjectKey, _ upload: WebDAVUpload
-    ) async throws(ProviderError) {
+    ) async throws(ProviderError) -> WebDAVEntry {
         switch upload.base {
-        case .absent: try await publishNew(staging, upload)
+        case .absent:
+            try await publishNew(staging, upload)
+            return try await stored(upload, at: upload.key)
         case .version:
-            try await locking(server.locks ? [upload.key] : [], upload.attempt) {
+            return try await locking(server.locks ? [upload.key] : [], upload.attempt) {
                 locks async throws(ProviderError) in
                 let entry = try await look(at: upload.key, upload.attempt)
                 try expect(upload.base, of: entry, named: upload.name, upload.attempt)
@@ -227,6 +234,7 @@ extension WebDAVProvider {
                     try expect(upload.base, of: entry, named: upload.name, upload.attempt)
                     throw error
                 }
+                return try await stored(upload, at: upload.key)
             }
         }
     }
@@ -262,7 +270,7 @@ extension WebDAVProvider {
             let answer = try await put(upload, at: key, conditions)
             guard answer.isSuccess else { throw await refusal(answer, of: upload) }
             let entry = try await cleaningUp { () async throws(ProviderError) in
-                try await self.stored(upload, at: key)
+                try await self.stored(upload, at: key, answer)
             }
             guard case .version(let base) = upload.base,
                 WebDAVVersion(entry).mark(isSettled: true) == base
@@ -294,11 +302,20 @@ extension WebDAVProvider {
 
     /// What the server has stored.
     ///
-    /// - Throws: `.unreachable` where that has not the size of what was sent.
+    /// - Parameter answer: To the PUT, where nothing has moved since.
+    /// - Throws: `.changed` where that is another version than the server's answer named,
+    ///   `.unreachable` where it has not the size of what was sent.
     func stored(
-        _ upload: WebDAVUpload, at key: ObjectKey
+        _ upload: WebDAVUpload, at key: ObjectKey, _ answer: WebDAVAnswer? = nil
     ) async throws(ProviderError) -> WebDAVEntry {
         let entry = try await found(key, upload.attempt)
+        // Only some servers answer a PUT with a tag (RFC 9110, 9.3.4), and not all with quotes.
+        if let named = answer?.response.headers["ETag"], let etag = entry.etag,
+            WebDAVVersion.opaque(named) != WebDAVVersion.opaque(etag)
+        {
+            throw ProviderError(
+                .changed, attempt: upload.attempt, reason: "somebody else wrote it at this moment")
+        }
         guard !entry.isCollection, entry.size ?? upload.source.size == upload.source.size else {
             throw ProviderError(
                 .unreachable, attempt: upload.attempt,
@@ -316,7 +333,8 @@ extension WebDAVProvider {
             upload.attributes, stamp: WebDAVVersion(entry).stamp, target: upload.target)
         let isKept = try await set(attributes, of: key, name: upload.name, upload.attempt)
         entry.attributes = isKept ? attributes.text : nil
-        return try await settled(entry, key, named: upload.name, upload.attempt)
+        return try await settled(
+            entry, key, named: upload.name, afterChange: true, upload.attempt)
     }
 
     func refusal(

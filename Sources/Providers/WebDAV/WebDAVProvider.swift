@@ -209,13 +209,22 @@ package struct WebDAVProvider: Provider {
     }
 
     /// The same, once the tag will not become another one by itself.
+    ///
+    /// - Parameter afterChange: Whether we have just made it, so that no other version will do:
+    ///   `.changed` then.
     func settled(
-        _ entry: WebDAVEntry, _ key: ObjectKey, named name: FileName, _ attempt: String
+        _ entry: WebDAVEntry, _ key: ObjectKey, named name: FileName, afterChange: Bool = false,
+        _ attempt: String
     ) async throws(ProviderError) -> RemoteObject {
         let (first, isSettled) = object(entry, named: name)
         if isSettled { return first }
         try await wait(Self.ripening, attempt)
-        return object(try await found(key, attempt), named: name).object
+        let later = try await found(key, attempt)
+        guard !afterChange || WebDAVVersion(later).stamp == WebDAVVersion(entry).stamp else {
+            throw ProviderError(
+                .changed, attempt: attempt, reason: "somebody else wrote it at this moment")
+        }
+        return object(later, named: name).object
     }
 
     // MARK: Expecting

@@ -29,6 +29,18 @@ struct WebDAVVersion: Hashable {
         return isWeak ? String(etag.dropFirst(2)) : etag
     }
 
+    /// What is between the quotes of a tag, weak or not.
+    static func opaque(_ etag: String) -> String {
+        let tag = etag.hasPrefix("W/") ? etag.dropFirst(2) : etag[...]
+        return tag.filter { $0 != "\"" }
+    }
+
+    /// Whether this can be what `other` was before a move: not every server keeps a tag through one,
+    /// and none is known that keeps neither tag nor time.
+    func mayHaveMoved(from other: WebDAVVersion) -> Bool {
+        stamp == other.stamp || (size == other.size && lastModified == other.lastModified)
+    }
+
     /// - Parameter isSettled: Whether no other version can have the same stamp, although the server
     ///   does not say so.
     func mark(isSettled: Bool) -> ETag {

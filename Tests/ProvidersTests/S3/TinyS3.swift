@@ -1,0 +1,248 @@
+import Crypto
+import Engine
+import Foundation
+import Logging
+import Synchronization
+import Testing
+import Transport
+
+@testable import Providers
+
+/// A bucket in memory behind the client's wire, and somebody else who comes in between. It knows
+/// objects, copies, listings without pages and uploads in parts; conditions only of plain PUTs.
+final class TinyS3: S3Wire {
+    struct Object: Sendable {
+        var etag: String
+        var bytes: [UInt8]
+        /// What a HEAD tells besides, in lower case.
+        var headers: [String: String] = [:]
+    }
+
+    struct Upload: Sendable {
+        var key: String
+        var headers: [String: String]
+        var begun = "2020-09-13T12:26:40.000Z"
+        var parts: [Int: [UInt8]] = [:]
+    }
+
+    struct State: Sendable {
+        var objects: [String: Object] = [:]
+        var uploads: [String: Upload] = [:]
+        var requests: [HTTPRequest] = []
+    }
+
+    /// Changes what is there right after a request was answered.
+    typealias Intruder = @Sendable (_ operation: String, inout State) -> Void
+
+    let state = Mutex(State())
+    private let intruder: Intruder
+
+    init(intruder: @escaping Intruder = { _, _ in }) {
+        self.intruder = intruder
+    }
+
+    func provider(
+        prefix: String = "", storageClass: String? = nil, clock: any Clock = ClockAtOnce()
+    ) throws -> S3Provider {
+        var settings = S3Settings(bucket: "bucket", prefix: S3Key(prefix))
+        settings.limits.partBytes = 8
+        settings.storageClass = storageClass
+        let endpoint = try #require(
+            S3Endpoint(url: "http://store", bucket: "bucket", isPathStyle: true))
+        let provider = try S3Provider(
+            S3Client(
+                settings: settings, endpoint: endpoint, region: "us-east-1", wire: self,
+                clock: clock, credentials: nil,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        provider.knownConditions.withLock { $0 = S3Conditions() }
+        return provider
+    }
+
+    /// What was asked for, as METHOD and what follows the bucket.
+    var asked: [String] {
+        state.withLock { $0.requests.map { "\($0.method.rawValue) \(Self.place($0))" } }
+    }
+
+    private static func place(_ request: HTTPRequest) -> String {
+        String(request.url.dropFirst("http://store/bucket".count))
+    }
+
+    func send(
+        _ request: HTTPRequest, into sink: any HTTPBodySink
+    ) async throws(TransportError) -> HTTPResponse {
+        let (status, headers, body) = state.withLock { state in
+            state.requests.append(request)
+            let (operation, answer) = Self.answer(request, &state)
+            intruder(operation, &state)
+            return answer
+        }
+        let response = HTTPResponse(
+            status: status, headers: HTTPHeaders(headers.map { (name: $0.key, value: $0.value) }))
+        do {
+            if request.method != .head {
+                try Array(body.utf8).withUnsafeBytes { try sink.receive($0, of: response) }
+            }
+        } catch {
+            throw TransportError(.sink, attempt: "", reason: "\(error)", cause: error)
+        }
+        return response
+    }
+
+    private typealias Answer = (status: Int, headers: [String: String], body: String)
+
+    private static func answer(
+        _ request: HTTPRequest, _ state: inout State
+    ) -> (operation: String, answer: Answer) {
+        let parts = place(request).split(
+            separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let key = String(parts[0].dropFirst()).removingPercentEncoding ?? ""
+        var query: [String: String] = [:]
+        for pair in parts.dropFirst().joined().split(separator: "&") {
+            let name = pair.prefix { $0 != "=" }
+            query[String(name)] = String(pair.dropFirst(name.count + 1)).removingPercentEncoding
+        }
+        var headers: [String: String] = [:]
+        for header in request.headers { headers[header.name.lowercased()] = header.value }
+        switch request.method {
+        case .get where query["uploads"] != nil: return ("uploads", uploads(query, state))
+        case .get where query["uploadId"] != nil: return ("parts", partList(query, state))
+        case .get where key.isEmpty: return ("list", list(query, state))
+        case .get, .head:
+            guard let object = state.objects[key] else { return ("head", (404, [:], "")) }
+            var told = object.headers
+            told["etag"] = "\"\(object.etag)\""
+            told["content-length"] = String(object.bytes.count)
+            return ("head", (200, told, String(decoding: object.bytes, as: UTF8.self)))
+        case .post where query["uploads"] != nil:
+            let id = "upload-\(state.requests.count)"
+            state.uploads[id] = Upload(key: key, headers: own(headers))
+            return ("begin", (200, [:], "<R><UploadId>\(id)</UploadId></R>"))
+        case .post:
+            guard let upload = state.uploads.removeValue(forKey: query["uploadId"] ?? "") else {
+                return ("complete", (404, [:], "<Error><Code>NoSuchUpload</Code></Error>"))
+            }
+            let bytes = upload.parts.sorted { $0.key < $1.key }.flatMap(\.value)
+            let etag = "\(tag(bytes))-\(upload.parts.count)"
+            state.objects[key] = Object(etag: etag, bytes: bytes, headers: upload.headers)
+            return ("complete", (200, [:], "<R><ETag>\"\(etag)\"</ETag></R>"))
+        case .delete:
+            if let id = query["uploadId"] {
+                state.uploads[id] = nil
+            } else {
+                state.objects[key] = nil
+            }
+            return ("delete", (204, [:], ""))
+        case .put where query["uploadId"] != nil:
+            let bytes = content(request)
+            state.uploads[query["uploadId"] ?? ""]?.parts[Int(query["partNumber"] ?? "") ?? 0] =
+                bytes
+            return ("part", (200, ["etag": "\"\(tag(bytes))\""], ""))
+        default: return put(key, request, headers, &state)
+        }
+    }
+
+    private static func put(
+        _ key: String, _ request: HTTPRequest, _ headers: [String: String], _ state: inout State
+    ) -> (operation: String, answer: Answer) {
+        if let source = headers["x-amz-copy-source"] {
+            let from = String(source.dropFirst("/bucket/".count)).removingPercentEncoding ?? ""
+            guard var object = state.objects[from] else { return ("copy", (404, [:], "")) }
+            if headers["x-amz-metadata-directive"] == "REPLACE" { object.headers = own(headers) }
+            object.etag = "copy-of-\(object.etag)"
+            state.objects[key] = object
+            return ("copy", (200, [:], "<R><ETag>\"\(object.etag)\"</ETag></R>"))
+        }
+        let expected = headers["if-match"]
+        let isThere = state.objects[key].map { "\"\($0.etag)\"" }
+        if headers["if-none-match"] != nil && isThere != nil
+            || expected != nil && expected != isThere
+        {
+            return ("put", (412, [:], "<Error><Code>PreconditionFailed</Code></Error>"))
+        }
+        let bytes = content(request)
+        state.objects[key] = Object(etag: tag(bytes), bytes: bytes, headers: own(headers))
+        return ("put", (200, ["etag": "\"\(tag(bytes))\""], ""))
+    }
+
+    private static func list(_ query: [String: String], _ state: State) -> Answer {
+        let prefix = query["prefix"] ?? ""
+        var shown: Set<String> = []
+        var body = ""
+        for (key, object) in state.objects.sorted(by: { $0.key < $1.key })
+        where key.hasPrefix(prefix) {
+            let rest = key.dropFirst(prefix.count)
+            if query["delimiter"] != nil, let slash = rest.firstIndex(of: "/") {
+                let name = prefix + rest[...slash]
+                if shown.insert(name).inserted {
+                    body += "<CommonPrefixes><Prefix>\(name)</Prefix></CommonPrefixes>"
+                }
+            } else {
+                body +=
+                    "<Contents><Key>\(key)</Key><Size>\(object.bytes.count)</Size>"
+                    + "<ETag>\"\(object.etag)\"</ETag></Contents>"
+            }
+        }
+        return (200, [:], "<ListBucketResult>\(body)</ListBucketResult>")
+    }
+
+    private static func uploads(_ query: [String: String], _ state: State) -> Answer {
+        let found = state.uploads.filter { $0.value.key.hasPrefix(query["prefix"] ?? "") }
+        let body = found.sorted { $0.key < $1.key }.map { id, upload in
+            "<Upload><Key>\(upload.key)</Key><UploadId>\(id)</UploadId>"
+                + "<Initiated>\(upload.begun)</Initiated></Upload>"
+        }
+        return (
+            200, [:], "<ListMultipartUploadsResult>\(body.joined())</ListMultipartUploadsResult>"
+        )
+    }
+
+    private static func partList(_ query: [String: String], _ state: State) -> Answer {
+        guard let upload = state.uploads[query["uploadId"] ?? ""] else {
+            return (404, [:], "<Error><Code>NoSuchUpload</Code></Error>")
+        }
+        let body = upload.parts.sorted { $0.key < $1.key }.map { number, bytes in
+            "<Part><PartNumber>\(number)</PartNumber><Size>\(bytes.count)</Size>"
+                + "<ETag>\"\(tag(bytes))\"</ETag></Part>"
+        }
+        return (200, [:], "<ListPartsResult>\(body.joined())</ListPartsResult>")
+    }
+
+    // MARK: Values
+
+    /// The headers that belong to an object.
+    private static func own(_ headers: [String: String]) -> [String: String] {
+        headers.filter { name, _ in
+            name.hasPrefix("x-amz-meta-") || name.hasPrefix("content-") && name != "content-length"
+                || ["cache-control", "expires", "x-amz-storage-class"].contains(name)
+        }
+    }
+
+    private static func content(_ request: HTTPRequest) -> [UInt8] {
+        switch request.body {
+        case .bytes(let bytes): return Array(bytes)
+        case .source(let source, let range):
+            var bytes = [UInt8](repeating: 0, count: range.count)
+            let read = bytes.withUnsafeMutableBytes {
+                (try? source.read(into: $0, at: range.lowerBound)) ?? 0
+            }
+            return Array(bytes.prefix(read))
+        default: return []
+        }
+    }
+
+    private static func tag(_ bytes: [UInt8]) -> String {
+        S3Encoding.hexadecimal(Insecure.MD5.hash(data: bytes))
+    }
+}
+
+/// So many bytes of one value.
+struct SameBytes: ByteSource {
+    let size: UInt64
+    var value: UInt8 = 7
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+        let count = min(buffer.count, Int(size - min(offset, size)))
+        buffer[..<count].initializeMemory(as: UInt8.self, repeating: value)
+        return count
+    }
+}

@@ -1,0 +1,208 @@
+import Engine
+import Host
+import Logging
+import Synchronization
+import TestServer
+import Testing
+import Transport
+
+@testable import Providers
+
+/// A few files behind a scripted server, and somebody else who comes in between.
+private final class TinyDAV: Sendable {
+    struct File {
+        var etag: String
+        var size: Int
+        var modified = "Sat, 21 Nov 2026 08:09:57 GMT"
+    }
+
+    /// Changes the files right after a request was answered.
+    typealias Intruder = @Sendable (ServedRequest, inout [String: File]) -> Void
+
+    /// Both the headers `DAV` and what a PUT is answered with.
+    let dav: String
+    let answersWithTag: Bool
+    let files: Mutex<[String: File]>
+    private let intruder: Intruder
+
+    init(
+        dav: String, answersWithTag: Bool = false, files: [String: File] = [:],
+        intruder: @escaping Intruder = { _, _ in }
+    ) {
+        self.dav = dav
+        self.answersWithTag = answersWithTag
+        self.files = Mutex(files)
+        self.intruder = intruder
+    }
+
+    func run(_ body: (WebDAVProvider, ScriptedServer) async throws -> Void) async throws {
+        try await ScriptedServer.run { request, connection in
+            _ = try connection.read(request.bodyBytes)
+            let answer = self.files.withLock { files in
+                let answer = self.answer(request, &files)
+                self.intruder(request, &files)
+                return answer
+            }
+            try connection.write(answer)
+            connection.hangUp()
+        } _: { server in
+            let provider = try await WebDAVProvider.connect(
+                to: "webdav+http://127.0.0.1:\(server.port)/dav",
+                world: SourceWorld(
+                    clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+            )
+            try await body(provider, server)
+        }
+    }
+
+    private func answer(_ request: ServedRequest, _ files: inout [String: File]) -> String {
+        let target = request.target
+        switch request.method {
+        case "OPTIONS": return text("200 OK", ["DAV: \(dav)"])
+        case "PROPFIND" where target == "/dav/":
+            return found(target, "<resourcetype><collection/></resourcetype>")
+        case "PROPFIND":
+            guard let file = files[target] else { return text("404 Not Found") }
+            return found(
+                target,
+                "<getetag>\(file.etag)</getetag><getcontentlength>\(file.size)</getcontentlength>"
+                    + "<getlastmodified>\(file.modified)</getlastmodified>")
+        case "PUT":
+            let file = File(etag: "\"put\"", size: Int(request.bodyBytes))
+            files[target] = file
+            return text("201 Created", answersWithTag ? ["ETag: \(file.etag)"] : [])
+        case "MOVE":
+            let path = (request["Destination"] ?? "").split(separator: "/").dropFirst(2)
+            files["/" + path.joined(separator: "/")] = files.removeValue(forKey: target)
+            return text("201 Created")
+        case "LOCK":
+            let isNew = files[target] == nil
+            if isNew { files[target] = File(etag: "\"made\"", size: 0) }
+            return text(isNew ? "201 Created" : "200 OK", ["Lock-Token: <opaquelocktoken:1>"])
+        case "UNLOCK": return text("204 No Content")
+        case "DELETE":
+            return text(files.removeValue(forKey: target) == nil ? "404 Not Found" : "204 Done")
+        default: return text("405 Method Not Allowed")
+        }
+    }
+
+    private func text(_ status: String, _ headers: [String] = [], _ body: String = "") -> String {
+        let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
+        return (lines + ["Connection: close", "", body]).joined(separator: "\r\n")
+    }
+
+    private func found(_ href: String, _ properties: String) -> String {
+        text(
+            "207 Multi-Status", [],
+            "<multistatus xmlns=\"DAV:\"><response><href>\(href)</href><propstat><prop>\(properties)"
+                + "</prop><status>HTTP/1.1 200 OK</status></propstat></response></multistatus>")
+    }
+}
+
+private struct TenBytes: ByteSource {
+    let size: UInt64 = 10
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int {
+        let count = min(buffer.count, Int(size - min(offset, size)))
+        buffer[..<count].initializeMemory(as: UInt8.self, repeating: 7)
+        return count
+    }
+}
+
+/// What another client does at the moment of a change of ours.
+@Suite struct WebDAVChangeTests {
+    private static let nextcloud = "1, 3, nextcloud-checksum-update"
+    private static let foreign = TinyDAV.File(
+        etag: "\"foreign\"", size: 10, modified: "Sat, 21 Nov 2026 08:10:00 GMT")
+
+    private func key() throws -> ObjectKey { ObjectKey([try #require(FileName("file"))]) }
+
+    private func write(
+        _ provider: WebDAVProvider, base: BaseVersion
+    ) async throws -> RemoteObject {
+        try await provider.write(
+            try key(), from: TenBytes(),
+            attributes: ObjectAttributes(modified: Timestamp(seconds: 0), mode: 0o644), base: base,
+            session: UntrackedUpload())
+    }
+
+    @Test func `a version that follows ours at once is not taken for it, by the tag of the PUT`()
+        async throws
+    {
+        let store = TinyDAV(dav: Self.nextcloud, answersWithTag: true) { request, files in
+            if request.method == "PUT" { files[request.target] = Self.foreign }
+        }
+        try await store.run { provider, _ in
+            let error = await #expect(throws: ProviderError.self) {
+                try await write(provider, base: .absent)
+            }
+            #expect(error?.kind == .changed)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a version that follows ours at once is not taken for it, by what was moved`(
+        isNew: Bool
+    ) async throws {
+        let old = TinyDAV.File(etag: "\"old\"", size: 3)
+        let store = TinyDAV(dav: "1", files: isNew ? [:] : ["/dav/file": old]) { request, files in
+            if request.method == "MOVE" { files["/dav/file"] = Self.foreign }
+        }
+        try await store.run { provider, _ in
+            let error = await #expect(throws: ProviderError.self) {
+                try await write(provider, base: isNew ? .absent : .version(ETag("\"old\"")))
+            }
+            #expect(error?.kind == .changed)
+        }
+    }
+
+    @Test func `without anybody in between, a write tells the version that it made`() async throws {
+        for store in [
+            TinyDAV(dav: Self.nextcloud, answersWithTag: true), TinyDAV(dav: "1"),
+            TinyDAV(dav: "1, 2"),
+        ] {
+            try await store.run { provider, _ in
+                let made = try await write(provider, base: .absent)
+                #expect(made.etag == ETag("\"put\""))
+            }
+        }
+    }
+
+    @Test func `what is there after an exchange is looked at before the lock is given back`()
+        async throws
+    {
+        let old = TinyDAV.File(etag: "\"old\"", size: 3)
+        let store = TinyDAV(dav: "1, 2", files: ["/dav/file": old]) { request, files in
+            if request.method == "UNLOCK" { files["/dav/file"] = Self.foreign }
+        }
+        try await store.run { provider, _ in
+            let made = try await write(provider, base: .version(ETag("\"old\"")))
+            #expect(made.etag == ETag("\"put\""))
+        }
+    }
+
+    @Test func `a lock on a name that has just become free leaves nothing there`() async throws {
+        let file = TinyDAV.File(etag: "\"1\"", size: 10)
+        let looks = Mutex(0)
+        let store = TinyDAV(dav: "1, 2", files: ["/dav/file": file]) { request, files in
+            guard request.method == "PROPFIND", request.target == "/dav/file" else { return }
+            // Somebody deletes it between our first look and the lock.
+            let isFirst = looks.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if isFirst { files["/dav/file"] = nil }
+        }
+        try await store.run { provider, server in
+            let error = await #expect(throws: ProviderError.self) {
+                try await provider.delete(
+                    try key(), kind: .file, etag: ETag("\"1\""))
+            }
+            #expect(error?.kind == .missing)
+            #expect(store.files.withLock { $0.isEmpty })
+            let deletion = try #require(server.requests.first { $0.method == "DELETE" })
+            #expect(deletion["If"]?.contains("opaquelocktoken:1") == true)
+            #expect(server.requests.last?.method == "UNLOCK")
+        }
+    }
+}
