@@ -66,8 +66,9 @@ extension Database {
                 inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
         }
         return Occupant(
-            inode: holder, kind: record.kind, etag: synced.etag,
-            isUnlinked: record.links == 0, waitsForUs: try waits(holder, for: inode))
+            inode: holder, kind: record.kind,
+            etag: record.kind == .file ? synced.etag : nil, isUnlinked: record.links == 0,
+            waitsForUs: try waits(holder, for: inode))
     }
 
     /// Whether an inode can get its name only after another one has left its own: follows who sits

@@ -28,6 +28,9 @@ struct SyncState: Hashable {
     var successor: InodeNumber?
     /// One of the objects that the remote still has below this directory.
     var remoteChild: InodeNumber?
+
+    /// The version that an operation expects on the remote: of files only.
+    var baseVersion: ETag? { kind == .file ? synced?.etag : nil }
 }
 
 struct LocalState: Hashable {

@@ -5,7 +5,8 @@ import GRDB
 struct SyncedRecord: Hashable {
     var parent: InodeNumber
     var name: FileName
-    /// The version that a file has on the remote; nil for the other kinds.
+    /// The version that a file has on the remote, or a symbolic link that is listed as a file; nil
+    /// for the other kinds.
     var etag: ETag?
     var size: UInt64
     /// The local attributes that the remote has been given, or has given us.

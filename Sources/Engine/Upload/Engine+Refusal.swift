@@ -95,8 +95,11 @@ extension Engine {
         _ source: RemoteObject?, _ destination: RemoteObject?, _ plan: SyncOperation,
         _ state: SyncState, _ place: Place, _ changes: inout RemoteChanges, _ database: Database
     ) throws {
-        let isOurs = destination.map { $0.kind == state.kind && $0.etag == state.synced?.etag }
-        let isStillThere = source.map { $0.kind == state.kind && $0.etag == state.synced?.etag }
+        func isSame(_ object: RemoteObject) -> Bool {
+            object.kind == state.kind
+                && (object.kind != .file || object.etag == state.baseVersion)
+        }
+        let (isOurs, isStillThere) = (destination.map(isSame), source.map(isSame))
         if isStillThere != true, isOurs == true, let synced = state.synced {
             // It had happened already; only the answer was lost. What is in the old place now is
             // somebody else's.

@@ -189,7 +189,7 @@ extension Engine {
             let attributes = state.attributes
             let object = try await tracking(inode, .change) { () async throws(ProviderError) in
                 try await provider.setAttributes(
-                    place.key, to: attributes, etag: state.synced?.etag)
+                    place.key, to: attributes, etag: state.baseVersion)
             }
             try commit(
                 object, of: inode, at: place, sent: attributes,
@@ -198,7 +198,7 @@ extension Engine {
             try await keepBytes(ofUnlinked: inode)
             try await tracking(inode, .delete) { () async throws(ProviderError) in
                 try await provider.delete(
-                    place.key, kind: state.kind, etag: state.synced?.etag)
+                    place.key, kind: state.kind, etag: state.baseVersion)
             }
             try engineWork { () throws(Halt) in
                 try store.write { try $0.removeSynced(inode) }
@@ -214,7 +214,7 @@ extension Engine {
         guard let destination = place.destination, let synced = state.synced else { return }
         let object = try await tracking(state.inode, .move) { () async throws(ProviderError) in
             try await provider.move(
-                place.key, etag: synced.etag, to: destination, base: base)
+                place.key, etag: state.baseVersion, to: destination, base: base)
         }
         try commit(
             object, of: state.inode, at: place,

@@ -84,7 +84,8 @@ package struct RemoteObject: Hashable, Sendable {
     package var name: FileName
     package var kind: FileKind
     /// The version of a file; nil for the other kinds, but for a symbolic link that a listing
-    /// shows as a file: there it is the version that the listing shows.
+    /// shows as a file: there it is always the version that the listing shows, which is how its
+    /// change is found out.
     package var etag: ETag?
     /// Bytes of a file; 0 for the other kinds.
     package var size: UInt64

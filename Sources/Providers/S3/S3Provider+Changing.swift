@@ -33,15 +33,16 @@ extension S3Provider {
         let conditions = try await conditions(attempt)
         try await checkNew(key, looksForFile: !conditions.putIfAbsent, attempt)
         let metadata = S3Metadata(attributes: attributes, kind: .symlink, target: target)
+        let etag: ETag
         do throws(ProviderError) {
-            _ = try await client.put(
+            etag = try await client.put(
                 file, target, headers: newObjectHeaders(metadata), conditions.onPut(.absent),
                 attempt)
         } catch {
             throw try await explained(error, key, file, .absent, attempt)
         }
         return RemoteObject(
-            name: name, kind: .symlink, etag: nil, size: 0, modified: attributes.modified,
+            name: name, kind: .symlink, etag: etag, size: 0, modified: attributes.modified,
             mode: attributes.mode, target: target)
     }
 
@@ -68,10 +69,12 @@ extension S3Provider {
             try await putMarker(place.marker, metadata, nil, attempt)
             return try await directory(key, place.marker, attempt)
         }
-        _ = try await copy(
+        let etag = try await copy(
             file, head, to: file, metadata: metadata, conditions.onCopy(.version(head.etag)),
             attempt)
         guard let after = try await client.head(file, attempt) else { throw missing(attempt) }
+        // What somebody else wrote since is not the version that we had.
+        guard after.etag == etag else { throw changed(attempt) }
         return try await object(key, .object(after), attempt)
     }
 

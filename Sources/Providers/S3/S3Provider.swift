@@ -145,7 +145,7 @@ package final class S3Provider: Provider {
         case .object(let head) where head.metadata.isSymlink:
             guard let target = try await target(key, head, attempt) else { fallthrough }
             return RemoteObject(
-                name: name, kind: .symlink, etag: nil, size: 0, modified: modified(head),
+                name: name, kind: .symlink, etag: head.etag, size: 0, modified: modified(head),
                 mode: head.metadata.mode, target: target)
         case .object(let head):
             return RemoteObject(
