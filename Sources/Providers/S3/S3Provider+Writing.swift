@@ -10,23 +10,28 @@ extension S3Provider {
         try checkCancelled(attempt)
         let file = try await fileKey(key, attempt)
         let conditions = try await conditions(attempt)
-        try await checkBase(key, base, conditions, attempt)
-        let metadata = S3Metadata(attributes: attributes, kind: .file)
+        let replaced = try await checkBase(key, base, conditions, attempt)
+        var metadata = S3Metadata(attributes: attributes, kind: .file)
+        if let replaced { metadata.carryOver(replaced.metadata) }
+        let headers = newObjectHeaders(metadata, replacing: replaced)
         let condition = S3Condition(base)
-        let etag: ETag
+        var etag: ETag
         do throws(ProviderError) {
             if source.size <= limits.partBytes {
                 etag = try await putWhole(
-                    file, source, newObjectHeaders(metadata), conditions.onPut(condition), session,
-                    attempt)
+                    file, source, headers, conditions.onPut(condition), session, attempt)
             } else {
                 let upload = S3Upload(
-                    provider: self, key: file, source: source,
-                    headers: newObjectHeaders(metadata), session: session, attempt: attempt)
-                etag = try await upload.run { () async throws(ProviderError) -> S3Condition? in
+                    provider: self, key: file, source: source, metadata: metadata,
+                    headers: headers, session: session, attempt: attempt)
+                let made = try await upload.run { () async throws(ProviderError) -> S3Condition? in
                     // Much time may have passed, and not every store heeds this condition here.
                     try await self.checkVersion(file, condition, attempt)
                     return conditions.onPut(condition)
+                }
+                etag = made.etag
+                if !made.hasMetadata {
+                    etag = try await describe(file, made.etag, metadata, conditions, attempt)
                 }
             }
         } catch {
@@ -43,6 +48,18 @@ extension S3Provider {
         try checkCancelled(attempt)
         guard let token = S3UploadToken(token), let file = keys.place(of: key).file else { return }
         try await client.abortUpload(token.upload, file, attempt)
+    }
+
+    /// Gives other metadata to a version of ours: an upload in parts has that with which it was
+    /// begun, and its parts are not sent again for a `chmod`.
+    private func describe(
+        _ file: S3Key, _ etag: ETag, _ metadata: S3Metadata, _ conditions: S3Conditions,
+        _ attempt: String
+    ) async throws(ProviderError) -> ETag {
+        guard let head = try await client.head(file, attempt) else { throw missing(attempt) }
+        guard head.etag == etag else { throw changed(attempt) }
+        return try await copy(
+            file, head, to: file, metadata: metadata, conditions.onCopy(.version(etag)), attempt)
     }
 
     private func putWhole(
@@ -65,19 +82,22 @@ extension S3Provider {
 
     /// Looks for what no condition of a request covers: that the parent is there, and no directory
     /// has the name.
+    ///
+    /// - Returns: What is to be replaced, whose metadata the new object takes over.
     private func checkBase(
         _ key: ObjectKey, _ base: BaseVersion, _ conditions: S3Conditions, _ attempt: String
-    ) async throws(ProviderError) {
+    ) async throws(ProviderError) -> S3Head? {
         switch base {
         case .absent:
             try await checkNew(key, looksForFile: !conditions.putIfAbsent, attempt)
+            return nil
         case .version(let etag):
-            guard !conditions.putIfVersion else { return }
             guard let found = try await look(key, attempt) else { throw missing(attempt) }
             guard case .object(let head) = found else {
                 throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a directory")
             }
             guard head.etag == etag else { throw changed(attempt) }
+            return head
         }
     }
 
@@ -151,9 +171,24 @@ extension S3Provider {
         return error
     }
 
-    func newObjectHeaders(_ metadata: S3Metadata) -> [(name: String, value: String)] {
+    /// Headers that others have given to an object, and that stay when its bytes are replaced. Not
+    /// among them is `Content-Encoding`, which says how the old bytes are to be read.
+    private static let stayingNames = [
+        "cache-control", "content-disposition", "content-language", "expires",
+        "x-amz-website-redirect-location",
+    ]
+
+    /// - Parameter replaced: The object in whose place the new one comes.
+    func newObjectHeaders(
+        _ metadata: S3Metadata, replacing replaced: S3Head? = nil
+    ) -> [(name: String, value: String)] {
         var headers = metadata.headers
-        headers.append(("Content-Type", "application/octet-stream"))
+        let type =
+            replaced?.metadata.isSymlink == false ? replaced?.ownHeaders["content-type"] : nil
+        headers.append(("Content-Type", type ?? "application/octet-stream"))
+        for name in Self.stayingNames {
+            if let value = replaced?.ownHeaders[name] { headers.append((name, value)) }
+        }
         if let storageClass = client.settings.storageClass {
             headers.append(("x-amz-storage-class", storageClass))
         }

@@ -4,23 +4,27 @@ import Foundation
 import Synchronization
 import Transport
 
-/// What is kept of an upload in parts: its id at the store, and the size of its parts.
+/// What is kept of an upload in parts: its id at the store, the size of its parts, and what tells
+/// the metadata that it was begun with, which the object will have.
 struct S3UploadToken: Hashable, Sendable {
     let upload: String
     let partBytes: UInt64
+    /// Of ``S3Metadata/mark``.
+    let metadata: String
 
-    init(upload: String, partBytes: UInt64) {
+    init(upload: String, partBytes: UInt64, metadata: String) {
         self.upload = upload
         self.partBytes = partBytes
+        self.metadata = metadata
     }
 
     init?(_ token: UploadToken) {
-        let parts = token.rawValue.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, let partBytes = UInt64(parts[0]), partBytes > 0 else { return nil }
-        self.init(upload: String(parts[1]), partBytes: partBytes)
+        let parts = token.rawValue.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let partBytes = UInt64(parts[0]), partBytes > 0 else { return nil }
+        self.init(upload: String(parts[2]), partBytes: partBytes, metadata: String(parts[1]))
     }
 
-    var token: UploadToken { UploadToken("\(partBytes) \(upload)") }
+    var token: UploadToken { UploadToken("\(partBytes) \(metadata) \(upload)") }
 }
 
 /// Sends one file in parts, side by side, and goes on where an earlier try stopped.
@@ -28,7 +32,8 @@ struct S3Upload: Sendable {
     let provider: S3Provider
     let key: S3Key
     let source: any ByteSource
-    /// Of the new object.
+    let metadata: S3Metadata
+    /// Of the new object, the metadata's included.
     let headers: [(name: String, value: String)]
     let session: any UploadSession
     let attempt: String
@@ -37,11 +42,13 @@ struct S3Upload: Sendable {
 
     /// - Parameter beforeEnd: Looks once more whether the object may be replaced, and gives the
     ///   condition under which the store is to do it.
+    /// - Returns: The version, and whether it has ``metadata``: one that was begun with other
+    ///   metadata, and gone on with, has that.
     /// - Throws: Also leaves what has been sent at the store, for the next try, unless nobody will
     ///   make one.
     func run(
         _ beforeEnd: @Sendable () async throws(ProviderError) -> S3Condition?
-    ) async throws(ProviderError) -> ETag {
+    ) async throws(ProviderError) -> (etag: ETag, hasMetadata: Bool) {
         let (token, arrived) = try await begin()
         do throws(ProviderError) {
             let parts = try await sendParts(token, arrived)
@@ -49,7 +56,7 @@ struct S3Upload: Sendable {
             let etag = try await client.completeUpload(
                 token.upload, key, parts: parts, condition, attempt)
             try keep(nil)
-            return etag
+            return (etag, token.metadata == metadata.mark)
         } catch {
             if error.refusal?.code == "NoSuchUpload" {
                 try? keep(nil)
@@ -73,7 +80,8 @@ struct S3Upload: Sendable {
         let smallest = (source.size + limits.partsMax - 1) / limits.partsMax
         let partBytes = max(limits.partBytes, (smallest + 1_048_575) & ~1_048_575)
         let upload = try await client.beginUpload(key, headers: headers, attempt)
-        let token = S3UploadToken(upload: upload, partBytes: partBytes)
+        let token = S3UploadToken(
+            upload: upload, partBytes: partBytes, metadata: metadata.mark)
         do throws(ProviderError) {
             try keep(token)
         } catch {

@@ -59,4 +59,85 @@ import Testing
         #expect(store.state.withLock { $0.objects["a"]?.etag } == "1")
         #expect(store.state.withLock { $0.objects["b"]?.etag } == "foreign")
     }
+
+    // MARK: Metadata
+
+    @Test func `new bytes keep what others have noted of a file, but for sums of the old ones`()
+        async throws
+    {
+        for size in [UInt64(3), 5 << 19] {
+            let store = TinyS3()
+            let old = [
+                "x-amz-meta-uid": "5", "x-amz-meta-owner": "they", "x-amz-meta-md5chksum": "x",
+                "x-amz-meta-mode": "33188", "x-amz-meta-mtime": "1", "content-type": "text/html",
+                "cache-control": "no-cache", "content-encoding": "gzip",
+                "content-disposition": "inline", "x-amz-storage-class": "GLACIER_IR",
+            ]
+            store.state.withLock {
+                $0.objects["a"] = TinyS3.Object(etag: "1", bytes: [1, 2], headers: old)
+            }
+            let written = try await store.provider().write(
+                try key("a"), from: SameBytes(size: size), attributes: Self.attributes,
+                base: .version(ETag("1")), session: UntrackedUpload())
+            let now = try #require(store.state.withLock { $0.objects["a"] })
+            #expect(now.etag == written.etag?.description)
+            #expect(
+                now.headers == [
+                    "x-amz-meta-uid": "5", "x-amz-meta-owner": "they",
+                    "x-amz-meta-mode": "33184", "x-amz-meta-mtime": "1600000000.000000000",
+                    "content-type": "text/html", "cache-control": "no-cache",
+                    "content-disposition": "inline",
+                ])
+            // One look costs less than an object that others no longer understand.
+            #expect(store.asked.filter { $0 == "HEAD /a" }.count == (size > 8 ? 2 : 1))
+        }
+    }
+
+    @Test func `an upload that is gone on with after a chmod sends nothing again`() async throws {
+        let store = TinyS3()
+        let session = KeptUpload()
+        let provider = try store.provider()
+        func write(mode: UInt16) async throws -> RemoteObject {
+            try await provider.write(
+                try key("a"), from: SameBytes(size: 5 << 19),
+                attributes: ObjectAttributes(modified: Self.attributes.modified, mode: mode),
+                base: .absent, session: session)
+        }
+        store.state.withLock { $0.isBusyAtEnd = true }
+        let error = await #expect(throws: ProviderError.self) { try await write(mode: 0o600) }
+        #expect(error?.kind == .busy)
+        store.state.withLock { $0.isBusyAtEnd = false }
+        let written = try await write(mode: 0o755)
+        #expect(store.asked.filter { $0.contains("partNumber=") }.count == 3)
+        let now = try #require(store.state.withLock { $0.objects["a"] })
+        #expect(now.headers["x-amz-meta-mode"] == "33261")
+        #expect(now.etag == written.etag?.description)
+        #expect(written.mode == 0o755)
+        #expect(session.token == nil)
+    }
+
+    @Test func `an upload that is gone on with as it was begun is not copied`() async throws {
+        let store = TinyS3()
+        let (session, provider) = (KeptUpload(), try store.provider())
+        for isBusy in [true, false] {
+            store.state.withLock { $0.isBusyAtEnd = isBusy }
+            _ = try? await provider.write(
+                try key("a"), from: SameBytes(size: 5 << 19), attributes: Self.attributes,
+                base: .absent,
+                session: session)
+        }
+        #expect(store.state.withLock { $0.objects["a"]?.etag.hasSuffix("-3") } == true)
+        #expect(store.asked.filter { $0 == "PUT /a" }.isEmpty)
+    }
+}
+
+/// A session that remembers.
+private final class KeptUpload: UploadSession {
+    private let kept = Mutex<UploadToken?>(nil)
+
+    var token: UploadToken? { kept.withLock { $0 } }
+
+    func keep(_ token: UploadToken?) { kept.withLock { $0 = token } }
+
+    func noteSent(_ bytes: UInt64) {}
 }

@@ -29,6 +29,8 @@ final class TinyS3: S3Wire {
         var objects: [String: Object] = [:]
         var uploads: [String: Upload] = [:]
         var requests: [HTTPRequest] = []
+        /// Whether the last step of an upload in parts is put off.
+        var isBusyAtEnd = false
     }
 
     /// Changes what is there right after a request was answered.
@@ -117,6 +119,7 @@ final class TinyS3: S3Wire {
             let id = "upload-\(state.requests.count)"
             state.uploads[id] = Upload(key: key, headers: own(headers))
             return ("begin", (200, [:], "<R><UploadId>\(id)</UploadId></R>"))
+        case .post where state.isBusyAtEnd: return ("complete", (503, [:], ""))
         case .post:
             guard let upload = state.uploads.removeValue(forKey: query["uploadId"] ?? "") else {
                 return ("complete", (404, [:], "<Error><Code>NoSuchUpload</Code></Error>"))

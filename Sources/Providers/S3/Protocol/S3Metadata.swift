@@ -54,6 +54,31 @@ struct S3Metadata: Hashable, Sendable {
         values["mtime"] = Self.text(time)
     }
 
+    /// What tells this from other metadata: some hexadecimal digits.
+    var mark: String {
+        let text = headers.map { "\($0.name):\($0.value)\n" }.joined()
+        return String(S3Signer.hash(Array(text.utf8)).prefix(16))
+    }
+
+    /// Adds what others keep with the object that new bytes replace. Of ours, and of what is true of
+    /// the old bytes only, nothing.
+    mutating func carryOver(_ old: S3Metadata) {
+        for (name, value) in old.values
+        where values[name] == nil && !Self.isOurs(name) && !Self.isSum(name) {
+            values[name] = value
+        }
+    }
+
+    /// What we set ourselves, or leave out on purpose.
+    private static func isOurs(_ name: String) -> Bool {
+        name == "mode" || name == "mtime" || name.hasPrefix("apus-")
+    }
+
+    private static let sums = ["md5", "sha1", "sha256", "sha512", "crc32", "checksum", "chksum"]
+
+    /// Whether this says something of the bytes: rclone's `md5chksum`, others' `sha256`.
+    private static func isSum(_ name: String) -> Bool { sums.contains { name.contains($0) } }
+
     /// As headers of a request.
     var headers: [(name: String, value: String)] {
         values.sorted { $0.key < $1.key }.map { (Self.prefix + $0.key, $0.value) }
