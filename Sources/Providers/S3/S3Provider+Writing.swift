@@ -11,8 +11,8 @@ extension S3Provider {
         let file = try await fileKey(key, attempt)
         let conditions = try await conditions(attempt)
         let replaced = try await checkBase(key, base, conditions, attempt)
-        var metadata = S3Metadata(attributes: attributes, kind: .file)
-        if let replaced { metadata.carryOver(replaced.metadata) }
+        var metadata = replaced?.metadata.ofNewBytes ?? S3Metadata()
+        metadata.set(attributes, kind: .file)
         let headers = newObjectHeaders(metadata, replacing: replaced)
         let condition = S3Condition(base)
         var etag: ETag

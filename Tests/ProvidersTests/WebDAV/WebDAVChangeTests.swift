@@ -181,6 +181,25 @@ private struct TenBytes: ByteSource {
         }
     }
 
+    @Test func `a weak tag is in no condition, but for Apache's`() async throws {
+        let weak = TinyDAV.File(etag: "W/\"1\"", size: 3)
+        let base = WebDAVVersion(
+            etag: weak.etag, lastModified: weak.modified, size: 3
+        ).mark(isSettled: false)
+        for dav in [Self.nextcloud, "1", "1, 2"] {
+            let store = TinyDAV(dav: dav, files: ["/dav/file": weak])
+            try await store.run { provider, server in
+                _ = try await write(provider, base: .version(base))
+                let found = try await provider.stat(try key())
+                try await provider.delete(try key(), kind: .file, etag: found.etag)
+                for request in server.requests {
+                    let conditions = [request["If"], request["If-Match"]].compactMap(\.self)
+                    #expect(!conditions.contains { $0.contains("W/") || $0.contains("~") })
+                }
+            }
+        }
+    }
+
     @Test func `a lock on a name that has just become free leaves nothing there`() async throws {
         let file = TinyDAV.File(etag: "\"1\"", size: 10)
         let looks = Mutex(0)

@@ -60,18 +60,10 @@ struct S3Metadata: Hashable, Sendable {
         return String(S3Signer.hash(Array(text.utf8)).prefix(16))
     }
 
-    /// Adds what others keep with the object that new bytes replace. Of ours, and of what is true of
-    /// the old bytes only, nothing.
-    mutating func carryOver(_ old: S3Metadata) {
-        for (name, value) in old.values
-        where values[name] == nil && !Self.isOurs(name) && !Self.isSum(name) {
-            values[name] = value
-        }
-    }
-
-    /// What we set ourselves, or leave out on purpose.
-    private static func isOurs(_ name: String) -> Bool {
-        name == "mode" || name == "mtime" || name.hasPrefix("apus-")
+    /// What stays of it when new bytes take the place of the old: all but what is true of those
+    /// only.
+    var ofNewBytes: S3Metadata {
+        S3Metadata(values.filter { $0.key != Self.targetName && !Self.isSum($0.key) })
     }
 
     private static let sums = ["md5", "sha1", "sha256", "sha512", "crc32", "checksum", "chksum"]
