@@ -87,5 +87,21 @@ extension MountedTests {
                 #expect(try Files.read(folder.remote("new")) == Self.bytes)
             }
         }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `ends the daemon although another namespace has a copy of the mount`() throws {
+            try MountedFolder.with { folder in
+                let other = try Program.start([
+                    "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                    "echo > \"$0/ready\"; sleep 50", folder.base,
+                ])
+                defer { other.killAll() }
+                try eventually("the namespace is there") { Files.exists("\(folder.base)/ready") }
+                let result = try Apus.run("unmount", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(!folder.isDaemonRunning)
+                #expect(other.isRunning)
+            }
+        }
     }
 }

@@ -118,6 +118,9 @@ package final class FuseSession: Sendable {
     package func unmount() throws(MountError) {
         guard case .mounted = state.withLock({ $0 }) else { return }
         try Mount.unmount(options.mountPoint)
+        // Another mount namespace, such as a container's, may have a copy of the mount, which would
+        // keep it alive, and the daemon busy with it, for as long as that namespace lives.
+        stop()
     }
 
     private func end(_ handle: Handle) {
