@@ -7,17 +7,18 @@ import Synchronization
 import Testing
 import Transport
 
-/// HTTP/2 over TLS, with a real server: Apache's mod_http2.
+/// TLS, and HTTP/2 over it, with a real server: Apache's mod_http2.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct SecureWebDAVTests {
-    private func transport(_ server: WebDAVServer) -> HTTPTransport {
+    private func transport(_ server: WebDAVServer, http2: Bool? = nil) -> HTTPTransport {
         var options = TransportOptions()
+        if let http2 { options.http2 = http2 }
         options.caFile = server.authority.file
         return HTTPTransport(options)
     }
 
     @Test(arguments: ProviderConformance.cases)
-    func `Apache keeps the contract over HTTP 2`(testCase: ProviderConformance.Case) async throws {
+    func `Apache keeps the contract over TLS`(testCase: ProviderConformance.Case) async throws {
         var options = ConformanceOptions()
         options.entriesOfSeveralPages = 45
         options.bytesOfSeveralPieces = 1 << 20
@@ -30,13 +31,16 @@ struct SecureWebDAVTests {
                 try await WebDAVProvider.connect(to: server.source, world: world, pageEntries: 10)
             }.run(testCase)
             try eventually("the requests are noted") { !server.requests.isEmpty }
-            #expect(server.requests.allSatisfy { $0.hasPrefix("HTTP/2.0 ") })
+            let version = TransportOptions().http2 ? "HTTP/2.0" : "HTTP/1.1"
+            #expect(server.requests.allSatisfy { $0.hasPrefix("\(version) ") })
         }
     }
 
-    @Test func `large bodies go both ways, many at a time, and each is whole`() async throws {
+    @Test func `large bodies go both ways over HTTP 2, many at a time, and each is whole`()
+        async throws
+    {
         try await WebDAVServer.with(.secureApache) { server in
-            let transport = transport(server)
+            let transport = transport(server, http2: true)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for index in 0..<40 {
                     group.addTask {
@@ -52,6 +56,29 @@ struct SecureWebDAVTests {
                 }
                 try await group.waitForAll()
             }
+            try eventually("the requests are noted") { server.requests.count == 80 }
+            #expect(server.requests.allSatisfy { $0.hasPrefix("HTTP/2.0 ") })
+        }
+    }
+
+    /// The server answers before it has the body, and resets the stream.
+    @Test func `a refusal that does not wait for the body is a refusal`() async throws {
+        try await WebDAVServer.with(.secureApache) { server in
+            let transport = transport(server)
+            try Files.write([1], to: "\(server.folder)/file")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<400 {
+                    if index >= 8 { try await group.next() }
+                    group.addTask {
+                        let content = [UInt8](repeating: 1, count: 1 + index * 500)
+                        let put = HTTPRequest(
+                            .put, "\(server.url)/file/new\(index)", body: .bytes(content))
+                        let status = try await transport.send(put).response.status
+                        #expect((400..<500).contains(status))
+                    }
+                }
+                try await group.waitForAll()
+            }
         }
     }
 
@@ -61,7 +88,7 @@ struct SecureWebDAVTests {
             try Files.write(content, to: "\(server.folder)/file")
             // Of 4 GiB some are still to come when it is cancelled.
             try Program.require("truncate", "--size", "4G", "\(server.folder)/endless")
-            let transport = transport(server)
+            let transport = transport(server, http2: true)
             _ = try await transport.send(HTTPRequest(.head, "\(server.url)/file"))
             let sink = FirstBytes()
             let cancelled = Task {

@@ -32,6 +32,10 @@ static inline CURLcode apus_easy_set_seek_callback(CURL *handle, apus_seek_callb
 static inline CURLcode apus_easy_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);
 }
+static inline unsigned int apus_curl_version(void) {
+    return curl_version_info(CURLVERSION_NOW)->version_num;
+}
+
 static inline CURLMcode apus_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
