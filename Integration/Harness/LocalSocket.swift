@@ -3,22 +3,23 @@ import Glibc
 /// TCP on 127.0.0.1. Whoever gets a descriptor closes it.
 enum LocalSocket {
     /// Ports that nobody listens on; all are held until the last is found, so they differ.
+    ///
+    /// They are below those that the kernel gives to connections, so that no program gets one by
+    /// chance while the server on it is down.
     static func freePorts(_ count: Int) throws(CallError) -> [UInt16] {
         var descriptors: [Int32] = []
         defer { for descriptor in descriptors { close(descriptor) } }
         var ports: [UInt16] = []
-        for _ in 0..<count {
-            let descriptor = try bound(to: 0)
-            descriptors.append(descriptor)
-            var address = sockaddr_in()
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let code = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    getsockname(descriptor, $0, &size)
-                }
+        var attempts = 0
+        while ports.count < count {
+            let port = UInt16.random(in: 10_000..<32_000)
+            attempts += 1
+            do throws(CallError) {
+                descriptors.append(try bound(to: port))
+                ports.append(port)
+            } catch  where error.code == EADDRINUSE && attempts < 1_000 {
+                continue
             }
-            try CallError.check(code, "getsockname")
-            ports.append(UInt16(bigEndian: address.sin_port))
         }
         return ports
     }
@@ -58,7 +59,12 @@ enum LocalSocket {
         var yes: Int32 = 1
         setsockopt(
             descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-        try CallError.check(withAddress(port) { bind(descriptor, $0, $1) }, "bind")
+        do throws(CallError) {
+            try CallError.check(withAddress(port) { bind(descriptor, $0, $1) }, "bind")
+        } catch {
+            close(descriptor)
+            throw error
+        }
         return descriptor
     }
 
