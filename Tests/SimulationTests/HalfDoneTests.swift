@@ -107,6 +107,22 @@ struct HalfDoneTests {
         }
     }
 
+    @Test func `a move that never arrived, onto a file of the same size and time`() throws {
+        try Scenario.run(settings: Self.settings) { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+            try remote.otherClientWrites(Scenario.key("b"), [4, 5, 6])
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.rename("a", to: "b")
+            try await it.wait(.seconds(10))
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["b"])
+            #expect(it.remoteBytes("b") == [1, 2, 3])
+        }
+    }
+
     @Test func `a request counts as not carried out only once it cannot be any more`() {
         let life = RequestDoubts.requestLifeMax
         let (one, other) = (InodeNumber(rawValue: 7), InodeNumber(rawValue: 8))

@@ -89,8 +89,8 @@ extension Engine {
             return nil
         }
         var happened = try await isResult(object, at: place, of: attempt, state)
-        if happened, let there, let former {
-            happened = try await removeCopied(there, at: former, state)
+        if happened, let there, let former, let object {
+            happened = try await removeCopied(there, at: former, to: object, at: place, state)
         }
         if !happened, let rest = doubts.withLock({ $0.rest(of: inode, at: clock.uptime) }) {
             return .again(after: rest)
@@ -103,15 +103,23 @@ extension Engine {
 
     /// Ends a move by a store that copies first and then deletes, and was cut short in between.
     ///
+    /// What lies in the new place may be something else of the same size and time, or even version
+    /// mark: only bytes that are the same make the former place's ones superfluous (I2).
+    ///
     /// - Returns: Whether what is at the former place was the copied version, and is gone now.
     private func removeCopied(
-        _ there: RemoteObject, at former: ObjectKey, _ state: SyncState
+        _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject, at place: ObjectKey,
+        _ state: SyncState
     ) async throws -> Bool {
         guard state.kind != .directory, there.kind == state.kind, there.etag == state.synced?.etag
         else { return false }
         if state.kind == .symlink {
             let target = try store.read { try $0.inode(state.inode)?.target }
-            guard there.target == target else { return false }
+            guard there.target == target, copy.target == target else { return false }
+        } else {
+            guard there.size == copy.size, let digest = try await digest(of: there, at: former),
+                try await self.digest(of: copy, at: place) == digest
+            else { return false }
         }
         do throws(ProviderError) {
             try await observing { () async throws(ProviderError) in
@@ -178,15 +186,18 @@ extension Engine {
             guard object.etag != state.synced?.etag || isMove else { return false }
             guard object.size == attempt.size else { return false }
             if isModified(object, at: attempt.modified) { return true }
-            return try await holds(attempt.digest, object, at: key)
+            guard let digest = attempt.digest else { return false }
+            return try await self.digest(of: object, at: key) == digest
         }
     }
 
-    /// Reads what the store holds, to see whether it is what was sent.
-    private func holds(
-        _ digest: ContentDigest?, _ object: RemoteObject, at key: ObjectKey
-    ) async throws -> Bool {
-        guard let digest, let etag = object.etag else { return false }
+    /// Reads what the store holds.
+    ///
+    /// - Returns: nil where somebody replaces it at this moment; a new plan finds out how things are.
+    private func digest(
+        of object: RemoteObject, at key: ObjectKey
+    ) async throws -> ContentDigest? {
+        guard let etag = object.etag else { return nil }
         let sink = DigestingSink()
         var offset: UInt64 = 0
         do throws(ProviderError) {
@@ -198,11 +209,10 @@ extension Engine {
                 offset = piece.upperBound
             }
         } catch {
-            // Somebody replaces it at this moment; a new plan finds out how things are.
-            if error.kind == .changed || error.kind == .missing { return false }
+            if error.kind == .changed || error.kind == .missing { return nil }
             throw error
         }
-        return sink.digest == digest
+        return sink.digest
     }
 
     private func isModified(_ object: RemoteObject, at time: Timestamp) -> Bool {
