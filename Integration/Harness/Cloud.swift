@@ -45,7 +45,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     ) async throws {
         switch self {
         case .folder:
-            let base = try Self.temporaryDirectory()
+            let base = try Files.makeTemporaryDirectory("c")
             defer { try? FileManager.default.removeItem(atPath: base) }
             let query = options.source.isEmpty ? "" : "?\(options.source)"
             try body(Self.cloud(options, source: "folder:\(base)\(query)", servedFrom: base))
@@ -143,13 +143,6 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     }
 
     // MARK: Surroundings
-
-    private static func temporaryDirectory() throws -> String {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/c.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
-        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
 
     /// Daemons that `body` starts have our environment.
     private static func withEnvironment(

@@ -53,6 +53,14 @@ enum Files {
         try CallError.check(mkdir(path, mode), "mkdir \(path)")
     }
 
+    /// A new directory below `TMPDIR`, mode 0700. Its name is short, as paths of sockets are.
+    static func makeTemporaryDirectory(_ prefix: String) throws(CallError) -> String {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/\(prefix).XXXXXX".utf8CString)
+        try CallError.check(mkdtemp(&template) == nil ? -1 : 0, "mkdtemp below \(parent)")
+        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     static func removeDirectory(_ path: String) throws(CallError) {
         try CallError.check(rmdir(path), "rmdir \(path)")
     }

@@ -19,10 +19,7 @@ struct LoopDisk {
     static let canBeSmall = isPossible(.ext4, mebibytes: 32)
 
     init(_ fileSystem: FileSystem = .xfs, mebibytes: Int = 400) throws {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/x.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
-        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        path = try Files.makeTemporaryDirectory("x")
         let image = path + ".image"
         do {
             try Self.succeed("truncate", "-s", "\(mebibytes)M", image)

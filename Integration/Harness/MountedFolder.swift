@@ -63,10 +63,7 @@ final class MountedFolder: Sendable {
 
     /// Makes the directories, and mounts nothing yet.
     init(_ options: Options = Options()) throws {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/m.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
-        base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        base = try Files.makeTemporaryDirectory("m")
         remote = "\(options.remoteParent ?? base)/remote"
         point = "\(base)/mount"
         state = "\(options.stateParent ?? base)/state"

@@ -56,10 +56,7 @@ final class ObjectStore: Sendable {
 
     private init(_ kind: Kind) throws {
         self.kind = kind
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/o.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
-        base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        base = try Files.makeTemporaryDirectory("o")
         ports = try LocalSocket.freePorts(8)
         port = ports[0]
         for name in ["data", "run"] { try Files.makeDirectory("\(base)/\(name)") }

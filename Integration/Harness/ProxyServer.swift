@@ -34,10 +34,7 @@ final class ProxyServer: Sendable {
     }
 
     private init() throws {
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/p.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
-        base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        base = try Files.makeTemporaryDirectory("p")
         port = try LocalSocket.freePorts(1)[0]
         let names = [
             "mpm_event", "authz_core", "proxy", "proxy_http", "proxy_connect",

@@ -75,10 +75,7 @@ final class WebDAVServer: Sendable {
     private init(_ kind: Kind, _ account: Account?) throws {
         self.kind = kind
         self.account = account
-        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(parent)/w.XXXXXX".utf8CString)
-        try #require(mkdtemp(&template) != nil, "mkdtemp below \(parent)")
-        base = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        base = try Files.makeTemporaryDirectory("w")
         folder = "\(base)/folder"
         port = try LocalSocket.freePorts(1)[0]
         for name in ["folder", "run"] {

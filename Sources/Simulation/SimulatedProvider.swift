@@ -25,7 +25,7 @@ package final class SimulatedProvider: Provider {
 
     private typealias Tree = SimulatedProviderTree
 
-    private let clock: any Clock
+    let clock: any Clock
     private let settings: SimulatedProviderSettings
     private let state: Mutex<State>
 
@@ -526,7 +526,7 @@ package final class SimulatedProvider: Provider {
     // MARK: Another client
 
     /// Runs a change as another client of the same store would make it: at once, without faults.
-    fileprivate func edit<Value: Sendable>(
+    func edit<Value: Sendable>(
         _ attempt: String,
         _ step: (inout SimulatedProviderTree) throws(SimulatedProviderTree.Failure) -> Value
     ) throws(ProviderError) -> Value {
@@ -536,72 +536,6 @@ package final class SimulatedProvider: Provider {
             return try Self.attempting(attempt) { () throws(Tree.Failure) in
                 try step(&state.tree)
             }
-        }
-    }
-}
-
-/// What another client does to the same store. It happens at once and never fails by a fault.
-extension SimulatedProvider {
-    /// Creates or replaces a file, whatever is there.
-    @discardableResult
-    package func otherClientWrites(
-        _ key: ObjectKey, _ bytes: [UInt8], mode: UInt16 = 0o644
-    ) throws(ProviderError) -> RemoteObject {
-        let attributes = ObjectAttributes(modified: clock.wallTime, mode: mode)
-        return try edit("write \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
-            let base = (try? tree.node(key).etag).map(BaseVersion.version) ?? .absent
-            return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
-        }
-    }
-
-    @discardableResult
-    package func otherClientMakesDirectory(
-        _ key: ObjectKey
-    ) throws(ProviderError) -> RemoteObject {
-        let modified = clock.wallTime
-        return try edit("create \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
-            let node = SimulatedProviderTree.Node(
-                kind: .directory, modified: modified, mode: 0o755)
-            return try tree.create(node, at: key)
-        }
-    }
-
-    /// Sets an extended attribute of a file or directory, or removes it.
-    package func otherClientSets(
-        _ name: [UInt8], of key: ObjectKey, to value: [UInt8]?
-    ) throws(ProviderError) {
-        try edit("change \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
-            let node = try tree.node(key)
-            guard node.kind != .symlink else { return }
-            var attributes = node.attributes
-            attributes.extendedAttributes[name] = value
-            _ = try tree.setAttributes(key, to: attributes, etag: node.etag)
-        }
-    }
-
-    /// Deletes a file, a symbolic link, or an empty directory.
-    package func otherClientDeletes(_ key: ObjectKey) throws(ProviderError) {
-        try edit("delete \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
-            let node = try tree.node(key)
-            try tree.delete(key, kind: node.kind, etag: node.etag)
-        }
-    }
-
-    /// Deletes anything, a directory with all below it.
-    package func otherClientDeletesTree(_ key: ObjectKey) throws(ProviderError) {
-        try edit("delete all of \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
-            try tree.deleteTree(key)
-        }
-    }
-
-    /// Renames any object; a file may replace a file.
-    package func otherClientRenames(
-        _ key: ObjectKey, to destination: ObjectKey
-    ) throws(ProviderError) {
-        try edit("rename \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
-            let etag = try tree.node(key).etag
-            let base = (try? tree.node(destination).etag).map(BaseVersion.version) ?? .absent
-            _ = try tree.move(key, etag: etag, to: destination, base: base)
         }
     }
 }
