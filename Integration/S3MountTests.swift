@@ -6,8 +6,6 @@ import Testing
 struct S3MountTests {
     @Test func `a link that others point elsewhere points there here, too`() async throws {
         try await ObjectStore.with(.moto) { store in
-            for (name, value) in store.environment { setenv(name, value, 1) }
-            defer { for name in store.environment.keys { unsetenv(name) } }
             func point(_ link: String, to target: String) throws {
                 try store.python(
                     """
@@ -16,10 +14,7 @@ struct S3MountTests {
                     """, link, target)
             }
             try point("theirs", to: "first")
-            var options = MountedFolder.Options()
-            options.otherSource = store.source("p")
-            options.mount = ["--refresh", "1s"]
-            try MountedFolder.with(options) { folder in
+            try MountedFolder.with(Self.options(store)) { folder in
                 func target(_ link: String) throws -> String {
                     try Program.run("readlink", folder.local(link)).output
                 }
@@ -40,5 +35,34 @@ struct S3MountTests {
                 #expect(keys == "['p/moved']\n")
             }
         }
+    }
+
+    /// Listings do not tell what others noted of an object, so the first look is answered from less.
+    @Test func `what others noted of a file shows soon after the first look`() async throws {
+        try await ObjectStore.with(.moto) { store in
+            let count = 40
+            try store.python(
+                """
+                for number in range(\(count)):
+                    s3.put_object(Bucket=bucket, Key='p/%d' % number, Body=b'x',
+                        Metadata={'mode': '33152', 'mtime': '1234567890.5'})
+                """)
+            try MountedFolder.with(Self.options(store)) { folder in
+                try eventually("modes and times are theirs") {
+                    let found = try Program.require(
+                        "sh", "-c", "stat -c '%a %.1Y' \(folder.point)/*")
+                    return found.split(separator: "\n")
+                        == Array(repeating: "600 1234567890.5", count: count)
+                }
+            }
+        }
+    }
+
+    private static func options(_ store: ObjectStore) -> MountedFolder.Options {
+        var options = MountedFolder.Options()
+        options.otherSource = store.source("p")
+        options.mount = ["--refresh", "1s"]
+        options.environment = store.environment
+        return options
     }
 }

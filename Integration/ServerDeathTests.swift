@@ -23,20 +23,21 @@ extension MountedTests {
         /// Requests, answers and listings beside the bytes of the file.
         private static let overhead = 2 << 20
 
-        private func options(_ source: String) -> MountedFolder.Options {
+        private func options(
+            _ source: String, _ environment: [String: String] = [:]
+        ) -> MountedFolder.Options {
             var options = MountedFolder.Options()
             options.otherSource = source
+            options.environment = environment
             options.limitSeconds = 180
             return options
         }
 
         @Test func `of an upload in parts gets each part once`() async throws {
             try await ObjectStore.with(.seaweedFS) { store in
-                for (name, value) in store.environment { setenv(name, value, 1) }
-                defer { for name in store.environment.keys { unsetenv(name) } }
                 try Relay.with(store.port) { relay in
                     let source = store.source("p", port: relay.port)
-                    try MountedFolder.with(options(source)) { folder in
+                    try MountedFolder.with(options(source, store.environment)) { folder in
                         relay.hold(.toServer, after: Self.size / 2)
                         try Files.write(Self.bytes, to: folder.local("movie"))
                         #expect(relay.waitForHold())
@@ -61,14 +62,13 @@ extension MountedTests {
 
         @Test func `of a download gives S3's bytes once`() async throws {
             try await ObjectStore.with(.seaweedFS) { store in
-                for (name, value) in store.environment { setenv(name, value, 1) }
-                defer { for name in store.environment.keys { unsetenv(name) } }
                 let file = "\(store.base)/movie"
                 try Files.write(Self.bytes, to: file)
                 try store.python("s3.upload_file(arguments[0], bucket, 'p/movie')", file)
                 try Relay.with(store.port) { relay in
                     try expectDownload(
-                        through: relay, store.source("p", port: relay.port), kill: store.kill,
+                        through: relay, store.source("p", port: relay.port),
+                        environment: store.environment, kill: store.kill,
                         restart: store.restart)
                 }
             }
@@ -86,10 +86,10 @@ extension MountedTests {
         }
 
         private func expectDownload(
-            through relay: Relay, _ source: String, kill: () throws -> Void,
-            restart: () throws -> Void
+            through relay: Relay, _ source: String, environment: [String: String] = [:],
+            kill: () throws -> Void, restart: () throws -> Void
         ) throws {
-            try MountedFolder.with(options(source)) { folder in
+            try MountedFolder.with(options(source, environment)) { folder in
                 let copy = "\(folder.base)/copy"
                 relay.hold(.fromServer, after: Self.size / 2)
                 let reader = try Program.start(

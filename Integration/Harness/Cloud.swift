@@ -55,22 +55,21 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
             }
         case .s3:
             try await ObjectStore.with(.seaweedFS) { store in
-                try Self.withEnvironment(store.environment) {
-                    try body(Self.cloud(options, store))
-                }
+                try body(Self.cloud(options, store))
             }
         case .rclone, .crypt:
             let remotes = try RcloneRemotes()
             defer { remotes.remove() }
-            let needed = remotes.environment.filter { ["PATH", "RCLONE_CONFIG"].contains($0.key) }
-            try Self.withEnvironment(needed) {
-                guard self == .crypt else {
-                    return try body(
-                        Self.cloud(
-                            options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain"))
-                }
-                try body(Self.cloud(options, remotes))
+            var options = options
+            options.environment.merge(
+                remotes.environment.filter { ["PATH", "RCLONE_CONFIG"].contains($0.key) }
+            ) { $1 }
+            guard self == .crypt else {
+                return try body(
+                    Self.cloud(
+                        options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain"))
             }
+            try body(Self.cloud(options, remotes))
         }
     }
 
@@ -100,8 +99,10 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     }
 
     private static func cloud(_ options: MountedFolder.Options, _ store: ObjectStore) -> Cloud {
-        Cloud(
-            options: mounting(store.source("p"), options),
+        var options = mounting(store.source("p"), options)
+        options.environment.merge(store.environment) { $1 }
+        return Cloud(
+            options: options,
             contents: { try TreeContents(of: store, below: "p/") },
             store: { bytes, path in
                 try store.python(
@@ -140,21 +141,5 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
         options.source = ""
         options.otherSource = source
         return options
-    }
-
-    // MARK: Surroundings
-
-    /// Daemons that `body` starts have our environment.
-    private static func withEnvironment(
-        _ environment: [String: String], _ body: () throws -> Void
-    ) throws {
-        let before = ProcessInfo.processInfo.environment
-        for (name, value) in environment { setenv(name, value, 1) }
-        defer {
-            for name in environment.keys {
-                if let value = before[name] { setenv(name, value, 1) } else { unsetenv(name) }
-            }
-        }
-        try body()
     }
 }

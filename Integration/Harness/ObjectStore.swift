@@ -216,6 +216,12 @@ final class ObjectStore: Sendable {
     }
 
     private func remove() {
+        // SeaweedFS leaves its sockets, which are in no directory that one could name.
+        for name in (try? Files.names(in: "/tmp")) ?? [] where name.hasPrefix("seaweedfs-") {
+            if ports.contains(where: { name.hasSuffix("-\($0).sock") }) {
+                try? Files.unlink("/tmp/\(name)")
+            }
+        }
         if getenv("KEEP") == nil {
             _ = try? Program.run("rm", "-rf", "--one-file-system", base)
         }

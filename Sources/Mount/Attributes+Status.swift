@@ -52,7 +52,7 @@ extension Attributes {
         // Inode numbers are never used twice, so they need no generations.
         entry.generation = 0
         entry.attr = status
-        entry.attr_timeout = timeouts.attributes.seconds
+        entry.attr_timeout = timeouts.seconds(for: self)
         entry.entry_timeout = timeouts.entries.seconds
         return entry
     }

@@ -1,4 +1,5 @@
 import CFuse
+import Engine
 
 /// How a mount is shown and cached.
 package struct MountOptions: Sendable {
@@ -57,4 +58,10 @@ package struct CacheTimeouts: Sendable {
     package var negativeEntries = Duration.zero
 
     package init() {}
+
+    /// How long the kernel may remember these attributes: not at all while better ones are on
+    /// their way, so that who looks next sees those, and a look that failed is repeated.
+    func seconds(for attributes: Attributes) -> Double {
+        attributes.isProvisional ? 0 : self.attributes.seconds
+    }
 }

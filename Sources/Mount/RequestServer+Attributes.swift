@@ -8,7 +8,7 @@ extension RequestServer {
         serve("getattr", inode, reply) { [engine] () throws(Halt) in
             try engine.attributes(of: inode)
         } answer: { [self] in
-            $0.attributes($1, timeout: timeouts.attributes.seconds)
+            $0.attributes($1, timeout: timeouts.seconds(for: $1))
         }
     }
 
@@ -23,7 +23,7 @@ extension RequestServer {
         serve("setattr", inode, reply) { [engine] () throws(Halt) in
             try engine.setAttributes(of: inode, to: change)
         } answer: { [self] in
-            $0.attributes($1, timeout: timeouts.attributes.seconds)
+            $0.attributes($1, timeout: timeouts.seconds(for: $1))
         }
     }
 

@@ -13,6 +13,9 @@ package struct Attributes: Hashable, Sendable {
     package var modified: Timestamp
     /// When attributes or content last changed here. POSIX: `st_ctim`.
     package var changed: Timestamp
+    /// Whether the remote may know better: a listing has told them, and not all of them. They are
+    /// asked for, and whoever remembers these would miss what comes.
+    package var isProvisional = false
 }
 
 /// The attributes to set, nil for those that stay. POSIX: `chmod`, `chown`, `utimensat`.

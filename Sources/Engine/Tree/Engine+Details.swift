@@ -27,18 +27,22 @@ extension Engine {
     func runDetailer() async {
         while !Task.isCancelled {
             let rings = detailBell.rings
-            let inodes = detailQueue.withLock { queue in
-                let first = Array(queue.prefix(Self.looksMax))
-                queue.removeFirst(first.count)
-                return first
-            }
-            if inodes.isEmpty || isPaused {
+            let inodes = isPaused ? [] : nextOfInterest()
+            if inodes.isEmpty {
                 await detailBell.wait(after: rings)
                 continue
             }
             await withDiscardingTaskGroup { group in
                 for inode in inodes { group.addTask { await self.fetchDetails(of: inode) } }
             }
+        }
+    }
+
+    private func nextOfInterest() -> [InodeNumber] {
+        detailQueue.withLock { queue in
+            let first = Array(queue.prefix(Self.looksMax))
+            queue.removeFirst(first.count)
+            return first
         }
     }
 

@@ -87,7 +87,7 @@ struct InodeRecord {
     var attributes: Attributes {
         Attributes(
             inode: id, kind: kind, mode: mode, userID: userID, groupID: groupID, links: links,
-            size: size, modified: modified, changed: changed)
+            size: size, modified: modified, changed: changed, isProvisional: !isDetailed)
     }
 }
 
