@@ -27,6 +27,22 @@ struct RenderingTests {
                 """)
     }
 
+    @Test func `of many that are held for one reason the first are shown`() {
+        var report = Sample.clean
+        let reason = Problem(what: "delete", why: "many at once", remedy: "confirm")
+        report.items = (0..<300).map {
+            StatusItem(
+                path: "\($0)", state: .remote, operation: .delete, error: reason,
+                since: Sample.start)
+        }
+        let lines = report.text(now: later).split(separator: "\n").dropFirst(2)
+        let row = "  held  0 B  0  (delete: many at once; confirm, for 2 min)"
+        #expect(lines.first ?? "" == row)
+        #expect(
+            lines.dropFirst(10).first ?? "" == "  … and 290 more: delete: many at once; confirm")
+        #expect(lines.count == 12)
+    }
+
     @Test func `a remote out of reach is told with its age`() {
         var report = Sample.clean
         report.remote = RemoteReachability(

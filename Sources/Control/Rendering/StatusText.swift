@@ -35,8 +35,22 @@ extension StatusReport {
         return "\(items), \(HumanSize.format(counts.localBytes)) on this disk"
     }
 
+    /// Of many items that wait for the same reason, the first are shown.
+    private static var alikeShownMax: Int { 10 }
+
     private func table(now: Date) -> [String] {
-        let rows = items.map { $0.cells(now: now) }
+        var alike: [Problem: Int] = [:]
+        let shown = items.filter { item in
+            guard let error = item.error else { return true }
+            alike[error, default: 0] += 1
+            return alike[error, default: 0] <= Self.alikeShownMax
+        }
+        let rest = alike.filter { $0.value > Self.alikeShownMax }
+            .map { "  … and \($0.value - Self.alikeShownMax) more: \($0.key)" }
+        return Self.aligned(shown.map { $0.cells(now: now) }) + rest.sorted()
+    }
+
+    private static func aligned(_ rows: [StatusItem.Cells]) -> [String] {
         let width = rows.map(\.state.count).max() ?? 0
         let sizeWidth = rows.map(\.size.count).max() ?? 0
         return rows.map { row in
@@ -64,7 +78,7 @@ extension StatusItem {
     private var stateText: String {
         switch (state, operation) {
         case (.uploading, _): "uploading \(percent) %"
-        case _ where error != nil: "failed"
+        case _ where error != nil: attempts > 0 ? "failed" : "held"
         case (_, .conflict): "conflict"
         case (_, .delete): "delete"
         case (_, .move): "move"
@@ -82,8 +96,14 @@ extension StatusItem {
             let parts = [age, link].compactMap(\.self)
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
         }
-        let tries = attempts == 1 ? "1 attempt" : "\(attempts) attempts"
-        return "\(error), \(tries)" + (age.map { " \($0)" } ?? "")
+        let tries: String? =
+            switch attempts {
+            case 0: nil
+            case 1: "1 attempt"
+            default: "\(attempts) attempts"
+            }
+        let effort = [tries, age].compactMap(\.self).joined(separator: " ")
+        return effort.isEmpty ? "\(error)" : "\(error), \(effort)"
     }
 
     private var link: String? {
