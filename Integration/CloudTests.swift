@@ -53,7 +53,7 @@ extension MountedTests {
             try Files.setMode(0o750, of: folder.local("album"))
             try Files.setModified(
                 seconds: 1_000_000_000, nanoseconds: 123_456_789, of: folder.local("nothing"))
-            if kind.keepsAttributes { try Files.link("data", at: folder.local("link")) }
+            if kind.keeps == .attributes { try Files.link("data", at: folder.local("link")) }
         }
 
         private func change(_ folder: MountedFolder) throws {
@@ -143,11 +143,14 @@ extension MountedTests {
         private func expectKept(
             _ before: TreeSnapshot, by folder: MountedFolder, _ kind: CloudKind
         ) throws {
-            guard kind.keepsAttributes else {
+            switch kind.keeps {
+            case .nothing: return
+            case .times:
                 let modified = try Files.status(folder.local("nothing")).st_mtim
                 #expect(modified.tv_sec == 1_000_000_000)
                 #expect(modified.tv_nsec == 123_456_789)
                 return
+            case .attributes: break
             }
             // A listing need not tell all; what it lacks is asked for when it is looked at.
             try? eventually("all is as before") {

@@ -90,7 +90,8 @@ struct WebDAVTests {
 
     @Test(
         .enabled(
-            if: WebDAVServer.hasNginx, "needs the packages nginx and libnginx-mod-http-dav-ext"),
+            if: WebDAVServer.hasNginx,
+            "there is no nginx with its module: scripts/setup unpacks one"),
         arguments: ProviderConformance.cases)
     func `nginx keeps the contract`(testCase: ProviderConformance.Case) async throws {
         var options = Self.options()

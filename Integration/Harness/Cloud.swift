@@ -9,7 +9,7 @@ struct Cloud {
     /// All that it holds, seen from its own side. Of links it says nothing.
     let contents: () throws -> TreeContents
     /// Stores a file as another client does, in place of what is there.
-    let store: (_ bytes: [UInt8], _ path: String) throws -> Void
+    var store: (_ bytes: [UInt8], _ path: String) throws -> Void
 }
 
 /// The kinds of sources, as a parameter of tests that each of them has to pass.
@@ -19,19 +19,31 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case folder, webdav, s3, rclone
     /// A remote of rclone that encrypts names and contents.
     case crypt
+    /// WebDAV servers that keep less than Apache.
+    case nginx, servedByRclone
 
     static let chosen: [CloudKind] = {
-        guard let names = ProcessInfo.processInfo.environment["CLOUDS"] else { return allCases }
+        let kinds = allCases.filter { $0 != .nginx || WebDAVServer.hasNginx }
+        guard let names = ProcessInfo.processInfo.environment["CLOUDS"] else { return kinds }
         return names.split(separator: ",").compactMap { CloudKind(rawValue: String($0)) }
     }()
 
     var testDescription: String { rawValue }
 
-    /// Whether modes, links and the times of everything are there again on a cold mount.
-    var keepsAttributes: Bool {
+    /// What is there again on a cold mount of what is not in names and bytes.
+    enum Kept {
+        /// Modes, links and the times of everything.
+        case attributes
+        /// The times of files.
+        case times
+        case nothing
+    }
+
+    var keeps: Kept {
         switch self {
-        case .folder, .webdav, .s3: true
-        case .rclone, .crypt: false
+        case .folder, .webdav, .s3: .attributes
+        case .rclone, .crypt: .times
+        case .nginx, .servedByRclone: .nothing
         }
     }
 
@@ -49,9 +61,14 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
             defer { try? FileManager.default.removeItem(atPath: base) }
             let query = options.source.isEmpty ? "" : "?\(options.source)"
             try body(Self.cloud(options, source: "folder:\(base)\(query)", servedFrom: base))
-        case .webdav:
-            try await WebDAVServer.with(.apache) { server in
-                try body(Self.cloud(options, source: server.source, servedFrom: server.folder))
+        case .webdav, .nginx, .servedByRclone:
+            let kind: WebDAVServer.Kind =
+                self == .nginx ? .nginx : self == .servedByRclone ? .rclone : .apache
+            try await WebDAVServer.with(kind) { server in
+                var cloud = Self.cloud(options, source: server.source, servedFrom: server.folder)
+                // It remembers for minutes what is in its folder, and sees only what passes through it.
+                if kind == .rclone { cloud.store = server.put }
+                try body(cloud)
             }
         case .s3:
             try await ObjectStore.with(.seaweedFS) { store in

@@ -12,16 +12,21 @@ final class WebDAVServer: Sendable {
         case secureApache
         /// `rclone serve webdav`, from .venv.
         case rclone
-        /// nginx with its dav-ext module, as Debian has it.
+        /// nginx with its dav-ext module, as Debian has it, installed or in .venv.
         case nginx
     }
 
-    private static let nginx = "/usr/sbin/nginx"
-    private static let nginxModule = "/usr/lib/nginx/modules/ngx_http_dav_ext_module.so"
+    /// Those that are here, one of each make.
+    static let kinds: [Kind] = [.apache, .rclone] + (hasNginx ? [.nginx] : [])
 
-    /// Whether there is an nginx with the module; scripts/setup installs none, since its package
-    /// starts a service.
-    static let hasNginx = Files.exists(nginx) && Files.exists(nginxModule)
+    private static let nginxModule = "lib/nginx/modules/ngx_http_dav_ext_module.so"
+    /// The folder that nginx with its module is in; nil where there is none.
+    private static let nginx = ["/usr", "\(project)/.venv/nginx/usr"].first {
+        Files.exists("\($0)/sbin/nginx") && Files.exists("\($0)/\(nginxModule)")
+    }
+
+    /// Whether there is an nginx with the module: scripts/setup can do without a network, too.
+    static let hasNginx = nginx != nil
 
     /// Who may use it; nil for everybody.
     struct Account: Sendable {
@@ -92,6 +97,22 @@ final class WebDAVServer: Sendable {
         try Files.setMode(0o777, of: "\(folder)/\(name)")
     }
 
+    /// What is in the folder, but for what Apache keeps there: properties, and what it was sent of
+    /// files before it was killed.
+    var names: [String] {
+        get throws {
+            try Files.names(in: folder).filter { $0 != ".DAV" && !$0.hasPrefix(".davfs.tmp") }
+        }
+    }
+
+    /// Stores a file as another client does.
+    func put(_ bytes: [UInt8], at path: String) throws {
+        let file = "\(base)/put"
+        try Files.write(bytes, to: file)
+        let path = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
+        try Program.require("curl", "-sSf", "-T", file, "\(url)/\(path)")
+    }
+
     // MARK: Starting and ending
 
     private func start() throws {
@@ -130,10 +151,12 @@ final class WebDAVServer: Sendable {
                 [rclone] + arguments + ["--log-file", "\(base)/run/log"], limitSeconds: 300,
                 environment: ["RCLONE_CONFIG": "\(base)/rclone.conf"])
         case .nginx:
-            try Files.write(Array(nginxSettings.utf8), to: "\(base)/settings")
+            let nginx = try #require(Self.nginx, "there is no nginx; run scripts/setup")
+            let settings = nginxSettings(module: "\(nginx)/\(Self.nginxModule)")
+            try Files.write(Array(settings.utf8), to: "\(base)/settings")
             return try Program.start(
                 [
-                    Self.nginx, "-p", "\(base)/run", "-c", "\(base)/settings", "-e",
+                    "\(nginx)/sbin/nginx", "-p", "\(base)/run", "-c", "\(base)/settings", "-e",
                     "\(base)/run/log",
                 ],
                 limitSeconds: 300)
@@ -227,10 +250,10 @@ final class WebDAVServer: Sendable {
         try Files.setMode(0o644, of: "\(base)/accounts")
     }
 
-    private var nginxSettings: String {
+    private func nginxSettings(module: String) -> String {
         """
         \(geteuid() == 0 ? "user www-data;" : "")
-        load_module \(Self.nginxModule);
+        load_module \(module);
         daemon off;
         pid \(base)/run/pid;
         error_log \(base)/run/log;
