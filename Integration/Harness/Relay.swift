@@ -3,8 +3,8 @@ import Glibc
 
 /// Stands between a daemon and its server, and counts the bytes that pass.
 ///
-/// It can hold back what comes after so many bytes, so that a test finds a transfer in its middle,
-/// and be cut, so that the daemon finds nobody.
+/// It can hold back what comes after so many bytes, so that a test finds a transfer in its middle, or a
+/// request or its answer; and be cut, so that the daemon finds nobody.
 final class Relay: @unchecked Sendable {  // sound: what changes is touched under `condition` only
     enum Direction: CaseIterable {
         case toServer, fromServer
@@ -17,7 +17,11 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
     private var connections: Set<Int32> = []
     private var passed: [Direction: Int] = [:]
     private var limits: [Direction: Int] = [:]
+    private var awaited: (method: String, direction: Direction)?
+    /// The server's ends of connections whose next answer is held back.
+    private var awaitedAnswers: Set<Int32> = []
     private var isHolding = false
+    private var cuts = 0
 
     static func with<Value>(_ target: UInt16, _ body: (Relay) throws -> Value) throws -> Value {
         let relay = try Relay(to: target)
@@ -43,6 +47,16 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
         condition.withLock { limits[direction] = passed[direction, default: 0] + bytes }
     }
 
+    /// Holds back the next request with this method, or the answer to it.
+    func hold(_ direction: Direction, of method: String) {
+        condition.withLock { awaited = (method, direction) }
+    }
+
+    /// Lets pass what was held back.
+    func release() {
+        condition.withLock { endHold() }
+    }
+
     /// Returns once something is held back.
     func waitForHold(within seconds: TimeInterval = 30) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
@@ -58,10 +72,18 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
             if let listener { shutdown(listener, Int32(SHUT_RDWR)) }
             listener = nil
             for connection in connections { shutdown(connection, Int32(SHUT_RDWR)) }
-            limits = [:]
-            isHolding = false
-            condition.broadcast()
+            cuts += 1
+            endHold()
         }
+    }
+
+    /// To be called under ``condition``.
+    private func endHold() {
+        limits = [:]
+        awaited = nil
+        awaitedAnswers = []
+        isHolding = false
+        condition.broadcast()
     }
 
     /// Takes connections, also after it was cut.
@@ -114,7 +136,10 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
             let count = read(source, &buffer, buffer.count)
-            guard count > 0, admit(count, direction) else { break }
+            guard count > 0 else { break }
+            let isHeld = isAwaited(
+                buffer[..<count], direction, server: direction == .toServer ? sink : source)
+            guard admit(count, direction, isHeld: isHeld) else { break }
             var sent = 0
             while sent < count {
                 let result = buffer.withUnsafeBytes {
@@ -130,20 +155,35 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
         shutdown(sink, Int32(SHUT_RDWR))
     }
 
-    /// Counts bytes, or holds them back until the relay is cut.
+    /// Whether this is what ``hold(_:of:)`` waits for: a request begins with its method, and what is
+    /// asked next on a connection is asked after the answer.
+    private func isAwaited(
+        _ bytes: ArraySlice<UInt8>, _ direction: Direction, server: Int32
+    ) -> Bool {
+        condition.withLock {
+            if direction == .fromServer { return awaitedAnswers.remove(server) != nil }
+            guard let awaited, bytes.starts(with: "\(awaited.method) ".utf8) else { return false }
+            self.awaited = nil
+            if awaited.direction == .fromServer { awaitedAnswers.insert(server) }
+            return awaited.direction == .toServer
+        }
+    }
+
+    /// Counts bytes, or holds them back until they are let pass or the relay is cut.
     ///
     /// - Returns: Whether they may pass.
-    private func admit(_ bytes: Int, _ direction: Direction) -> Bool {
+    private func admit(_ bytes: Int, _ direction: Direction, isHeld: Bool) -> Bool {
         condition.withLock {
-            guard let limit = limits[direction], passed[direction, default: 0] + bytes > limit
-            else {
-                passed[direction, default: 0] += bytes
-                return true
+            let isOver = limits[direction].map { passed[direction, default: 0] + bytes > $0 }
+            if isHeld || isOver ?? false {
+                let cutsBefore = cuts
+                isHolding = true
+                condition.broadcast()
+                while isHolding { condition.wait() }
+                guard cuts == cutsBefore else { return false }
             }
-            isHolding = true
-            condition.broadcast()
-            while isHolding { condition.wait() }
-            return false
+            passed[direction, default: 0] += bytes
+            return true
         }
     }
 }

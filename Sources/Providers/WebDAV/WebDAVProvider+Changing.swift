@@ -168,15 +168,22 @@ extension WebDAVProvider {
                 if !locks.isEmpty {
                     seen = try await checkDeletion(key, named: name, kind, etag, attempt)
                 }
-                var headers = locks.headers
-                if locks.isEmpty, kind != .directory { headers = conditions([(key, seen.etag)]) }
+                // A directory's tag changes with the names in it, so the one that was seen before
+                // they were listed holds off what has come since.
+                var headers = locks.isEmpty ? conditions([(key, seen.etag)]) : locks.headers
                 if server.obeysIfMatch, let etag, WebDAVVersion.isTag(etag) {
                     headers.append(("If-Match", etag.description))
                 }
                 let url = client.address.url(key, isCollection: kind == .directory)
                 let answer = try await client.send(
                     .delete, url, headers: headers, attempt: attempt)
-                guard answer.isSuccess else { throw await explained(answer, key, attempt) }
+                if answer.isSuccess { return }
+                if answer.status == 412, kind == .directory {
+                    _ = try await checkDeletion(key, named: name, kind, etag, attempt)
+                    throw ProviderError(
+                        .busy, attempt: attempt, reason: "it was changed at this moment")
+                }
+                throw await explained(answer, key, attempt)
             }
         }
     }

@@ -67,7 +67,8 @@ extension WebDAVProvider {
     private func tryLock(
         _ key: ObjectKey, depth: String, _ attempt: String
     ) async throws(ProviderError) -> WebDAVLock? {
-        let url = client.address.url(key)
+        // nginx has an infinite lock cover what is below only if its URL ends in a slash.
+        let url = client.address.url(key, isCollection: depth == "infinity")
         let body = WebDAVClient.xml(
             "D:lockinfo",
             "<D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype>"
