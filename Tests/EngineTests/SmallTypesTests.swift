@@ -30,6 +30,7 @@ struct TimestampTests {
         #expect((after.seconds, after.nanosecondsOfSecond) == (5, 7))
         #expect(Timestamp(seconds: .max).nanoseconds == .max)
         #expect(Timestamp(seconds: .min).nanoseconds == .min)
+        #expect(Timestamp(seconds: .min).nanosecondsOfSecond == 145_224_192)
     }
 }
 

@@ -1,5 +1,4 @@
 import Engine
-import Simulation
 import Testing
 import Transport
 
@@ -38,16 +37,6 @@ import Transport
         {"error":"error in ListJSON: directory not found","input":{"fs":"plain:","remote":"none"},
         "path":"operations/list","status":404}
         """
-
-    /// What may stand where a value is: of another kind, too large, too long, not to be trusted.
-    private static let hostile = [
-        "null", "true", "[]", "{}", "-1", "1e400", "-0.5", "9223372036854775808",
-        "-9223372036854775808", "18446744073709551616", "\"\"", "\"/\"", "\"..\"", "\"a/../b\"",
-        "\"\\u0000\"", "\"\\ud800\"", "\"\\u2400\"", "\"0000-00-00T00:00:00Z\"",
-        "\"9999-99-99T99:99:99.9999999999999999999+99:99\"", "\"-999-+1--1T-1:+1:-1-\"",
-        "\"" + String(repeating: "x", count: 5_000) + "\"",
-        String(repeating: "[", count: 100_000), String(repeating: "{\"a\":", count: 20_000),
-    ]
 
     // MARK: Reading
 
@@ -158,21 +147,18 @@ import Transport
 
     /// Goal: whatever comes, it is an answer that makes sense or a typed error.
     ///
-    /// Method: a real answer with bytes changed, removed, doubled, or a value replaced by a hostile
-    /// one, from a seed.
-    @Test(arguments: 0..<8 as Range<UInt64>)
-    func `damaged answers are understood or refused`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
+    /// Method: real answers with bits, bytes, numbers and values changed; see ``Mutator``.
+    @Test(arguments: Fuzz.seeds)
+    func `damaged answers are understood or refused`(seed: UInt64) {
+        var mutator = Mutator(.json, seed: seed)
+        let originals = Self.seeds.map { Array($0.utf8) }
         var understood = 0
-        var refused = 0
-        for _ in 0..<300 {
-            let original = try #require(Self.seeds.randomElement(using: &random))
-            var bytes = Array(original.utf8)
-            for _ in 0..<Int.random(in: 1...4, using: &random) { damage(&bytes, &random) }
-            if checkAll(original, bytes) { understood += 1 } else { refused += 1 }
+        for _ in 0..<Fuzz.cases {
+            let (index, bytes) = mutator.next(from: originals)
+            if checkAll(Self.seeds[index], bytes) { understood += 1 }
         }
         // Neither branch was left out.
-        #expect(understood > 10 && refused > 10)
+        #expect((Fuzz.cases / 50..<Fuzz.cases).contains(understood))
     }
 
     /// Goal: a directory of hostile names shows none of them as it is.
@@ -187,22 +173,5 @@ import Transport
         let answer: Result<RcloneList, ProviderError> = read(bytes)
         let list = (try? answer.get())?.list ?? []
         #expect(meaning.objects(in: list).map(\.name.description) == ["good"])
-    }
-
-    private func damage(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
-        guard !bytes.isEmpty else { return }
-        let index = Int.random(in: 0..<bytes.count, using: &random)
-        let end = min(bytes.count, index + Int.random(in: 1...40, using: &random))
-        switch Int.random(in: 0..<6, using: &random) {
-        case 0: bytes[index] = UInt8.random(in: .min ... .max, using: &random)
-        case 1: bytes.removeSubrange(index..<end)
-        case 2: bytes.insert(contentsOf: bytes[index..<end], at: index)
-        default:
-            // From the next colon to where a value may end.
-            guard let colon = bytes[index...].firstIndex(of: UInt8(ascii: ":")) else { return }
-            let stop = bytes[(colon + 1)...].firstIndex { ",}]".utf8.contains($0) } ?? bytes.count
-            let value = Self.hostile.randomElement(using: &random) ?? "null"
-            bytes.replaceSubrange((colon + 1)..<stop, with: value.utf8)
-        }
     }
 }

@@ -10,8 +10,12 @@ import Transport
         ("Fri Dec 31 23:59:59 1999", .seconds(59)),
         ("Fri, 31 Dec 1999 23:00:00 GMT", .zero),
         ("99999999999999999999", nil),
+        ("9223372036854775807", .seconds(3_600)),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", .seconds(3_600)),
     ])
-    func `Retry-After is a number of seconds or a date`(text: String, expected: Duration?) {
+    func `Retry-After is a number of seconds or a date, an hour at most`(
+        text: String, expected: Duration?
+    ) {
         let response = HTTPResponse(
             status: 503, headers: HTTPHeaders([(name: "Retry-After", value: text)]))
         #expect(response.retryAfter(now: 946_684_740) == expected)

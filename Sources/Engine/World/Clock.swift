@@ -36,7 +36,10 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         nanoseconds >= 0 ? nanoseconds / 1_000_000_000 : (nanoseconds + 1) / 1_000_000_000 - 1
     }
 
-    package var nanosecondsOfSecond: Int64 { nanoseconds - seconds * 1_000_000_000 }
+    package var nanosecondsOfSecond: Int64 {
+        let rest = nanoseconds % 1_000_000_000
+        return rest < 0 ? rest + 1_000_000_000 : rest
+    }
 
     package static func < (left: Self, right: Self) -> Bool {
         left.nanoseconds < right.nanoseconds

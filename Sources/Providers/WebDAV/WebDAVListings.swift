@@ -101,7 +101,7 @@ struct WebDAVSpool {
 
     private let pageEntries: Int
     private var offsets = [0]
-    private var entriesOfPage = 0
+    private var namesOfPage: Set<FileName> = []
     private var buffer: [UInt8] = []
     private var file: SpoolFile?
     private var written = 0
@@ -110,12 +110,13 @@ struct WebDAVSpool {
         self.pageEntries = pageEntries
     }
 
+    /// Takes an entry; of several with one name in a page, the first counts.
     mutating func append(_ listed: WebDAVListed) throws(SystemError) {
-        if entriesOfPage == pageEntries {
+        if namesOfPage.count == pageEntries {
             offsets.append(written + buffer.count)
-            entriesOfPage = 0
+            namesOfPage = []
         }
-        entriesOfPage += 1
+        guard namesOfPage.insert(listed.object.name).inserted else { return }
         SpoolWriter.append(listed, to: &buffer)
         if buffer.count > Self.memoryBytesMax { try spill() }
     }

@@ -163,7 +163,7 @@ extension WebDAVProvider {
 }
 
 /// Takes what a listing tells, on the transport's thread.
-private final class ListingCollector: Sendable {
+final class ListingCollector: Sendable {
     struct Outcome: Sendable {
         var own: WebDAVEntry?
         /// Names that are none.

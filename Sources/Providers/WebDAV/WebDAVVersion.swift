@@ -44,12 +44,17 @@ struct WebDAVVersion: Hashable {
     /// - Parameter isSettled: Whether no other version can have the same stamp, although the server
     ///   does not say so.
     func mark(isSettled: Bool) -> ETag {
-        ETag(isWeak && !isSettled ? composite : stamp)
+        // A tag without quotes, which RFC 9110 does not know, might look like a composite.
+        let isByItself = (!isWeak || isSettled) && !stamp.hasPrefix("~")
+        return ETag(isByItself ? stamp : composite)
     }
 
     private var composite: String {
-        "~\(etag ?? "");\(lastModified ?? "");\(size.map(String.init) ?? "")"
+        "~\(etag ?? "");\(time ?? "");\(size.map(String.init) ?? "")"
     }
+
+    /// The time without what stands between the parts of a composite.
+    private var time: String? { lastModified?.replacing(";", with: ",") }
 
     /// Whether `mark` is a tag by itself, which a server can be asked for.
     static func isTag(_ mark: ETag) -> Bool { !mark.description.hasPrefix("~") }
@@ -65,9 +70,7 @@ struct WebDAVVersion: Hashable {
             etag: parts.dropLast(2).joined(separator: ";"),
             lastModified: String(parts[parts.count - 2]), size: UInt64(parts[parts.count - 1]))
         let isOtherTag = etag != nil && expected.etag != "" && stamp != expected.stamp
-        let isOtherTime =
-            lastModified != nil && expected.lastModified != ""
-            && lastModified != expected.lastModified
+        let isOtherTime = time != nil && expected.time != "" && time != expected.time
         let isOtherSize = size != nil && expected.size != nil && size != expected.size
         return !isOtherTag && !isOtherTime && !isOtherSize
     }

@@ -12,12 +12,18 @@ package struct HTTPResponse: Hashable, Sendable {
 
     package var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// How long the server asks to be left alone; nil where it does not say. RFC 9110: Retry-After.
+    /// How long the server asks to be left alone, an hour at the most; nil where it does not say.
+    /// RFC 9110: Retry-After.
     ///
     /// - Parameter now: Seconds since 1970, for a server that names a point in time.
     package func retryAfter(now: Int64) -> Duration? {
         guard let text = headers["retry-after"] else { return nil }
-        if let seconds = Int64(text) { return seconds < 0 ? nil : .seconds(seconds) }
-        return HTTPDate.seconds(text).map { .seconds(max(0, $0 - now)) }
+        if let seconds = Int64(text) {
+            return seconds < 0 ? nil : .seconds(min(seconds, Self.retryAfterMax))
+        }
+        return HTTPDate.seconds(text).map { .seconds(min(max(0, $0 - now), Self.retryAfterMax)) }
     }
+
+    /// Who asks for more has made a mistake, and would keep a change from the cloud for years.
+    private static let retryAfterMax: Int64 = 3_600
 }

@@ -1,5 +1,4 @@
 import Engine
-import Simulation
 import Testing
 
 @testable import Providers
@@ -122,39 +121,5 @@ import Testing
         ] as [(String, UInt64?)])
     func `a length is a number of bytes, or none`(text: String, size: UInt64?) {
         #expect(WebDAVEntry(length: text).size == size)
-    }
-
-    /// Goal: no document, however damaged, does more than fail.
-    ///
-    /// Method: a good document with a few random bytes changed, taken out, put in or doubled, fed in
-    /// random pieces. What is understood of it stays within the bounds.
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `a damaged document is refused or understood`(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
-        let whole = Array(Self.document.utf8)
-        for _ in 0..<200 {
-            var document = whole
-            for _ in 0...Int.random(in: 0...4, using: &random) {
-                let place = Int.random(in: 0..<document.count, using: &random)
-                let end = min(
-                    document.count, place + Int.random(in: 1...40, using: &random))
-                switch Int.random(in: 0..<5, using: &random) {
-                case 0: document[place] = UInt8.random(in: 0...255, using: &random)
-                case 1: document.removeSubrange(place..<end)
-                case 2: document.insert(contentsOf: document[place..<end], at: place)
-                case 3: document.insert(UInt8(ascii: "<"), at: place)
-                default: document.insert(contentsOf: "&#0;]]>".utf8, at: place)
-                }
-                if document.isEmpty { document = [0x3C] }
-            }
-            let pieceBytes = Int.random(in: 1...document.count, using: &random)
-            guard let entries = try? parse(document, pieceBytes: pieceBytes) else { continue }
-            #expect(entries.count <= 100)
-            for entry in entries {
-                #expect(entry.href.utf8.count <= document.count)
-                _ = WebDAVAddress(isSecure: false, host: "h", port: nil, path: [Array("dav".utf8)])
-                    .place(of: entry.href, from: .root)
-            }
-        }
     }
 }

@@ -46,6 +46,9 @@ struct S3ListingFold: Sendable {
             $0.key.bytes.lexicographicallyPrecedes($1.key.bytes)
         }
         for item in all { add(item.key, item.object) }
+        // A store that tells a key twice has the first count.
+        var names: Set<FileName> = []
+        entries = entries.filter { names.insert($0.name).inserted }
     }
 
     private mutating func add(_ key: S3Key, _ object: S3Listing.Object?) {

@@ -1,6 +1,3 @@
-import Foundation
-import FoundationXML
-
 /// An element of an answer in XML, with its text and what is in it.
 ///
 /// Answers of S3 are small and flat. Whatever is not, or has a document type with entities of its
@@ -31,19 +28,16 @@ struct S3Element: Hashable, Sendable {
         guard String(validating: bytes, as: UTF8.self) != nil, !bytes.contains(0) else {
             throw Malformed(reason: "it is no UTF-8")
         }
-        guard !Self.declaresTypeOrEncoding(bytes) else {
-            throw Malformed(reason: "it has a document type or another encoding")
+        guard !Self.declaresOtherEncoding(bytes) else {
+            throw Malformed(reason: "it has another encoding")
         }
         let builder = Builder()
-        let parser = XMLParser(data: Data(bytes))
-        parser.shouldResolveExternalEntities = false
-        parser.externalEntityResolvingPolicy = .never
-        parser.delegate = builder
-        let isParsed = parser.parse()
-        if let reason = builder.refusal { throw Malformed(reason: reason) }
-        guard isParsed, let root = builder.root else {
-            throw Malformed(reason: "it is no XML, or not all of it")
+        do throws(XMLError) {
+            try XMLPushParser(builder).parse(bytes)
+        } catch {
+            throw Malformed(reason: error.description)
         }
+        guard let root = builder.root else { throw Malformed(reason: "it is no XML") }
         self = root
     }
 
@@ -52,54 +46,39 @@ struct S3Element: Hashable, Sendable {
     }
 
     /// Looked for in the bytes, before a parser makes anything of them.
-    private static func declaresTypeOrEncoding(_ bytes: [UInt8]) -> Bool {
-        let text = String(decoding: bytes, as: UTF8.self)
-        if text.contains("<!DOCTYPE") || text.contains("<!ENTITY") { return true }
-        guard text.hasPrefix("<?xml"), let end = text.range(of: "?>"),
-            let start = text.range(of: "encoding", range: text.startIndex..<end.lowerBound)
+    private static func declaresOtherEncoding(_ bytes: [UInt8]) -> Bool {
+        let text = String(decoding: bytes.prefix(1_024), as: UTF8.self)
+        guard text.hasPrefix("<?xml"), let end = text.firstRange(of: "?>"),
+            let start = text[..<end.lowerBound].firstRange(of: "encoding")
         else { return false }
         return !text[start.upperBound..<end.lowerBound].lowercased().contains("utf-8")
     }
 
-    private final class Builder: NSObject, XMLParserDelegate {
-        private var open: [S3Element] = []
+    private final class Builder: XMLPushParser.Handler {
+        private var open: [(element: S3Element, text: [UInt8])] = []
         private var count = 0
         private(set) var root: S3Element?
-        private(set) var refusal: String?
 
-        func parser(
-            _ parser: XMLParser, didStartElement name: String, namespaceURI: String?,
-            qualifiedName: String?, attributes: [String: String]
-        ) {
+        func start(_ name: String, in space: String) throws(XMLError) {
             count += 1
-            guard count <= elementsMax else { return refuse(parser, "it has too many elements") }
-            guard open.count < depthMax else { return refuse(parser, "it is nested too deeply") }
-            open.append(S3Element(name: String(name.split(separator: ":").last ?? "")))
+            guard count <= elementsMax else { throw XMLError("it has too many elements") }
+            guard open.count < depthMax else { throw XMLError("it is nested too deeply") }
+            open.append((S3Element(name: name), []))
         }
 
-        func parser(
-            _ parser: XMLParser, didEndElement name: String, namespaceURI: String?,
-            qualifiedName: String?
-        ) {
-            guard let element = open.popLast() else { return }
+        func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError) {
+            if !open.isEmpty { open[open.count - 1].text += bytes }
+        }
+
+        func end() throws(XMLError) {
+            guard let (opened, bytes) = open.popLast() else { return }
+            var element = opened
+            element.text = String(decoding: bytes, as: UTF8.self)
             if open.isEmpty {
                 root = element
             } else {
-                open[open.count - 1].children.append(element)
+                open[open.count - 1].element.children.append(element)
             }
-        }
-
-        func parser(_ parser: XMLParser, foundCharacters text: String) {
-            if !open.isEmpty { open[open.count - 1].text += text }
-        }
-
-        func parser(_ parser: XMLParser, foundCDATA block: Data) {
-            if !open.isEmpty { open[open.count - 1].text += String(decoding: block, as: UTF8.self) }
-        }
-
-        private func refuse(_ parser: XMLParser, _ reason: String) {
-            if refusal == nil { refusal = reason }
-            parser.abortParsing()
         }
     }
 }

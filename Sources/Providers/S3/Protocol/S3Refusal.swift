@@ -15,6 +15,8 @@ struct S3Refusal: Error, Hashable, Sendable {
     var skew: Duration?
 
     private static let messageMax = 300
+    /// A century: what is farther off is no clock, and cannot be reckoned with.
+    private static let skewSecondsMax: Int64 = 100 * 366 * 86_400
 
     init(status: Int, code: String = "", message: String = "") {
         self.status = status
@@ -31,9 +33,10 @@ struct S3Refusal: Error, Hashable, Sendable {
         }
         region = response.headers["x-amz-bucket-region"] ?? region
         retryAfter = response.retryAfter(now: now.seconds)
-        skew = response.headers["date"].flatMap(S3Date.timestamp(header:)).map {
-            .seconds($0.seconds - now.seconds)
+        let ahead = response.headers["date"].flatMap(S3Date.timestamp(header:)).map {
+            $0.seconds - now.seconds
         }
+        skew = ahead.flatMap { abs($0) <= Self.skewSecondsMax ? .seconds($0) : nil }
     }
 
     func error(_ attempt: String) -> ProviderError {

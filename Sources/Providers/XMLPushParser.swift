@@ -67,6 +67,19 @@ final class XMLPushParser {
         }
     }
 
+    /// Takes a whole document.
+    func parse(_ document: [UInt8]) throws(XMLError) {
+        let result = document.withUnsafeBytes { bytes -> Result<Void, XMLError> in
+            do throws(XMLError) {
+                try feed(bytes)
+                return .success(try finish())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
     /// To be called after the last byte: only now is the document known to be whole.
     func finish() throws(XMLError) {
         try check(apus_xml_feed(parser, nil, 0, 1))
