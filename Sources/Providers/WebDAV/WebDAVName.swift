@@ -1,4 +1,5 @@
 import Engine
+import Foundation
 
 /// The names that this provider keeps for itself, and never lists: `.apus-new-RANDOM` is a file that
 /// is being uploaded.
@@ -19,5 +20,11 @@ enum WebDAVName {
         let digits = name.bytes.dropFirst(prefix.utf8.count)
         return name.bytes.starts(with: prefix.utf8) && digits.count == randomDigits
             && digits.allSatisfy("0123456789abcdef".utf8.contains)
+    }
+
+    /// Whether a name stays as it is where names are brought into Unicode's form C.
+    static func isComposed(_ name: FileName) -> Bool {
+        guard let text = String(validating: name.bytes, as: UTF8.self) else { return false }
+        return name.bytes.elementsEqual(text.precomposedStringWithCanonicalMapping.utf8)
     }
 }

@@ -73,6 +73,11 @@ extension WebDAVProvider {
             throw ProviderError(
                 .unsupported, attempt: attempt, reason: "the server cannot hold such a name")
         }
+        guard !server.composesNames || WebDAVName.isComposed(name) else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "the server keeps names in Unicode's composed form (NFC) only: rename it")
+        }
         return name
     }
 

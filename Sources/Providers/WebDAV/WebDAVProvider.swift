@@ -48,7 +48,8 @@ package struct WebDAVProvider: Provider {
             let root = try await found(.root, attempt)
             return object(root, named: Self.rootName).object
         }
-        if WebDAVName.isReserved(name) {
+        // A server that composes names would answer for another one.
+        if WebDAVName.isReserved(name) || server.composesNames && !WebDAVName.isComposed(name) {
             throw ProviderError(.missing, attempt: attempt, reason: "no such name")
         }
         return try await settled(try await found(key, attempt), key, named: name, attempt)

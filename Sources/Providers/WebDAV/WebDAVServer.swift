@@ -29,6 +29,8 @@ struct WebDAVServer: Hashable, Sendable {
     var takesModified = false
     /// Whether names need not be UTF-8.
     var keepsAnyBytesInNames = false
+    /// Whether names become composed (NFC), so that others come back than were given.
+    var composesNames = false
     /// The longest name for which properties are kept.
     var propertyNameBytesMax = 255
 
@@ -65,6 +67,8 @@ struct WebDAVServer: Hashable, Sendable {
             obeysIfMatch = true
             takesModified = true
             tellsPermissions = true
+            // `OC_Util::normalizeUnicode`.
+            composesNames = true
         } else if list == ["2"] {
             // Nobody else claims class 2 without class 1.
             name = "WebDAV (nginx)"

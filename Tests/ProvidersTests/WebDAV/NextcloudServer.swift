@@ -359,10 +359,16 @@ final class NextcloudServer: Sendable {
         path.split(separator: "/").map { PercentCoding.encode($0.utf8) }.joined(separator: "/")
     }
 
-    /// The path below the user's files, without slashes at its ends; nil for any other.
+    /// The path below the user's files, without slashes at its ends, its names composed; nil for any
+    /// other.
     private static func key(_ path: String) -> String? {
         guard path == files || path.hasPrefix(files + "/") else { return nil }
-        return path.dropFirst(files.count).split(separator: "/").joined(separator: "/")
+        let names = path.dropFirst(files.count).split(separator: "/").map { part in
+            let bytes = PercentCoding.decode(part) ?? []
+            let name = String(decoding: bytes, as: UTF8.self)
+            return PercentCoding.encode(name.precomposedStringWithCanonicalMapping.utf8)
+        }
+        return names.joined(separator: "/")
     }
 
     private static func parent(_ key: String) -> String {

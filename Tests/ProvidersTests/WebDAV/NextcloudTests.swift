@@ -87,6 +87,7 @@ import Transport
         options.entriesOfSeveralPages = 45
         options.bytesOfSeveralPieces = 300 << 10
         options.keepsAnyBytesInNames = false
+        options.tellsNormalFormsApart = false
         let cloud = NextcloudServer(chunkBytesMin: 4)
         let fixed = options
         try await serving(cloud) { server in
@@ -295,6 +296,40 @@ import Transport
         ).address
         let found = address.uploads?.map { String(decoding: $0, as: UTF8.self) }
         #expect(found?.joined(separator: "/") == uploads)
+    }
+
+    // MARK: Names
+
+    /// Goal: a name that the server would give back as another one is refused, and nothing is taken
+    /// for it: neither a duplicate nor a loop comes of it.
+    @Test func `names that the server would compose are refused`() async throws {
+        let cloud = NextcloudServer()
+        try await serving(cloud) { server in
+            let provider = try await provider(server)
+            let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+            func expectRefusal(_ call: () async throws -> Void) async {
+                let error = await #expect(throws: ProviderError.self) { try await call() }
+                #expect(error?.kind == .unsupported)
+                #expect(error?.reason.contains("NFC") == true)
+            }
+            await expectRefusal { _ = try await write(provider, decomposed, [1]) }
+            await expectRefusal {
+                _ = try await provider.createDirectory(key(decomposed), attributes: attributes)
+            }
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            let object = try await write(provider, composed, [1, 2])
+            await expectRefusal {
+                _ = try await provider.move(
+                    key(composed), etag: object.etag, to: key(decomposed), base: .absent,
+                    continues: false)
+            }
+            let error = await #expect(throws: ProviderError.self) {
+                _ = try await provider.stat(key(decomposed))
+            }
+            #expect(error?.kind == .missing)
+            let listed = try await provider.list(.root, page: nil).objects
+            #expect(listed.map(\.name.bytes) == [Array(composed.utf8)])
+        }
     }
 
     // MARK: Permissions and space
