@@ -85,6 +85,93 @@ extension MountedTests {
             }
         }
 
+        /// A PUT cannot be gone on with, so all of it is sent again; what is there stays until then.
+        @Test(arguments: WebDAVServer.kinds)
+        func `of a WebDAV upload keeps the old file until it has the new one`(
+            kind: WebDAVServer.Kind
+        ) async throws {
+            try await WebDAVServer.with(kind) { server in
+                let old = Array("the old one".utf8)
+                try Files.write(old, to: "\(server.folder)/movie")
+                try Relay.with(server.port) { relay in
+                    let source = "webdav+http://127.0.0.1:\(relay.port)"
+                    try MountedFolder.with(options(source)) { folder in
+                        #expect(try Files.holds(old, at: folder.local("movie")))
+                        relay.hold(.toServer, after: Self.size / 2)
+                        try Files.write(Self.bytes, to: folder.local("movie"))
+                        #expect(relay.waitForHold(within: 60))
+                        try server.kill()
+                        relay.cut()
+                        #expect(try Files.holds(old, at: "\(server.folder)/movie"))
+                        try server.restart()
+                        let sentBefore = relay.count(.toServer)
+                        try relay.open()
+                        try folder.sync()
+                        let sentAfter = relay.count(.toServer) - sentBefore
+                        print("a killed \(kind): \(sentBefore) bytes before, \(sentAfter) after")
+                        #expect(sentAfter <= Self.size + Self.overhead)
+                        let isThere = try Files.holds(Self.bytes, at: "\(server.folder)/movie")
+                        let isHere = try Files.holds(Self.bytes, at: folder.local("movie"))
+                        #expect(isThere && isHere)
+                        #expect(try server.names == ["movie"])
+                    }
+                }
+            }
+        }
+
+        /// Goal: what is moved while the server dies is in one place in the end, the new one.
+        ///
+        /// Method: the server is killed before it gets the request, or after it has answered and
+        /// nobody has heard that; for a directory, for a file onto another, and for new bytes, which
+        /// take their place by a MOVE.
+        @Test(arguments: WebDAVServer.kinds, Relay.Direction.allCases)
+        func `of a MOVE leaves everything in one place`(
+            kind: WebDAVServer.Kind, direction: Relay.Direction
+        ) async throws {
+            let (first, second) = (Self.bytes.prefix(3 << 20), Self.bytes.suffix(3 << 20))
+            try await WebDAVServer.with(kind) { server in
+                try Relay.with(server.port) { relay in
+                    let source = "webdav+http://127.0.0.1:\(relay.port)"
+                    try MountedFolder.with(options(source)) { folder in
+                        try Files.makeDirectory(folder.local("d"))
+                        for name in ["d/in", "a", "b"] {
+                            try Files.write(Array("this is \(name)".utf8), to: folder.local(name))
+                        }
+                        try Files.write(Array(first), to: folder.local("large"))
+                        try folder.sync()
+                        func dying(_ change: () throws -> Void) throws {
+                            relay.hold(direction, of: "MOVE")
+                            try change()
+                            #expect(relay.waitForHold(within: 60))
+                            try server.kill()
+                            relay.cut()
+                            try server.restart()
+                            try relay.open()
+                            try folder.sync()
+                        }
+                        try dying {
+                            try Files.rename(folder.local("d"), to: folder.local("e"))
+                        }
+                        try dying {
+                            try Files.rename(folder.local("a"), to: folder.local("b"))
+                        }
+                        try dying {
+                            try Files.write(Array(second), to: folder.local("large"))
+                        }
+                        var expected = TreeContents()
+                        expected.nodes = [
+                            "e": .directory, "e/in": .file(Array("this is d/in".utf8)),
+                            "b": .file(Array("this is a".utf8)), "large": .file(Array(second)),
+                        ]
+                        let there = try TreeContents(of: server.folder, without: ".DAV")
+                        #expect(expected.differences(from: there) == [])
+                        let here = try TreeContents(of: folder.point)
+                        #expect(expected.differences(from: here) == [])
+                    }
+                }
+            }
+        }
+
         private func expectDownload(
             through relay: Relay, _ source: String, environment: [String: String] = [:],
             kill: () throws -> Void, restart: () throws -> Void
