@@ -52,7 +52,9 @@ extension MountedTests {
                     try eventually("the proxy notes its tunnels") { !proxy.requests.isEmpty }
                     let tunnel = "CONNECT 127.0.0.1:\(server.port) "
                     #expect(proxy.requests.allSatisfy { $0.hasPrefix(tunnel) })
-                    #expect(server.requests.contains { $0.contains(" PUT ") })
+                    try eventually("the server notes the upload") {
+                        server.requests.contains { $0.contains(" PUT ") }
+                    }
                 }
             }
         }
@@ -64,7 +66,9 @@ extension MountedTests {
                     options.mount = []
                     try MountedFolder.with(options) { try roundTrip($0, server) }
                     let put = "PUT \(server.url)/"
-                    #expect(proxy.requests.contains { $0.hasPrefix(put) })
+                    try eventually("the proxy notes the upload") {
+                        proxy.requests.contains { $0.hasPrefix(put) }
+                    }
                 }
             }
         }
