@@ -58,6 +58,48 @@ struct S3MountTests {
         }
     }
 
+    /// Goal: what a daemon began at the store and did not live to hear of costs no room.
+    ///
+    /// Method: the answer to the beginning of an upload in parts is held back, the daemon killed.
+    @Test func `an upload that a killed daemon has begun is not left at the store`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            func uploads() throws -> Set<Substring> {
+                let text = try store.python(
+                    """
+                    for upload in s3.list_multipart_uploads(Bucket=bucket).get('Uploads', []):
+                        print(upload['UploadId'])
+                    """)
+                return Set(text.split(separator: "\n"))
+            }
+            let bytes = [UInt8](repeating: 5, count: 20 << 20)
+            try Relay.with(store.port) { relay in
+                var options = Self.options(store)
+                options.otherSource = store.source("p", port: relay.port)
+                try MountedFolder.with(options) { folder in
+                    try store.python("s3.create_multipart_upload(Bucket=bucket, Key='p/movie')")
+                    let theirs = try uploads()
+                    relay.hold(.fromServer, of: "POST")
+                    try Files.write(bytes, to: folder.local("movie"))
+                    #expect(relay.waitForHold())
+                    try eventually("it was begun", within: .seconds(30)) {
+                        try uploads().count == 2
+                    }
+                    try folder.killDaemon()
+                    relay.cut()
+                    try relay.open()
+                    try folder.remount()
+                    try folder.sync()
+                    #expect(try uploads() == theirs)
+                    #expect(theirs.count == 1)
+                    let stored = "\(folder.base)/stored"
+                    try store.python(
+                        "s3.download_file(bucket, 'p/movie', arguments[0])", stored)
+                    #expect(try Files.read(stored) == bytes)
+                }
+            }
+        }
+    }
+
     private static func options(_ store: ObjectStore) -> MountedFolder.Options {
         var options = MountedFolder.Options()
         options.otherSource = store.source("p")

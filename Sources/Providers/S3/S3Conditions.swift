@@ -45,6 +45,7 @@ extension S3Provider {
             if let known = knownConditions.withLock({ $0 }) { return known }
             let conditions = try await probe(attempt)
             knownConditions.withLock { $0 = conditions }
+            await abortLeftCopies(attempt)
             return conditions
         }
     }

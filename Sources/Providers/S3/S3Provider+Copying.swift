@@ -46,16 +46,20 @@ extension S3Provider {
         _ condition: S3Condition?, _ attempt: String
     ) async throws(ProviderError) -> ETag {
         let client = client
+        await abortLeftCopies(attempt)
         let upload = try await client.beginUpload(
             key, headers: metadata.headers + ownHeaders(head), attempt)
         do {
             let smallest = (head.size + limits.partsMax - 1) / limits.partsMax
-            let partBytes = max(limits.copyPartBytes, smallest)
+            let partBytes = S3CopyMark.partBytes(atLeast: max(limits.copyPartBytes, smallest))
             let count = Int((head.size + partBytes - 1) / partBytes)
             var etags: [Int: ETag] = [:]
             try await withThrowingTaskGroup(of: (Int, ETag).self) { group in
                 for number in 1...count {
-                    if number > limits.partsAtOnce, let (done, etag) = try await group.next() {
+                    // The last part is smaller, and has no mark: it is never there alone.
+                    if number > limits.partsAtOnce || number == count,
+                        let (done, etag) = try await group.next()
+                    {
                         etags[done] = etag
                     }
                     let start = UInt64(number - 1) * partBytes
@@ -74,7 +78,9 @@ extension S3Provider {
         } catch {
             // Awaited, and not ended by the cancellation of this task.
             await Task { try? await client.abortUpload(upload, key, attempt) }.value
-            if let error = error as? ProviderError { throw error }
+            if let error = error as? ProviderError {
+                throw droppedUpload(error, attempt) ?? error
+            }
             throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
         }
     }

@@ -46,8 +46,12 @@ extension S3Provider {
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
         let attempt = "abandon an upload of \"\(key)\""
         try checkCancelled(attempt)
-        guard let token = S3UploadToken(token), let file = keys.place(of: key).file else { return }
-        try await client.abortUpload(token.upload, file, attempt)
+        guard let file = keys.place(of: key).file else { return }
+        if let begun = S3UploadToken(token) {
+            try await client.abortUpload(begun.upload, file, attempt)
+        } else if let lost = S3UploadIntent(token) {
+            try await abortLost(lost, of: file, attempt)
+        }
     }
 
     /// Gives other metadata to a version of ours: an upload in parts has that with which it was

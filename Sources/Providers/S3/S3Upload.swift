@@ -58,11 +58,9 @@ struct S3Upload: Sendable {
             try keep(nil)
             return (etag, token.metadata == metadata.mark)
         } catch {
-            if error.refusal?.code == "NoSuchUpload" {
+            if let dropped = provider.droppedUpload(error, attempt) {
                 try? keep(nil)
-                throw ProviderError(
-                    .busy, attempt: attempt, reason: "the store has dropped the upload",
-                    cause: error)
+                throw dropped
             }
             if isOver(error) { await abort(token) }
             throw error
@@ -76,6 +74,20 @@ struct S3Upload: Sendable {
         {
             return (token, parts)
         }
+        if let lost = session.token.flatMap(S3UploadIntent.init) {
+            do throws(ProviderError) {
+                try await provider.abortLost(lost, of: key, attempt)
+            } catch {
+                // A store that does not let us clear up is no reason not to send what is new.
+                if error.isPassing || [.cancelled, .unauthorized].contains(error.kind) {
+                    throw error
+                }
+            }
+        }
+        // From here on until the token is kept, the store may have an upload that we know nothing of.
+        if !(session is UntrackedUpload), let intent = try await provider.intent(key, attempt) {
+            try keep(intent.token)
+        }
         let limits = provider.limits
         let smallest = (source.size + limits.partsMax - 1) / limits.partsMax
         let partBytes = max(limits.partBytes, (smallest + 1_048_575) & ~1_048_575)
@@ -83,7 +95,7 @@ struct S3Upload: Sendable {
         let token = S3UploadToken(
             upload: upload, partBytes: partBytes, metadata: metadata.mark)
         do throws(ProviderError) {
-            try keep(token)
+            try keep(token.token)
         } catch {
             await abort(token)
             throw error
@@ -116,9 +128,9 @@ struct S3Upload: Sendable {
         if isAborted { try? keep(nil) }
     }
 
-    private func keep(_ token: S3UploadToken?) throws(ProviderError) {
+    private func keep(_ token: UploadToken?) throws(ProviderError) {
         do {
-            try session.keep(token?.token)
+            try session.keep(token)
         } catch {
             throw ProviderError(
                 .source, attempt: attempt, reason: "where it stands cannot be kept: \(error)",

@@ -132,8 +132,12 @@ import Testing
 }
 
 /// A session that remembers.
-private final class KeptUpload: UploadSession {
-    private let kept = Mutex<UploadToken?>(nil)
+final class KeptUpload: UploadSession {
+    private let kept: Mutex<UploadToken?>
+
+    init(_ token: UploadToken? = nil) {
+        kept = Mutex(token)
+    }
 
     var token: UploadToken? { kept.withLock { $0 } }
 

@@ -31,6 +31,14 @@ final class TinyS3: S3Wire {
         var requests: [HTTPRequest] = []
         /// Whether the last step of an upload in parts is put off.
         var isBusyAtEnd = false
+        /// Operations that are carried out and whose answer is lost.
+        var unanswered: Set<String> = []
+        /// After so many more requests nobody is there any more.
+        var requestsLeft = Int.max
+        /// The store's clock: 1,600,000,000 s since 1970 at first.
+        var now = "Sun, 13 Sep 2020 12:26:40 GMT"
+        /// Whether we may not list uploads.
+        var deniesUploads = false
     }
 
     /// Changes what is there right after a request was answered.
@@ -44,10 +52,13 @@ final class TinyS3: S3Wire {
     }
 
     func provider(
-        prefix: String = "", storageClass: String? = nil, clock: any Clock = ClockAtOnce()
+        prefix: String = "", storageClass: String? = nil, clock: any Clock = ClockAtOnce(),
+        copyBytesMax: UInt64 = 5 << 30
     ) throws -> S3Provider {
         var settings = S3Settings(bucket: "bucket", prefix: S3Key(prefix))
         settings.limits.partBytes = 8
+        settings.limits.copyBytesMax = copyBytesMax
+        settings.limits.copyPartBytes = min(settings.limits.copyPartBytes, copyBytesMax)
         settings.storageClass = storageClass
         let endpoint = try #require(
             S3Endpoint(url: "http://store", bucket: "bucket", isPathStyle: true))
@@ -72,14 +83,19 @@ final class TinyS3: S3Wire {
     func send(
         _ request: HTTPRequest, into sink: any HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
-        let (status, headers, body) = state.withLock { state in
+        let served = state.withLock { state -> (answer: Answer, date: String)? in
+            guard state.requestsLeft > 0 else { return nil }
+            state.requestsLeft -= 1
             state.requests.append(request)
             let (operation, answer) = Self.answer(request, &state)
             intruder(operation, &state)
-            return answer
+            return state.unanswered.contains(operation) ? nil : (answer, state.now)
         }
-        let response = HTTPResponse(
-            status: status, headers: HTTPHeaders(headers.map { (name: $0.key, value: $0.value) }))
+        guard let ((status, headers, body), date) = served else {
+            throw TransportError(.interrupted, attempt: "", reason: "nobody answers")
+        }
+        let fields = headers.map { (name: $0.key, value: $0.value) } + [("date", date)]
+        let response = HTTPResponse(status: status, headers: HTTPHeaders(fields))
         do {
             if request.method != .head {
                 try Array(body.utf8).withUnsafeBytes { try sink.receive($0, of: response) }
@@ -106,6 +122,8 @@ final class TinyS3: S3Wire {
         var headers: [String: String] = [:]
         for header in request.headers { headers[header.name.lowercased()] = header.value }
         switch request.method {
+        case .get where query["uploads"] != nil && state.deniesUploads:
+            return ("uploads", (403, [:], "<Error><Code>AccessDenied</Code></Error>"))
         case .get where query["uploads"] != nil: return ("uploads", uploads(query, state))
         case .get where query["uploadId"] != nil: return ("parts", partList(query, state))
         case .get where key.isEmpty: return ("list", list(query, state))
@@ -136,10 +154,14 @@ final class TinyS3: S3Wire {
             }
             return ("delete", (204, [:], ""))
         case .put where query["uploadId"] != nil:
-            let bytes = content(request)
-            state.uploads[query["uploadId"] ?? ""]?.parts[Int(query["partNumber"] ?? "") ?? 0] =
-                bytes
-            return ("part", (200, ["etag": "\"\(tag(bytes))\""], ""))
+            let (id, number) = (query["uploadId"] ?? "", Int(query["partNumber"] ?? "") ?? 0)
+            guard state.uploads[id] != nil else {
+                return ("part", (404, [:], "<Error><Code>NoSuchUpload</Code></Error>"))
+            }
+            let bytes = copied(headers, state) ?? content(request)
+            state.uploads[id]?.parts[number] = bytes
+            let etag = "\"\(tag(bytes))\""
+            return ("part", (200, ["etag": etag], "<R><ETag>\(etag)</ETag></R>"))
         default: return put(key, request, headers, &state)
         }
     }
@@ -205,6 +227,7 @@ final class TinyS3: S3Wire {
         }
         let body = upload.parts.sorted { $0.key < $1.key }.map { number, bytes in
             "<Part><PartNumber>\(number)</PartNumber><Size>\(bytes.count)</Size>"
+                + "<LastModified>\(upload.begun)</LastModified>"
                 + "<ETag>\"\(tag(bytes))\"</ETag></Part>"
         }
         return (200, [:], "<ListPartsResult>\(body.joined())</ListPartsResult>")
@@ -218,6 +241,16 @@ final class TinyS3: S3Wire {
             name.hasPrefix("x-amz-meta-") || name.hasPrefix("content-") && name != "content-length"
                 || ["cache-control", "expires", "x-amz-storage-class"].contains(name)
         }
+    }
+
+    /// What a request copies of an object; nil where it brings bytes of its own.
+    private static func copied(_ headers: [String: String], _ state: State) -> [UInt8]? {
+        guard let source = headers["x-amz-copy-source"],
+            let object = state.objects[String(source.dropFirst("/bucket/".count))],
+            let range = headers["x-amz-copy-source-range"]?.dropFirst("bytes=".count)
+        else { return nil }
+        let bounds = range.split(separator: "-").compactMap { Int($0) }
+        return bounds.count == 2 ? Array(object.bytes[bounds[0]...bounds[1]]) : nil
     }
 
     private static func content(_ request: HTTPRequest) -> [UInt8] {

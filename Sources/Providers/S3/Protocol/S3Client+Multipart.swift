@@ -7,6 +7,40 @@ extension S3Client {
         let number: Int
         let etag: ETag
         let size: UInt64
+        /// When it arrived, by the store's clock; nil where it does not tell.
+        let modified: Timestamp?
+    }
+
+    /// An upload that was begun, and neither completed nor aborted.
+    struct Unfinished: Hashable, Sendable {
+        let key: S3Key
+        let id: String
+        /// When it was begun, by the store's clock; nil where it does not tell.
+        let begun: Timestamp?
+    }
+
+    /// Uploads under way to keys that begin with `prefix`, of whoever it is: the first 1,000, in
+    /// the order of their keys. Keys are not asked for encoded: SeaweedFS says that they are, and
+    /// sends them as they are.
+    ///
+    /// - Returns: The uploads, and the store's clock; nil where it does not tell.
+    func unfinishedUploads(
+        prefix: S3Key, _ attempt: String
+    ) async throws(ProviderError) -> (uploads: [Unfinished], now: Timestamp?) {
+        var call = Call(.get, nil)
+        call.query = [
+            ("uploads", ""), ("max-uploads", "1000"), ("prefix", prefix.description),
+        ]
+        let (response, body) = try await ask(call, attempt)
+        let root = try parseAnswer(body, attempt)
+        let uploads = root.all("Upload").compactMap { element -> Unfinished? in
+            guard let key = element.text("Key"), let id = element.text("UploadId"), !id.isEmpty
+            else { return nil }
+            return Unfinished(
+                key: S3Key(key), id: id,
+                begun: element.text("Initiated").flatMap { S3Date.timestamp($0) })
+        }
+        return (uploads, response.headers["date"].flatMap(S3Date.timestamp(header:)))
     }
 
     /// - Returns: The upload's id.
@@ -80,7 +114,10 @@ extension S3Client {
                     let etag = element.text("ETag"),
                     let size = element.text("Size").flatMap({ UInt64($0) })
                 else { continue }
-                parts.append(Part(number: number, etag: S3ETag.etag(etag), size: size))
+                let modified = element.text("LastModified").flatMap { S3Date.timestamp($0) }
+                parts.append(
+                    Part(
+                        number: number, etag: S3ETag.etag(etag), size: size, modified: modified))
             }
             let next = root.text("NextPartNumberMarker")
             guard root.text("IsTruncated") == "true", let next, next != marker else { break }
