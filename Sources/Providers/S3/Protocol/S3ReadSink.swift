@@ -1,6 +1,4 @@
-import Crypto
 import Engine
-import Foundation
 import Synchronization
 import Transport
 
@@ -10,9 +8,9 @@ final class S3ReadSink: S3Sink {
         var received: UInt64 = 0
         var refusal: [UInt8] = []
         var isChecked = false
-        /// For a whole object whose checksum the store keeps.
-        var hash: SHA256?
-        var checksum: String?
+        /// For a whole object of which the store keeps a checksum.
+        var sum: S3Checksum?
+        var expected: String?
     }
 
     private let range: Range<UInt64>
@@ -49,7 +47,7 @@ final class S3ReadSink: S3Sink {
                     kind: .corrupt, reason: "the store sent more bytes than asked for")
             }
             state.received += UInt64(bytes.count)
-            state.hash?.update(bufferPointer: bytes)
+            state.sum?.update(bytes)
             return offset
         }
         do {
@@ -67,8 +65,8 @@ final class S3ReadSink: S3Sink {
             throw S3AnswerProblem(
                 kind: .corrupt, reason: "\(state.received) of \(range.count) bytes came")
         }
-        guard let hash = state.hash, let checksum = state.checksum else { return }
-        guard S3Checksum.text(hash.finalize()) == checksum else {
+        guard let sum = state.sum, let expected = state.expected else { return }
+        guard sum.text == expected else {
             throw S3AnswerProblem(
                 kind: .corrupt, reason: "the bytes do not have the checksum that the store keeps")
         }
@@ -95,10 +93,9 @@ final class S3ReadSink: S3Sink {
             total = response.headers["content-length"].flatMap { UInt64($0) }
         }
         if range.lowerBound == 0, total == range.upperBound,
-            let checksum = response.headers[S3Checksum.header], !checksum.contains("-")
+            let kept = S3Checksum.kept(of: response.headers, etag: etag)
         {
-            state.checksum = checksum
-            state.hash = SHA256()
+            (state.sum, state.expected) = kept
         }
     }
 
@@ -111,11 +108,4 @@ final class S3ReadSink: S3Sink {
         else { return nil }
         return (bounds[0]..<bounds[1] + 1, UInt64(parts[1]))
     }
-}
-
-/// SHA-256 as S3's checksum headers have it.
-enum S3Checksum {
-    static let header = "x-amz-checksum-sha256"
-
-    static func text(_ digest: SHA256.Digest) -> String { Data(digest).base64EncodedString() }
 }
