@@ -119,47 +119,19 @@ extension CredentialsFile.Entry {
 
     /// The first line that a command prints.
     private func output(of command: Secret) async throws(SourceError) -> Secret {
-        let result: Result<Secret, SecretCommandError>?
-        do throws(SystemError) {
-            // A thread of its own, since it may ask its user for something.
-            let pool = try BlockingPool(name: "apus-secret", threads: 1)
-            result = await pool.run(onCancel: .abandon) { () throws(SecretCommandError) in
-                try SecretCommand.run(command.revealed)
-            }
+        let output: [UInt8]
+        do throws(SecretCommand.Failure) {
+            output = try await SecretCommand.output(of: command)
         } catch {
-            throw CredentialsFile.failure(path, "password-command cannot be run: \(error)")
-        }
-        switch result {
-        case .success(let secret): return secret
-        case .failure(let error):
             throw CredentialsFile.failure(
                 path, "password-command \(error.problem)",
                 remedy: "run it in a terminal to see why")
-        case nil: throw CredentialsFile.failure(path, "password-command was cancelled")
         }
-    }
-}
-
-private struct SecretCommandError: Error {
-    let problem: String
-}
-
-private enum SecretCommand {
-    private static let bytesMax = 64 << 10
-
-    /// Runs a shell's command and takes the first line of its output.
-    static func run(_ command: String) throws(SecretCommandError) -> Secret {
-        guard let stream = popen(command, "re") else {
-            throw SecretCommandError(problem: "cannot be run: \(SystemError.last)")
+        let line = output.prefix { $0 != UInt8(ascii: "\n") }
+        guard !line.isEmpty else {
+            throw CredentialsFile.failure(
+                path, "password-command printed nothing", remedy: "run it in a terminal to see why")
         }
-        var line: [UInt8] = []
-        var isLine = true
-        while case let character = getc(stream), character != EOF {
-            if character == Int32(UInt8(ascii: "\n")) { isLine = false }
-            if isLine, line.count < bytesMax { line.append(UInt8(truncatingIfNeeded: character)) }
-        }
-        guard pclose(stream) == 0 else { throw SecretCommandError(problem: "failed") }
-        guard !line.isEmpty else { throw SecretCommandError(problem: "printed nothing") }
         return Secret(String(decoding: line, as: UTF8.self))
     }
 }

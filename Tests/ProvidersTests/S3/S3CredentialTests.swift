@@ -126,6 +126,60 @@ import Transport
         #expect(found.expires == Timestamp(seconds: 1_600_000_000))
     }
 
+    private func config(_ lines: String) -> [String: String] {
+        ["/home/me/.aws/config": "[profile p]\n\(lines)\n"]
+    }
+
+    @Test func `a program gives credentials, until they end`() async throws {
+        let printed = """
+            {"Version": 1, "AccessKeyId": "P", "SecretAccessKey": "ps", "SessionToken": "pt", \
+            "Expiration": "2020-09-13T14:26:40+02:00"}
+            """
+        let found = try await chain(
+            ["HOME": "/home/me"], files: config("credential_process = printf '%s' '\(printed)'"),
+            profile: "p"
+        ).load()
+        #expect(
+            found
+                == S3Credentials(
+                    accessKey: "P", secretKey: "ps", sessionToken: "pt",
+                    expires: Timestamp(seconds: 1_600_000_000)))
+    }
+
+    @Test(arguments: [
+        ("credential_process = echo hush; exit 3", "failed"),
+        ("credential_process = echo hush", "printed no credentials"),
+        (
+            "credential_process = echo '{\"Version\": 2, \"AccessKeyId\": \"hush\", "
+                + "\"SecretAccessKey\": \"hush\"}'", "version 1"
+        ),
+        ("role_arn = arn:aws:iam::1:role/r\nsource_profile = q", "has source_profile"),
+        ("role_arn = arn:aws:iam::1:role/r\ncredential_source = Environment", "credential_source"),
+        ("sso_session = s\nsso_account_id = 1", "has sso_session"),
+        ("sso_start_url = https://x", "export-credentials --profile p"),
+        ("login_session = x", "has login_session"),
+        ("role_arn = arn:aws:iam::1:role/r", "has role_arn"),
+    ])
+    func `a profile that gives no credentials says which of its lines is why`(
+        lines: String, part: String
+    ) async throws {
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(["HOME": "/home/me"], files: config(lines), profile: "p").load()
+        }
+        #expect(error?.reason.contains(part) == true, "\(error?.reason ?? "")")
+        #expect(error?.reason.contains("hush") == false)
+    }
+
+    @Test func `keys that are written down count before what makes some`() async throws {
+        let keys = "aws_access_key_id = K\naws_secret_access_key = ks\n"
+        for other in ["sso_session = s", "credential_process = false", "source_profile = q"] {
+            let found = try await chain(
+                ["HOME": "/home/me"], files: config(keys + other), profile: "p"
+            ).load()
+            #expect(found.accessKey == "K", "\(other)")
+        }
+    }
+
     @Test func `without any, what to do is said`() async throws {
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["AWS_EC2_METADATA_DISABLED": "true"]).load()

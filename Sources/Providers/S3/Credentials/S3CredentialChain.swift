@@ -63,9 +63,61 @@ struct S3CredentialChain: Sendable {
                 accessKey: accessKey, secretKey: secretKey,
                 sessionToken: values["aws_session_token"])
         }
-        return try await ofWebIdentity(
+        if let found = try await ofWebIdentity(
             role: values["role_arn"], tokenFile: values["web_identity_token_file"],
             session: values["role_session_name"])
+        {
+            return found
+        }
+        if let command = values["credential_process"], !command.isEmpty {
+            return try await ofProcess(Secret(command), profile: name)
+        }
+        if let key = Self.unread.first(where: { values[$0] != nil }) {
+            throw S3CredentialError(
+                reason: "the profile \"\(name)\" has \(key), which Apus does not read: use a "
+                    + "profile that has \"credential_process = aws configure export-credentials "
+                    + "--profile \(name)\"")
+        }
+        return nil
+    }
+
+    /// What a profile may say of credentials and only AWS's own tools make something of.
+    private static let unread = [
+        "sso_session", "sso_start_url", "sso_account_id", "login_session", "source_profile",
+        "credential_source", "role_arn",
+    ]
+
+    /// A program of the user's that prints credentials.
+    private func ofProcess(
+        _ command: Secret, profile: String
+    ) async throws(S3CredentialError) -> S3Credentials {
+        let output: [UInt8]
+        do throws(SecretCommand.Failure) {
+            output = try await SecretCommand.output(of: command)
+        } catch {
+            throw S3CredentialError(
+                reason: "credential_process of the profile \"\(profile)\" \(error.problem): run it "
+                    + "in a terminal to see why")
+        }
+        guard let document = try? JSONDecoder().decode(Printed.self, from: Data(output)),
+            document.Version == 1
+        else {
+            throw S3CredentialError(
+                reason: "credential_process of the profile \"\(profile)\" printed no credentials "
+                    + "of version 1")
+        }
+        return S3Credentials(
+            accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
+            sessionToken: document.SessionToken,
+            expires: document.Expiration.flatMap { S3Date.timestamp($0) })
+    }
+
+    private struct Printed: Decodable {
+        let Version: Int
+        let AccessKeyId: String
+        let SecretAccessKey: String
+        let SessionToken: String?
+        let Expiration: String?
     }
 
     // MARK: Servers

@@ -11,7 +11,8 @@ enum S3Date {
             + pad(second / 60 % 60, 2) + pad(second % 60, 2) + "Z"
     }
 
-    /// Reads `2009-10-12T17:50:30.000Z`, as in listings and credentials; fractions are kept.
+    /// Reads `2009-10-12T17:50:30.000Z`, as in listings and credentials; fractions are kept. Other
+    /// zones are written as `+02:00`; none is UTC.
     static func timestamp(_ text: String) -> Timestamp? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 19, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
@@ -28,8 +29,18 @@ enum S3Date {
             for _ in digits.count..<9 { nanoseconds *= 10 }
         }
         let days = days(year: year, month: month, day: day)
-        return Timestamp(
-            seconds: days * 86_400 + hour * 3_600 + minute * 60 + second, nanoseconds: nanoseconds)
+        let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second
+        return Timestamp(seconds: seconds - zone(bytes[19...]), nanoseconds: nanoseconds)
+    }
+
+    /// How far a zone at the end of a text is ahead of UTC, in seconds.
+    private static func zone(_ text: ArraySlice<UInt8>) -> Int64 {
+        let end = Array(text.suffix(6))
+        guard end.count == 6, end[0] == UInt8(ascii: "+") || end[0] == UInt8(ascii: "-"),
+            end[3] == UInt8(ascii: ":"), let hour = number(end[1..<3]),
+            let minute = number(end[4..<6])
+        else { return 0 }
+        return (end[0] == UInt8(ascii: "-") ? -1 : 1) * (hour * 3_600 + minute * 60)
     }
 
     /// Reads the form of HTTP's headers.
