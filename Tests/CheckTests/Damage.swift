@@ -204,6 +204,16 @@ struct Damage: Sendable, CustomStringConvertible {
                 "INSERT INTO extents VALUES (6, 90, 200); UPDATE inodes SET generation = 2 WHERE id = 6",
             kind: .extents, lost: ["6-part.bin": String(repeating: "p", count: 100)]),
         Damage(
+            description: "a note of bytes of nothing",
+            sql: "INSERT INTO unsynced VALUES (995, 0, 0)", kind: .content),
+        Damage(
+            description: "a note of bytes of a directory",
+            sql: "INSERT INTO unsynced VALUES (2, 2, 1)", kind: .content, tree: dirtyTree),
+        Damage(
+            description: "a note of bytes that makes no sense",
+            sql: "REPLACE INTO unsynced VALUES (3, 9, 0), (4, 'x', 0)", kind: .content,
+            tree: ["/docs/clean.txt": "clean", "/docs/dirty.txt": StateFixture.dirtyBytes]),
+        Damage(
             description: "the bytes of a clean file are gone", files: remove(3), kind: .content),
         Damage(
             description: "the bytes of a clean file are fewer", files: write("cl", to: 3),

@@ -116,6 +116,26 @@ import Testing
         }
     }
 
+    @Test func `does not know what it cannot read of what is on the disk`() throws {
+        let fixture = try StateFixture()
+        try fixture.execute("REPLACE INTO unsynced VALUES (3, 9, 7), (4, 2, 'x')")
+        _ = try fixture.check()
+        #expect(try fixture.count("unsynced WHERE inode = 3 AND state = 0 AND kept = 0") == 1)
+        #expect(
+            try fixture.count("unsynced WHERE inode = 4 AND state = 0 AND kept = 1") == 1,
+            "what only we have is kept whatever happens")
+    }
+
+    @Test func `forgets that bytes were on the disk which it has moved away`() throws {
+        let fixture = try StateFixture()
+        try fixture.execute("REPLACE INTO unsynced VALUES (3, 2, 1), (4, 2, 1)")
+        for inode in [3, 4] as [Int64] {
+            try FileManager.default.removeItem(atPath: fixture.content(of: inode))
+        }
+        _ = try fixture.check()
+        #expect(try fixture.count("unsynced WHERE inode IN (3, 4)") == 0)
+    }
+
     @Test func `gives no number to a second inode that contents may know`() throws {
         let fixture = try StateFixture()
         try FileManager.default.createDirectory(

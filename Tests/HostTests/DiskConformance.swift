@@ -186,6 +186,27 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
+    func `all that was done before everything is synchronised lasts`(kind: DiskKind) throws {
+        let it = try kind.make()
+        for number in 0..<3 as Range<UInt8> {
+            try it.disk.open(DiskPath("content/\(number)")).write([number, 7], at: 4_096)
+        }
+        let cut = try it.disk.open(DiskPath("content/0"))
+        try cut.truncate(to: 4_097)
+        try it.disk.move(DiskPath("content/1"), to: DiskPath("trash/1"))
+        try it.disk.remove(DiskPath("content/2"))
+        _ = try it.disk.clone(cut, to: DiskPath("clone"))
+        try it.disk.synchronizeAll()
+        try it.disk.synchronizeAll()
+        it.losePower()
+        #expect(try it.disk.files(below: DiskPath("content")).map(\.description) == ["content/0"])
+        for path in ["content/0", "clone"] {
+            #expect(try it.disk.open(DiskPath(path)).read(10, at: 4_095) == [0, 0])
+        }
+        #expect(try it.disk.open(DiskPath("trash/1")).read(10, at: 4_095) == [0, 1, 7])
+    }
+
+    @Test(arguments: DiskKind.allCases)
     func `there is no more room than in all`(kind: DiskKind) throws {
         let it = try kind.make()
         let space = try it.disk.space()

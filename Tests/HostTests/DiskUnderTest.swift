@@ -23,4 +23,7 @@ struct DiskUnderTest {
     let disk: any Disk
     /// Kept for as long as the disk is in use.
     let directory: TemporaryDirectory?
+
+    /// Takes what was not synchronised away from a disk that can lose it.
+    func losePower() { (disk as? SimulatedDisk)?.powerCut() }
 }

@@ -132,6 +132,18 @@ extension CheckRun {
                     AND generation = inodes.generation) ORDER BY id
             """
         ) { row in try repairAbsent(InodeNumber(rawValue: row[0])) }
+        try forEach(
+            """
+            SELECT inode FROM unsynced WHERE inode > :last
+                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0) ORDER BY inode
+            """
+        ) { row in
+            let inode = InodeNumber(rawValue: row[0])
+            try database.forgetDurability(of: inode)
+            try tell(
+                .content, inode, "a row of unsynced is about what is no file",
+                repair: "the row is removed")
+        }
     }
 
     private func repairWhole(_ inode: InodeNumber) throws {
@@ -211,6 +223,8 @@ extension CheckRun {
     }
 
     private func setContentAside(of inode: InodeNumber) throws -> DiskPath? {
+        // Nothing that is fetched or written from now on is as safe as these bytes were.
+        try database.forgetDurability(of: inode)
         guard try contentSize(of: inode) ?? 0 > 0 else { return nil }
         try database.execute(
             sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode.rawValue])

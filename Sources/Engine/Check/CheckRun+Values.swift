@@ -157,6 +157,26 @@ extension CheckRun {
             }
         }
         try checkExtendedAttributes()
+        try checkDurability()
+    }
+
+    /// Whether bytes are on the disk. Those of which that is not known are put there by the next
+    /// mount; what only we have is kept in any case.
+    private func checkDurability() throws {
+        let columns: [Column] = [.integer("state", in: 0...2), .integer("kept", in: 0...1)]
+        let isBad = columns.map(\.isBad).joined(separator: " OR ")
+        try forEach("SELECT inode FROM unsynced WHERE inode > :last AND (\(isBad)) ORDER BY inode")
+        {
+            row in
+            let inode = InodeNumber(rawValue: row[0])
+            let isOurs = try database.inode(inode).map { try isChanged($0) } ?? false
+            try database.execute(
+                sql: "UPDATE unsynced SET state = 0, kept = ? WHERE inode = ?",
+                arguments: [isOurs, inode.rawValue])
+            try tell(
+                .content, inode, "whether its bytes are on the disk makes no sense",
+                repair: "they count as not there yet")
+        }
     }
 
     private func checkExtendedAttributes() throws {
