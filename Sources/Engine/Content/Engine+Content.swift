@@ -321,6 +321,8 @@ extension Engine {
         _ inode: InodeNumber, _ state: inout OpenFile.State
     ) throws(Halt) {
         guard !state.isMarkedWriting else { return }
+        // After a kill the content file's time tells when it was written last.
+        try storeTime(inode, state)
         try store.write { database in
             guard try database.existingInode(inode).links > 0 else {
                 throw Halt.failure(.changedRemotely, "open inode \(inode) for writing")
@@ -328,6 +330,13 @@ extension Engine {
             try database.markWriting(inode)
         }
         state.isMarkedWriting = true
+    }
+
+    /// Gives a content file the time that its file has, so that a program's own time survives a kill.
+    func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+        try onDisk("set the time of inode \(inode)") { () throws(DiskError) in
+            try state.file.setModified(state.modified)
+        }
     }
 
     /// Before content changes: uploads go on from a clone, and the inode is pending.

@@ -219,6 +219,8 @@ private struct ContentSink: ByteSink {
                 try state.file.write(
                     UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
             }
+            // Fetching is no change of a file that somebody is writing.
+            if state.isMarkedWriting { try state.file.setModified(state.modified) }
         }
     }
 }

@@ -50,7 +50,10 @@ extension Engine {
             }
         if let modified, let file = files.existing(inode) {
             // While it is written the time is kept beside the content, and stored at its release.
-            file.state.withLock { $0.modified = modified }
+            try file.withState { state throws(Halt) in
+                state.modified = modified
+                if state.isMarkedWriting { try storeTime(inode, state) }
+            }
         }
         let record = try store.write { database in
             var record = try database.existingInode(inode)

@@ -1,0 +1,68 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// What becomes of times that programs set, as `cp -p`, `tar` and `rsync -t` do.
+@Suite("Times that programs set")
+struct TimeTests {
+    private static let time = Timestamp(seconds: 1_000_000_000)
+
+    /// Goal: a time that was set survives a kill, whoever has the file open (I1).
+    @Test(arguments: [false, true])
+    func `the time of a new file that is still open`(isWritten: Bool) throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("a", isWritten ? [] : [1, 2, 3])
+            let inode = try await it.find("a")
+            try await it.open(inode)
+            if isWritten { try await it.write([1, 2, 3], at: 0, of: inode) }
+            try it.setTime(Self.time, of: inode)
+            await it.mount.kill()
+            try it.mount.start()
+            #expect(try it.engine.attributes(of: inode).modified == Self.time)
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("a")]?.modified == Self.time)
+        }
+    }
+
+    @Test func `the time of a file that is opened for writing afterwards`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("a", [1, 2, 3])
+            let inode = try await it.find("a")
+            try it.setTime(Self.time, of: inode)
+            try await it.open(inode)
+            await it.mount.kill()
+            try it.mount.start()
+            #expect(try it.engine.attributes(of: inode).modified == Self.time)
+        }
+    }
+
+    @Test func `the time of an open file whose rest is fetched`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(
+                Scenario.key("a"), [UInt8](repeating: 7, count: 200_000))
+        } _: { it in
+            let inode = try await it.find("a")
+            try await it.open(inode)
+            try await it.write([1, 2, 3], at: 100_000, of: inode)
+            try it.setTime(Self.time, of: inode)
+            _ = try await it.read("a")
+            await it.mount.kill()
+            try it.mount.start()
+            #expect(try it.engine.attributes(of: inode).modified == Self.time)
+        }
+    }
+}
+
+extension Scenario {
+    func setTime(_ time: Timestamp, of inode: InodeNumber) throws {
+        var change = AttributeChange()
+        change.modified = .at(time)
+        _ = try engine.setAttributes(of: inode, to: change)
+    }
+}
