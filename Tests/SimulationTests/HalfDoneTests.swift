@@ -123,6 +123,31 @@ struct HalfDoneTests {
         }
     }
 
+    /// Goal: a file that takes the place of one of the same size and time is sent all the same (I2).
+    @Test(arguments: [false, true])
+    func `what replaces a file of the same size and time`(isRenamed: Bool) throws {
+        let time = Timestamp(seconds: 1_000_000_000)
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            try it.setTime(time, of: try await it.find("a"))
+            #expect(try await it.rest())
+            it.remote.setReachable(false)
+            if !isRenamed { try await it.unlink("a") }
+            let draft = isRenamed ? "draft" : "a"
+            try await it.write(draft, [4, 5, 6])
+            try it.setTime(time, of: try await it.find(draft))
+            if isRenamed { try await it.rename(draft, to: "a") }
+            // Long enough for a request to be lost.
+            try await it.wait(.seconds(10))
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["a"])
+            #expect(it.remoteBytes("a") == [4, 5, 6])
+            #expect(try await it.read("a") == [4, 5, 6])
+        }
+    }
+
     @Test func `a request counts as not carried out only once it cannot be any more`() {
         let life = RequestDoubts.requestLifeMax
         let (one, other) = (InodeNumber(rawValue: 7), InodeNumber(rawValue: 8))

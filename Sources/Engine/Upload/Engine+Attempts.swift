@@ -184,6 +184,11 @@ extension Engine {
             if isMove, object.etag == state.synced?.etag { return true }
             // The version that was there before says that nothing happened.
             guard object.etag != state.synced?.etag || isMove else { return false }
+            // So does the one that was to be replaced, which may have the same size and time.
+            let replaced = try attempt.replaced.flatMap { replaced in
+                try store.read { try $0.synced(replaced)?.etag }
+            }
+            if let replaced, object.etag == replaced { return false }
             guard object.size == attempt.size else { return false }
             if isModified(object, at: attempt.modified) { return true }
             guard let digest = attempt.digest else { return false }
