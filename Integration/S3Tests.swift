@@ -84,8 +84,9 @@ struct S3Tests {
         var options = options
         options.refusedNames = ["a\\b"]
         let none = S3Conditions(
-            putIfAbsent: false, putIfVersion: false, deleteIfVersion: false, copyIfSource: false,
-            copyIfAbsent: false, copyIfVersion: false, keepsBackslash: false)
+            putIfAbsent: false, putIfVersion: false, deleteIfVersion: false,
+            batchIfVersion: false, copyIfSource: false, copyIfAbsent: false, copyIfVersion: false,
+            keepsBackslash: false)
         try await runConformance(
             on: .seaweedFS, options,
             except: [
@@ -348,6 +349,37 @@ struct S3Tests {
                 print(sum('e/many/' in k and k[-1] != '/' for k in keys))
                 """)
             #expect(keys == "['e/a', 'e/moved', 'e/sub/b', 'e/sub/c']\n30\n")
+        }
+    }
+
+    @Test(arguments: [ObjectStore.Kind.seaweedFS, .moto])
+    func `what a store heeds of a batch of deletions is found out`(
+        kind: ObjectStore.Kind
+    ) async throws {
+        try await ObjectStore.with(kind) { store in
+            let provider = try await Self.connect(store, "p")
+            #expect(try await provider.conditions("test").batchIfVersion == (kind == .seaweedFS))
+            // With nothing else in its parent, which stays, and keys that XML has to escape.
+            let keys = ["a&b <c> \"d\"", "line\u{1}end", "z"]
+            let parent = ObjectKey([try #require(FileName("parent"))])
+            let (from, to) = (
+                parent.appending(try #require(FileName("from"))),
+                ObjectKey([try #require(FileName("to"))])
+            )
+            let attributes = ObjectAttributes(modified: Timestamp(seconds: 7), mode: 0o755)
+            for directory in [parent, from] {
+                _ = try await provider.createDirectory(directory, attributes: attributes)
+            }
+            for name in keys where kind == .seaweedFS || name != keys[1] {
+                _ = try await provider.write(
+                    from.appending(#require(FileName(name))), from: ConformanceSource(bytes: [1]),
+                    attributes: attributes, base: .absent, session: UntrackedUpload())
+            }
+            _ = try await provider.move(from, etag: nil, to: to, base: .absent)
+            let count = kind == .seaweedFS ? 3 : 2
+            #expect(try await provider.list(to, page: nil).objects.count == count)
+            #expect(try await provider.list(parent, page: nil).objects.isEmpty)
+            #expect(try await provider.stat(parent).kind == .directory)
         }
     }
 

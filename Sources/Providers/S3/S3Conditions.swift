@@ -10,6 +10,8 @@ struct S3Conditions: Hashable, Sendable {
     var putIfVersion = true
     /// `If-Match` on DELETE.
     var deleteIfVersion = true
+    /// An `ETag` for each object that is deleted in one request with others.
+    var batchIfVersion = true
     /// `x-amz-copy-source-if-match`.
     var copyIfSource = true
     /// `If-None-Match: *` on a copy.
@@ -81,6 +83,11 @@ extension S3Provider {
                 try await client.delete(key, etag: none, attempt)
             }
             try await removeLeftovers(besides: key, attempt)
+            // After it, since the probe may be gone then.
+            conditions.batchIfVersion = false
+            if conditions.deleteIfVersion {
+                conditions.batchIfVersion = try await heedsVersionInBatch(key, none, attempt)
+            }
             try await client.delete(key, etag: nil, attempt)
             conditions.keepsBackslash = try await keepsBackslash(key, attempt)
             if !conditions.copyIfSource { try await client.delete(copy, etag: nil, attempt) }
@@ -88,6 +95,20 @@ extension S3Provider {
         } catch {
             // The first failure tells more than one in cleaning up would.
             try? await client.delete(key, etag: nil, attempt)
+            throw error
+        }
+    }
+
+    private func heedsVersionInBatch(
+        _ probe: S3Key, _ other: ETag, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        do throws(ProviderError) {
+            // Refused for another reason, it says nothing.
+            let refused = try await client.delete([(probe, other)], attempt).refused
+            return refused[probe] == "PreconditionFailed"
+        } catch {
+            // Not every store has this request.
+            if [.unsupported, .denied, .missing].contains(error.kind) { return false }
             throw error
         }
     }

@@ -173,7 +173,10 @@ extension S3Provider {
                     && (object.key != from.marker || object.size > 0)
             }
             count += objects.count
-            try await moveObjects(objects, from, to, conditions, attempt)
+            for start in stride(from: 0, to: objects.count, by: Self.batchObjects) {
+                let batch = objects[start..<min(start + Self.batchObjects, objects.count)]
+                try await moveObjects(batch, from, to, conditions, attempt)
+            }
             for object in objects {
                 while let last = open.last, !object.key.bytes.starts(with: last.bytes) {
                     open.removeLast()
@@ -187,38 +190,79 @@ extension S3Provider {
         return count
     }
 
+    /// As many are in both places at most, before they are deleted in one.
+    private static var batchObjects: Int { 128 }
+
+    /// What has been copied, and is to be deleted.
+    private struct Copied: Sendable {
+        let key: S3Key
+        let head: S3Head
+    }
+
     /// Moves files, and copies markers.
     private func moveObjects(
-        _ objects: [S3Listing.Object], _ from: S3KeyMap.Place, _ to: S3KeyMap.Place,
+        _ objects: ArraySlice<S3Listing.Object>, _ from: S3KeyMap.Place, _ to: S3KeyMap.Place,
         _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) {
+        var copied: [Copied] = []
         do {
-            try await withThrowingTaskGroup(of: Void.self) { group in
+            try await withThrowingTaskGroup(of: Copied?.self) { group in
                 for (index, object) in objects.enumerated() {
-                    if index >= limits.movesAtOnce { try await group.next() }
+                    if index >= limits.movesAtOnce, let done = try await group.next() {
+                        if let done { copied.append(done) }
+                    }
                     let target = to.directory.appending(
                         object.key.bytes.dropFirst(from.directory.bytes.count))
                     group.addTask {
-                        try await self.moveBelow(object, to: target, conditions, attempt)
+                        try await self.copyBelow(object, to: target, conditions, attempt)
                     }
                 }
-                try await group.waitForAll()
+                for try await done in group {
+                    if let done { copied.append(done) }
+                }
             }
-        } catch let error as ProviderError {
-            throw error
         } catch {
+            // What is in both places would look like twice as many files.
+            try? await deleteCopied(copied, conditions, attempt)
+            if let error = error as? ProviderError { throw error }
             throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
+        }
+        try await deleteCopied(copied, conditions, attempt)
+    }
+
+    /// Deletes the versions that have been copied: in one request, and those of which the store does
+    /// not say that they are gone, one by one.
+    private func deleteCopied(
+        _ copied: [Copied], _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        // XML has no way to write control characters.
+        let batch = copied.filter { $0.key.bytes.allSatisfy { $0 >= 0x20 } }
+        var gone: Set<S3Key> = []
+        do throws(ProviderError) {
+            if !batch.isEmpty {
+                gone = try await client.delete(batch.map { ($0.key, $0.head.etag) }, attempt).gone
+            }
+        } catch {
+            // A batch that is refused as such is no reason not to delete one by one.
+            guard [.unsupported, .denied, .missing].contains(error.kind) else { throw error }
+        }
+        for version in copied where !gone.contains(version.key) {
+            try await deleteVersion(version.key, version.head, conditions, attempt)
         }
     }
 
-    private func moveBelow(
+    /// - Returns: What is to be deleted with others; nil where it is done.
+    private func copyBelow(
         _ object: S3Listing.Object, to target: S3Key, _ conditions: S3Conditions,
         _ attempt: String
-    ) async throws(ProviderError) {
+    ) async throws(ProviderError) -> Copied? {
         let source = object.key
-        guard let head = try await client.head(source, attempt) else { return }
-        // Not every store copies markers.
-        if object.isMarker { return try await putMarker(target, head.metadata, nil, attempt) }
+        guard let head = try await client.head(source, attempt) else { return nil }
+        if object.isMarker {
+            // Not every store copies markers.
+            try await putMarker(target, head.metadata, nil, attempt)
+            return nil
+        }
         let there = conditions.copyIfAbsent ? nil : try await client.head(target, attempt)
         do throws(ProviderError) {
             if let there {
@@ -233,7 +277,9 @@ extension S3Provider {
             guard let there = try await client.head(target, attempt), isCopy(there, of: head)
             else { throw exists(attempt) }
         }
+        if conditions.batchIfVersion { return Copied(key: source, head: head) }
         try await deleteVersion(source, head, conditions, attempt)
+        return nil
     }
 
     /// Whether an object is what an earlier call has copied. The ETag of a copy is the same unless

@@ -60,6 +60,57 @@ import Testing
         #expect(store.state.withLock { $0.objects["b"]?.etag } == "foreign")
     }
 
+    // MARK: Directories
+
+    /// A bucket with a directory `d` of many files, and `d/5` replaced right after it was copied.
+    private func storeWithDirectory(count: Int, replaces: Bool) -> TinyS3 {
+        let store = TinyS3 { operation, state in
+            guard replaces, operation == "copy", state.objects["e/5"] != nil else { return }
+            state.objects["d/5"] = Self.foreign
+        }
+        store.state.withLock { state in
+            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
+            for number in 1...count {
+                state.objects["d/\(number)"] = TinyS3.Object(etag: "\(number)", bytes: [1])
+            }
+        }
+        return store
+    }
+
+    @Test func `the former files of a moved directory go in batches`() async throws {
+        let store = storeWithDirectory(count: 300, replaces: false)
+        _ = try await store.provider().move(
+            try key("d"), etag: nil, to: try key("e"), base: .absent)
+        let keys = store.state.withLock { Set($0.objects.keys) }
+        #expect(keys == Set((1...300).map { "e/\($0)" } + ["e/"]))
+        #expect(store.asked.filter { $0 == "POST ?delete=" }.count == 3)
+        #expect(store.asked.filter { $0.hasPrefix("DELETE") } == ["DELETE /d/"])
+    }
+
+    @Test func `a version that follows a copy at once is not deleted with the rest`() async throws {
+        let store = storeWithDirectory(count: 20, replaces: true)
+        let error = await #expect(throws: ProviderError.self) {
+            try await store.provider().move(
+                try key("d"), etag: nil, to: try key("e"), base: .absent)
+        }
+        #expect(error?.kind == .changed)
+        let left = store.state.withLock { state in
+            state.objects.filter { $0.key.hasPrefix("d/") }.mapValues(\.etag)
+        }
+        #expect(left == ["d/": "0", "d/5": "foreign"])
+    }
+
+    @Test func `a store that heeds no version in a batch is asked for one file at a time`()
+        async throws
+    {
+        let store = storeWithDirectory(count: 20, replaces: false)
+        let provider = try store.provider()
+        provider.knownConditions.withLock { $0?.batchIfVersion = false }
+        _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
+        #expect(store.asked.filter { $0.hasPrefix("DELETE") }.count == 21)
+        #expect(!store.asked.contains("POST ?delete="))
+    }
+
     // MARK: Metadata
 
     @Test func `new bytes keep what others have noted of a file, but for sums of the old ones`()

@@ -133,6 +133,7 @@ final class TinyS3: S3Wire {
             told["etag"] = "\"\(object.etag)\""
             told["content-length"] = String(object.bytes.count)
             return ("head", (200, told, String(decoding: object.bytes, as: UTF8.self)))
+        case .post where query["delete"] != nil: return ("batch", batch(request, &state))
         case .post where query["uploads"] != nil:
             let id = "upload-\(state.requests.count)"
             state.uploads[id] = Upload(key: key, headers: own(headers))
@@ -149,6 +150,10 @@ final class TinyS3: S3Wire {
         case .delete:
             if let id = query["uploadId"] {
                 state.uploads[id] = nil
+            } else if let expected = headers["if-match"],
+                expected != "\"\(state.objects[key]?.etag ?? "")\""
+            {
+                return ("delete", (412, [:], "<Error><Code>PreconditionFailed</Code></Error>"))
             } else {
                 state.objects[key] = nil
             }
@@ -208,6 +213,23 @@ final class TinyS3: S3Wire {
             }
         }
         return (200, [:], "<ListBucketResult>\(body)</ListBucketResult>")
+    }
+
+    private static func batch(_ request: HTTPRequest, _ state: inout State) -> Answer {
+        guard let root = try? S3Element(parsing: content(request)), root.name == "Delete" else {
+            return (400, [:], "<Error><Code>MalformedXML</Code></Error>")
+        }
+        var body = ""
+        for object in root.all("Object") {
+            let key = object.text("Key") ?? ""
+            if state.objects[key].map({ "\"\($0.etag)\"" }) == object.text("ETag") {
+                state.objects[key] = nil
+                body += "<Deleted><Key>\(key)</Key></Deleted>"
+            } else {
+                body += "<Error><Key>\(key)</Key><Code>PreconditionFailed</Code></Error>"
+            }
+        }
+        return (200, [:], "<DeleteResult>\(body)</DeleteResult>")
     }
 
     private static func uploads(_ query: [String: String], _ state: State) -> Answer {

@@ -1,4 +1,6 @@
+import Crypto
 import Engine
+import Foundation
 import Transport
 
 /// What the store tells of one object without its bytes.
@@ -122,6 +124,45 @@ extension S3Client {
         var call = Call(.delete, key)
         if let etag { call.headers = [S3Condition.version(etag).header] }
         _ = try await ask(call, attempt)
+    }
+
+    /// What became of versions that were to be deleted in one request.
+    struct Deletions: Hashable, Sendable {
+        /// Those of which the store says that they are gone.
+        var gone: Set<S3Key> = []
+        /// Why others are not: `PreconditionFailed`.
+        var refused: [S3Key: String] = [:]
+    }
+
+    /// Deletes up to 1,000 versions in one request.
+    func delete(
+        _ versions: [(key: S3Key, etag: ETag)], _ attempt: String
+    ) async throws(ProviderError) -> Deletions {
+        let objects = versions.map { key, etag in
+            "<Object><Key>\(Self.escaped(key.description))</Key>"
+                + "<ETag>\(Self.escaped(S3ETag.header(etag)))</ETag></Object>"
+        }
+        let body = Array(
+            ("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" + objects.joined()
+                + "</Delete>").utf8)
+        var call = Call(.post, nil)
+        call.query = [("delete", "")]
+        call.setBody(body)
+        call.headers = [
+            ("Content-Type", "application/xml"),
+            ("Content-MD5", Data(Insecure.MD5.hash(data: body)).base64EncodedString()),
+        ]
+        let (_, answer) = try await ask(call, attempt)
+        let root = try parseAnswer(answer, attempt)
+        var deletions = Deletions()
+        for element in root.all("Deleted") {
+            if let key = element.text("Key") { deletions.gone.insert(S3Key(key)) }
+        }
+        for element in root.all("Error") {
+            guard let key = element.text("Key") else { continue }
+            deletions.refused[S3Key(key)] = element.text("Code") ?? ""
+        }
+        return deletions
     }
 
     // MARK: Answers
