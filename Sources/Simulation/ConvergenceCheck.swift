@@ -7,8 +7,8 @@ struct ConvergenceCheck {
     private static let roundsMax = 12
 
     let mount: SimulatedMount
-    /// Whether an object may have been taken for gone while it stood aside, and back for a new one:
-    /// by a stale listing, or as a power cut took back what was noted of it.
+    /// Whether an object may have been taken for gone while it stood aside, and back for a new one, by
+    /// a stale listing.
     let mayShowAside: Bool
 
     /// - Returns: The inodes that were written in part before the remote lost the version that they

@@ -19,7 +19,6 @@ struct SharedRun {
     /// Whether the next death is one of the whole machine.
     private var isPowerCut = false
     private var hadDiskFaults = false
-    private var hadPowerCuts = false
 
     /// See ``RandomProgram/run(logLines:)``.
     static func perform(_ program: RandomProgram, logLines: Int) throws -> ExecutionTrace {
@@ -291,7 +290,6 @@ struct SharedRun {
 
     private mutating func comeBack(recoveryDeath: Int? = nil) async throws {
         let hasPower = !isPowerCut
-        if !hasPower { hadPowerCuts = true }
         if hasPower { await mount.kill() } else { await mount.cutPower() }
         isPowerCut = false
         mount.setDiskFaults(DiskFaultPlan())
@@ -347,8 +345,7 @@ struct SharedRun {
         mount.setDiskFaults(DiskFaultPlan())
         mount.log.note("--- the end")
         let incomplete = try await ConvergenceCheck(
-            mount: mount,
-            mayShowAside: weather.hadStaleListings || hadPowerCuts
+            mount: mount, mayShowAside: weather.hadStaleListings
         ).waitForAgreement()
         try ledger.check(
             incomplete: incomplete, mount.provider.snapshot(), mount.provider.everyContent())

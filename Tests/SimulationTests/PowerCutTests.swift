@@ -68,3 +68,74 @@ struct PowerCutTests {
         }
     }
 }
+
+/// Goal: what a request did before the power was cut is known as ours afterwards.
+///
+/// Method: the database may lose whatever was not synced, as the seed decides.
+@Suite("A power cut right after a request")
+struct PowerCutRequestTests {
+    private static var settings: SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        return settings
+    }
+
+    /// As a program does that has it open.
+    private static func synchronize(_ path: String, _ it: Scenario) async throws {
+        let inode = try await it.find(path)
+        try await it.open(inode)
+        defer { it.engine.release(inode, access: .write) }
+        try it.engine.synchronize(inode)
+    }
+
+    /// Waits until the remote has something, and cuts the power then.
+    private static func cut(
+        _ it: Scenario, once isThere: (_ remotePaths: [String]) -> Bool
+    ) async throws {
+        for _ in 0..<10_000 {
+            if isThere(it.remotePaths) { return await it.mount.cutPower() }
+            try await it.wait(.milliseconds(1))
+        }
+        Issue.record("it never came")
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `no name that we gave for a while stays`(seed: UInt64) throws {
+        try Scenario.run(seed: seed, settings: Self.settings) { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1])
+            try remote.otherClientWrites(Scenario.key("b"), [2])
+        } _: { it in
+            _ = try await it.names(in: "")
+            try await it.write("other", [3])
+            try await Self.synchronize("other", it)
+            try await it.rename("a", to: "c")
+            try await it.rename("b", to: "a")
+            try await it.rename("c", to: "b")
+            try await Self.cut(it) { $0.contains { $0.hasPrefix(".moving-") } }
+            try it.mount.start()
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(it.remotePaths == ["a", "b", "other"])
+            #expect(try await it.names(in: "") == it.remotePaths)
+            #expect(it.remoteBytes("a") == [2])
+            #expect(it.remoteBytes("b") == [1])
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `an upload is no conflict with what is written next`(seed: UInt64) throws {
+        try Scenario.run(seed: seed, settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            try await Self.synchronize("a", it)
+            try await Self.cut(it) { $0.contains("a") }
+            it.remote.setReachable(false)
+            try it.mount.start()
+            try await it.write("a", [9])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["a"])
+            #expect(it.remoteBytes("a") == [9])
+        }
+    }
+}

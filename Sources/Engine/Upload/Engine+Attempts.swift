@@ -5,13 +5,14 @@ import Synchronization
 // Changes whose answer is not known. See ``AttemptRecord``.
 
 extension Engine {
-    /// Stores what is about to be asked of the remote, if the plan for it still holds.
+    /// Stores what is about to be asked of the remote, if the plan for it still holds; on return
+    /// that survives power loss. Requests that begin side by side share a sync of the log.
     ///
     /// - Returns: Whether it does.
     func begin(
         _ attempt: AttemptRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
     ) throws(Halt) -> Bool {
-        try store.write { database in
+        let isCurrent = try store.write { database in
             guard try isCurrent(database) else { return false }
             #if BUGS
                 if DeliberateBug.retryWithoutAttempt.isMade { return true }
@@ -19,6 +20,10 @@ extension Engine {
             try database.setAttempt(attempt, of: inode)
             return true
         }
+        // A power cut that took the note, and not what the request did, would leave something of
+        // ours on the remote that nobody here knows.
+        if isCurrent { try store.synchronize() }
+        return isCurrent
     }
 
     /// Forgets an attempt, if the refusal says for sure that nothing happened.
