@@ -88,6 +88,39 @@ extension MountedTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(3)))
+        func `ends the daemon although the server does not answer a rename`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                try server.makeRoom("room")
+                try Files.write([1, 2, 3], to: "\(server.folder)/room/old")
+                try Relay.with(server.port) { relay in
+                    var options = MountedFolder.Options()
+                    options.otherSource = "webdav+http://127.0.0.1:\(relay.port)/room"
+                    options.mount = ["--refresh", "1h"]
+                    options.limitSeconds = 150
+                    try MountedFolder.with(options) { folder in
+                        #expect(try Files.read(folder.local("old")) == [1, 2, 3])
+                        relay.hold(.fromServer, after: 0)
+                        try Files.rename(folder.local("old"), to: folder.local("new"))
+                        #expect(relay.waitForHold())
+                        let start = ContinuousClock.now
+                        try folder.unmount(now: true)
+                        try eventually("the daemon ends", within: .seconds(60)) {
+                            !folder.isDaemonRunning
+                        }
+                        print("the daemon ended after \(ContinuousClock.now - start)")
+                        relay.cut()
+                        try relay.open()
+                        try folder.mount()
+                        try folder.sync()
+                        #expect(try Files.names(in: folder.point) == ["new"])
+                        #expect(try Files.names(in: "\(server.folder)/room") == ["new"])
+                        #expect(try Files.read("\(server.folder)/room/new") == [1, 2, 3])
+                    }
+                }
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `ends the daemon although another namespace has a copy of the mount`() throws {
             try MountedFolder.with { folder in

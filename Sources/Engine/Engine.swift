@@ -48,6 +48,7 @@ package final class Engine: Sendable {
     let detailBell = Doorbell()
     let room = Mutex(RoomLedger())
     let remoteSpace = Mutex<StorageSpace?>(nil)
+    private let departure: Departure
     let reachability = Mutex<Reachability>(Reachability())
     private let kernelCache = Mutex<(any KernelCache)?>(nil)
 
@@ -65,7 +66,9 @@ package final class Engine: Sendable {
         self.store = store
         self.disk = disk
         self.clock = clock
-        self.provider = ImpatientProvider(inner: provider, clock: clock)
+        departure = Departure(
+            grace: configuration.departureGrace, clock: clock, logger: logger)
+        self.provider = ImpatientProvider(inner: provider, clock: clock, departure: departure)
         self.logger = logger
         self.random = random
         usedDirectories = Mutex(UsedDirectories(interval: configuration.refreshInterval))
@@ -81,20 +84,27 @@ package final class Engine: Sendable {
     }
 
     /// Everything that goes on by itself: uploads, refreshes, materialisation, eviction. Returns
-    /// when the calling task is cancelled and all of it has stopped. What has not been uploaded by
-    /// then stays pending in the database (I6).
+    /// when the calling task is cancelled and all of it has stopped, or been left alone after
+    /// ``EngineConfiguration/departureGrace``. What has not been uploaded by then stays pending in
+    /// the database (I6).
     package func run() async {
-        await withDiscardingTaskGroup { group in
-            group.addTask { await self.runSynchroniser() }
-            group.addTask { await self.runLister() }
-            group.addTask { await self.runFillers() }
-            group.addTask { await self.runRefresher() }
-            group.addTask { await self.runEvictor() }
-            group.addTask { await self.runSafekeeper() }
-            group.addTask { await self.runProber() }
-            group.addTask { await self.runDetailer() }
-            group.addTask { await self.runAbandoner() }
+        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+        await withTaskCancellationHandler {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.runSynchroniser() }
+                group.addTask { await self.runLister() }
+                group.addTask { await self.runFillers() }
+                group.addTask { await self.runRefresher() }
+                group.addTask { await self.runEvictor() }
+                group.addTask { await self.runSafekeeper() }
+                group.addTask { await self.runProber() }
+                group.addTask { await self.runDetailer() }
+                group.addTask { await self.runAbandoner() }
+            }
+        } onCancel: {
+            departure.begin(on: executor)
         }
+        await departure.end()
         // A start of the machine before the next mount must not cost what only we have. What the
         // remote has too is not worth the wait for a busy disk.
         keepPendingSafe()

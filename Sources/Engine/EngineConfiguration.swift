@@ -14,6 +14,9 @@ package struct EngineConfiguration: Sendable {
     package var longWriterInterval: Duration = .seconds(30)
     /// How long a request of the kernel may wait for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
+    /// How long requests are waited for that are under way when the engine ends, and that cannot be
+    /// told to stop.
+    package var departureGrace: Duration = .seconds(10)
     /// Who owns what comes from the remote.
     package var owner: Caller
     /// The permission bits of what comes from a remote that keeps none.

@@ -155,6 +155,7 @@ final class MortalProvider: Provider {
         let result = await withTaskCancellationHandler {
             await answer.wait()
         } onCancel: {
+            if provider.finishesChanges { return }
             if !goesOn { request.cancel() }
             answer.give(
                 .failure(ProviderError(.cancelled, attempt: attempt, reason: "cancelled")))

@@ -223,10 +223,16 @@ package final class SimulatedMount: Sendable {
     }
 
     /// Ends the process in order, as an unmount that does not wait for pending changes.
-    package func stop() async {
+    ///
+    /// - Returns: How long that took, by the simulated clock.
+    @discardableResult
+    package func stop() async -> Duration {
+        let start = clock.uptime
         process.work.cancel()
         await process.work.value
+        let end = clock.uptime
         await kill()
+        return end - start
     }
 
     /// Checks what a dead process left, and repairs nothing on the disk. Only where the database is

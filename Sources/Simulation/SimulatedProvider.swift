@@ -80,6 +80,9 @@ package final class SimulatedProvider: Provider {
     /// See ``SimulatedProviderSettings/listsDetails``.
     var listsDetails: Bool { settings.listsDetails }
 
+    /// See ``SimulatedProviderSettings/finishesChanges``.
+    var finishesChanges: Bool { settings.finishesChanges }
+
     /// Everything that was ever written to it.
     package func everyContent() -> [SimulatedContent] {
         state.withLock { $0.tree.contents }

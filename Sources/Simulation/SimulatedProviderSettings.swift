@@ -23,6 +23,9 @@ package struct SimulatedProviderSettings: Sendable {
     /// Whether a file moves in one step; else it is copied, then deleted.
     package var movesFilesAtOnce = true
 
+    /// Whether a change that is under way is waited for although the calling task is cancelled.
+    package var finishesChanges = false
+
     /// Whether a listing tells modes and extended attributes; else only a look at the object does.
     package var listsDetails = true
     /// Bytes of the names and values of an object's extended attributes.

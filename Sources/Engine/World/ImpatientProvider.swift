@@ -1,10 +1,12 @@
 import Synchronization
 
 /// Ends calls of a provider that stand still, so that they are made anew: a connection that nobody
-/// answers on is worth nothing, however long one waits (I8).
+/// answers on is worth nothing, however long one waits (I8). At the end of the engine it waits for none
+/// beyond the grace.
 struct ImpatientProvider: Provider {
     let inner: any Provider
     let clock: any Clock
+    let departure: Departure
 
     var traits: ProviderTraits { inner.traits }
 
@@ -100,7 +102,9 @@ struct ImpatientProvider: Provider {
                 key, etag: etag, to: destination, base: base, continues: continues)
         }
         // A directory that moves object by object takes as long as it takes.
-        guard traits.movesDirectoriesAtOnce || etag != nil else { return try await move() }
+        guard traits.movesDirectoriesAtOnce || etag != nil else {
+            return try await departure.outlasting("move \"\(key)\"", move)
+        }
         return try await limited("move \"\(key)\"", Self.copyMax, nil, move)
     }
 
@@ -127,7 +131,8 @@ struct ImpatientProvider: Provider {
 
     /// Runs a call, and cancels it once it has stood still for `limit`.
     private func limited<Value: Sendable>(
-        _ attempt: @autoclosure () -> String, _ limit: Duration, _ progress: Progress? = nil,
+        _ attempt: @escaping @autoclosure @Sendable () -> String, _ limit: Duration,
+        _ progress: Progress? = nil,
         _ call: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         let progress = progress ?? Progress(at: clock.uptime)
@@ -138,7 +143,10 @@ struct ImpatientProvider: Provider {
                     do { try await clock.sleep(until: due) } catch { return }
                     due = progress.due(limit)
                 }
-            }, call)
+            },
+            { [departure] () async throws(ProviderError) in
+                try await departure.outlasting(attempt(), call)
+            })
         guard isCutShort else { return try result.get() }
         throw ProviderError(
             .unreachable, attempt: attempt(), reason: "nothing came or went for \(limit)")

@@ -1,0 +1,74 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// Goal: an engine ends in good time, also amid a request that cannot be told to stop, and what that
+/// did is known after the next start.
+@Suite("Ending while a change is under way that cannot be told to stop")
+struct DepartureTests {
+    private static var settings: SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.provider.finishesChanges = true
+        return settings
+    }
+
+    enum Change: CaseIterable {
+        case create, edit, rename, unlink
+    }
+
+    @Test(arguments: Change.allCases)
+    func `it is left alone once the grace is over, and looked for later`(change: Change) throws {
+        try Scenario.run(settings: Self.settings) { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.stand(true)
+            let expected: [String: [UInt8]]
+            switch change {
+            case .create:
+                try await it.write("b", [4])
+                expected = ["a": [1, 2, 3], "b": [4]]
+            case .edit:
+                try await it.write("a", [4])
+                expected = ["a": [4]]
+            case .rename:
+                try await it.rename("a", to: "b")
+                expected = ["b": [1, 2, 3]]
+            case .unlink:
+                try await it.unlink("a")
+                expected = [:]
+            }
+            try await it.wait(.seconds(5))
+            #expect(try it.status().items.contains { $0.transfer != nil }, "it is under way")
+            let grace = it.engine.configuration.departureGrace
+            #expect(await it.mount.stop() == grace)
+            it.remote.stand(false)
+            if change == .rename || change == .unlink {
+                #expect(it.remotePaths == expected.keys.sorted(), "it has happened after all")
+            }
+            try it.mount.start()
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(it.remotePaths == expected.keys.sorted())
+            #expect(try await it.names(in: "") == it.remotePaths)
+            for (path, bytes) in expected { #expect(it.remoteBytes(path) == bytes) }
+        }
+    }
+
+    @Test func `one that is answered holds it up for no longer`() throws {
+        var settings = Self.settings
+        settings.provider.latency = .seconds(3)...(.seconds(3))
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1])
+            try await it.wait(.seconds(3))
+            #expect(try it.status().items.contains { $0.transfer != nil }, "it is under way")
+            #expect(await it.mount.stop() <= .seconds(3))
+            #expect(it.remotePaths == ["a"])
+            try it.mount.start()
+            let inode = try await it.find("a")
+            #expect(try it.engine.store.read { try $0.synced(inode) } != nil, "that was heard")
+        }
+    }
+}
