@@ -120,7 +120,7 @@ let package = Package(
             dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .testTarget(
-            name: "HostTests", dependencies: ["Engine", "Host", "Simulation"],
+            name: "HostTests", dependencies: ["CHost", "Engine", "Host", "Simulation"],
             swiftSettings: settings),
         .testTarget(
             name: "CheckTests",

@@ -13,6 +13,7 @@ extension Engine {
         try recoverFromPowerCut()
         try recoverWrites()
         try recoverDeletions()
+        for inode in try store.read({ try $0.discardedInodes() }) { keepInTrash(inode) }
         try removeUnlinked()
         try removeStrayContent()
         try onDisk("empty the folder of frozen content") { () throws(DiskError) in

@@ -105,6 +105,20 @@ package final class PosixFile: DiskFile {
         }
     }
 
+    package func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
+        do throws(SystemError) {
+            for name in attributes.names {
+                let text = name.map(CChar.init(bitPattern:)) + [0]
+                let value = attributes[name] ?? []
+                _ = try retryingInterrupts {
+                    fsetxattr(handle.rawValue, text, value, value.count, 0)
+                }
+            }
+        } catch {
+            throw DiskError(error, attempt: "set the extended attributes of \"\(path)\"")
+        }
+    }
+
     /// `offset` as the kernel takes it; nil where `count` bytes from there on pass its end.
     private static func start(of count: Int, at offset: UInt64) -> Int64? {
         guard let start = Int64(exactly: offset), start <= Int64.max - Int64(count) else {

@@ -92,6 +92,11 @@ private final class MortalFile: DiskFile {
         try life.step("set the time of a file")
         try file.setModified(time)
     }
+
+    func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
+        try life.step("set the extended attributes of a file")
+        try file.setExtendedAttributes(attributes)
+    }
 }
 
 extension SimulatedLife {

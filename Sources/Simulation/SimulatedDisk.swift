@@ -92,6 +92,19 @@ package final class SimulatedDisk: Disk {
     }
 }
 
+// MARK: - Looking
+
+extension SimulatedDisk {
+    /// The extended attributes of a file; nil where there is none.
+    package func extendedAttributes(of path: DiskPath) -> ExtendedAttributes? {
+        state.withLock { state in
+            state.image.names[path.description].map {
+                state.image[$0].current.extendedAttributes
+            }
+        }
+    }
+}
+
 // MARK: - What can go wrong
 
 extension SimulatedDisk {

@@ -91,4 +91,10 @@ package final class SimulatedFile: DiskFile {
             state.image.apply(.setModified(time), to: number)
         }
     }
+
+    package func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
+        try disk.operate("set the extended attributes of \"\(path)\"", life: life) { state in
+            state.image.apply(.setExtendedAttributes(attributes), to: number)
+        }
+    }
 }

@@ -5,12 +5,14 @@ struct SimulatedInode: Sendable {
     struct Image: Sendable {
         var bytes = SimulatedBytes()
         var modified: Timestamp
+        var extendedAttributes = ExtendedAttributes()
     }
 
     enum Change: Sendable {
         case write([UInt8], offset: UInt64, at: Timestamp)
         case truncate(size: UInt64, at: Timestamp)
         case setModified(Timestamp)
+        case setExtendedAttributes(ExtendedAttributes)
         /// All bytes at once, as a clone gets them.
         case fill(SimulatedBytes, at: Timestamp)
     }
@@ -94,6 +96,8 @@ extension SimulatedInode.Image {
             modified = time
         case .setModified(let time):
             modified = time
+        case .setExtendedAttributes(let attributes):
+            for name in attributes.names { extendedAttributes[name] = attributes[name] }
         case .fill(let bytes, let time):
             self.bytes = bytes
             modified = time

@@ -140,6 +140,13 @@ struct Damage: Sendable, CustomStringConvertible {
             description: "a conflict of nothing",
             sql: "INSERT INTO conflicts VALUES (995, x'7a', 0)", kind: .conflict),
         Damage(
+            description: "nothing is on its way to the trash",
+            sql: "INSERT INTO discarded VALUES (995, x'7a', 0)", kind: .content),
+        Damage(
+            description: "the way to the trash makes no sense",
+            sql: "INSERT INTO discarded VALUES (3, x'2f', 0)", kind: .content,
+            tree: ["/docs/clean.txt": "clean"]),
+        Damage(
             description: "a new file that does not wait",
             sql: "DELETE FROM pending WHERE inode = 4", kind: .pending, tree: dirtyTree),
         Damage(

@@ -85,7 +85,7 @@ import Testing
         #expect(try condition() == .damaged("file is not a database"))
         let saved = fixture.path + "/saved"
         let tables = try DatabaseRescue.rescue(fixture.database, into: saved)
-        #expect(tables.count == 12)
+        #expect(tables.count == 13)
         #expect(tables.allSatisfy { !$0.isWhole && $0.rows == 0 })
         try FileManager.default.removeItem(atPath: fixture.database)
         try FileManager.default.moveItem(atPath: saved, toPath: fixture.database)

@@ -1,3 +1,4 @@
+import CHost
 import Engine
 import Foundation
 import Simulation
@@ -24,6 +25,23 @@ import Testing
         #expect(try directory.mode(of: "content") == 0o700)
         #expect(try directory.mode(of: "content/00") == 0o700)
         #expect(try directory.mode(of: "content/00/2a") == 0o600)
+    }
+
+    @Test func `extended attributes are set beside those that are there, and move along`() throws {
+        let disk = try PosixDisk(directory: directory.path)
+        let file = try disk.open(DiskPath("content/00/2a"))
+        var attributes = ExtendedAttributes()
+        attributes[Array("user.a".utf8)] = [1, 0, 2]
+        try file.setExtendedAttributes(attributes)
+        attributes = ExtendedAttributes()
+        attributes[Array("user.b".utf8)] = []
+        try file.setExtendedAttributes(attributes)
+        try disk.move(DiskPath("content/00/2a"), to: DiskPath("trash/1"))
+        var value = [UInt8](repeating: 9, count: 4)
+        let path = "\(directory.path)/trash/1"
+        #expect(getxattr(path, "user.a", &value, value.count) == 3)
+        #expect(value == [1, 0, 2, 9])
+        #expect(getxattr(path, "user.b", &value, value.count) == 0)
     }
 
     @Test(arguments: ways)

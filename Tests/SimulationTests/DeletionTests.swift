@@ -93,6 +93,54 @@ struct DeletionTests {
         }
     }
 
+    @Test(arguments: 1...20)
+    func `on the remote are in the trash with all they had, wherever the process dies`(
+        step: Int
+    ) throws {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
+            try $0.otherClientSets(
+                Array("user.note".utf8), of: Scenario.key("photo.jpg"), to: Array("blue".utf8))
+        } _: { it in
+            _ = try await it.read("photo.jpg")
+            try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
+            it.mount.life.dieBeforeStep(step)
+            // It may die before that.
+            try? await it.refresh()
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.refresh()
+            #expect(try await it.names(in: "") == [])
+            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            try #require(trash.count == 1)
+            #expect(try it.mount.disk.open(trash[0]).read(4, at: 0) == [5, 6, 7])
+            let attributes = try #require(it.mount.disk.extendedAttributes(of: trash[0]))
+            #expect(attributes.names == [Array("user.note".utf8)])
+            #expect(attributes[Array("user.note".utf8)] == Array("blue".utf8))
+            #expect(try it.engine.store.read { try $0.discardedInodes() } == [])
+        }
+    }
+
+    @Test func `on the remote are in the trash once, although somebody goes on reading`() throws {
+        try Scenario.run {
+            try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
+        } _: { it in
+            _ = try await it.read("photo.jpg")
+            let inode = try await it.find("photo.jpg")
+            try await it.engine.completing { () throws(Halt) in
+                try it.engine.open(inode, access: .read, truncating: false)
+            }
+            try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
+            try await it.refresh()
+            let copies = try it.mount.disk.files(below: Engine.trashFolder)
+            #expect(copies.count == 1)
+            await it.mount.kill()
+            try it.mount.start()
+            #expect(try it.mount.disk.files(below: Engine.trashFolder) == copies)
+            #expect(try it.mount.disk.open(copies[0]).read(4, at: 0) == [5, 6, 7])
+        }
+    }
+
     @Test func `made here rest for a minute, or until they are confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)

@@ -95,7 +95,7 @@ extension CheckRun {
 
     private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
         ("remote", .remote), ("pending", .pending), ("attempts", .attempt),
-        ("conflicts", .conflict), ("xattrs", .value),
+        ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
     ]
 
     func checkPending() throws {

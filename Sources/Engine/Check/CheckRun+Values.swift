@@ -117,6 +117,7 @@ extension CheckRun {
             ]
         ),
         ("conflicts", .conflict, [.name("original"), .integer("since")]),
+        ("discarded", .content, [.name("name"), .integer("time")]),
         (
             "uploads", .attempt,
             [

@@ -115,6 +115,7 @@ extension Engine {
     }
 
     private func distrustContent() throws(Halt) {
+        try store.write { try $0.forgetUnsafeDiscarded() }
         var discarded: [(InodeNumber, FileName?)] = []
         for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
             let size = try onDisk("look at the content of inode \(inode)") {

@@ -1,30 +1,57 @@
+import Foundation
+import GRDB
 import Logging
 
-// What the remote deleted and was whole here is kept for a while, in the state directory.
+// What the remote deleted and was whole here is kept for a while, in the state directory. It is
+// noted together with the deletion, so that a process that dies before it is moved there moves it at
+// the next start.
 
 extension Engine {
     static var trashFolder: DiskPath { DiskPath("trash") }
     /// How long it is kept, in nanoseconds.
     private static var trashAgeMax: Int64 { 30 * 86_400 * 1_000_000_000 }
 
-    /// Moves the bytes of a removed file to the trash, if all of them are here.
-    func keepInTrash(_ inode: InodeNumber, _ name: FileName) {
+    /// Notes that the bytes of a file that is about to lose its name go to the trash, if all of them
+    /// are here.
+    func discard(
+        _ inode: InodeNumber, _ name: FileName, _ changes: inout RemoteChanges,
+        _ database: Database
+    ) throws {
+        guard let record = try database.inode(inode), record.presence == .whole, record.size > 0,
+            record.size <= trashBytesMax
+        else { return }
+        try database.setDiscarded(DiscardedRecord(name: name, time: clock.wallTime), of: inode)
+        changes.discarded.append(inode)
+    }
+
+    /// Moves the bytes of a discarded file to the trash, with its extended attributes. Done twice,
+    /// it comes to the same.
+    func keepInTrash(_ inode: InodeNumber) {
         do throws(Halt) {
-            let record = try store.read { try $0.inode(inode) }
-            guard let record, record.links == 0, record.presence == .whole, record.size > 0,
-                record.size <= trashBytesMax
-            else { return }
-            let destination = trashPath(inode, name)
+            let (discarded, record, attributes) = try store.read { database in
+                (
+                    try database.discarded(inode), try database.inode(inode),
+                    try database.extendedAttributes(of: inode)
+                )
+            }
+            guard let discarded, let record, record.links == 0, record.presence == .whole else {
+                return
+            }
+            let destination = Self.trashPath(inode, discarded)
             let isMoved: Void? = try files.withExclusive(inode) { () throws(Halt) in
                 try onDisk("keep a removed file") { () throws(DiskError) in
+                    let file = try disk.open(OpenFile.path(of: inode))
+                    // A process that died had moved it already, and this one is new and empty.
+                    guard try file.status().size >= record.size else { return }
+                    set(attributes, of: file)
                     try disk.move(OpenFile.path(of: inode), to: destination)
                 }
             }
             if isMoved == nil, let file = files.existing(inode) {
                 // Somebody goes on reading it.
                 try file.withState { state throws(Halt) in
-                    _ = try onDisk("keep a removed file") { () throws(DiskError) in
-                        try disk.clone(state.file, to: destination)
+                    try onDisk("keep a removed file") { () throws(DiskError) in
+                        set(attributes, of: try disk.clone(state.file, to: destination))
                     }
                 }
             }
@@ -36,13 +63,24 @@ extension Engine {
         }
     }
 
+    private func set(_ attributes: ExtendedAttributes, of file: any DiskFile) {
+        do throws(DiskError) {
+            try file.setExtendedAttributes(attributes)
+        } catch {
+            // The bytes are worth more than what is known of them.
+            logger.warning(
+                "extended attributes of a removed file not kept",
+                metadata: ["reason": "\(error.attempt): \(error.reason)"])
+        }
+    }
+
     private var trashBytesMax: UInt64 { configuration.cacheBytesMax / 10 }
 
     /// Sorts by the time of removal, and shows people what it was.
-    private func trashPath(_ inode: InodeNumber, _ name: FileName) -> DiskPath {
-        let digits = String(max(0, clock.wallTime.nanoseconds))
+    private static func trashPath(_ inode: InodeNumber, _ discarded: DiscardedRecord) -> DiskPath {
+        let digits = String(max(0, discarded.time.nanoseconds))
         let time = String(repeating: "0", count: 19 - digits.count) + digits
-        return DiskPath("\(Self.trashFolder)/\(time)-\(inode)-\(Self.shown(name))")
+        return DiskPath("\(trashFolder)/\(time)-\(inode)-\(shown(discarded.name))")
     }
 
     /// Removes what is too old, and the oldest of what is too much.
@@ -67,5 +105,42 @@ extension Engine {
                 total -= bytes
             }
         }
+    }
+}
+
+/// One row of `discarded`: a file that the remote has deleted, on its way to the trash.
+private struct DiscardedRecord {
+    var name: FileName
+    /// When it was seen to be deleted.
+    var time: Timestamp
+}
+
+extension Database {
+    fileprivate func setDiscarded(_ discarded: DiscardedRecord, of inode: InodeNumber) throws {
+        try cachedStatement(sql: "INSERT OR REPLACE INTO discarded VALUES (?, ?, ?)").execute(
+            arguments: [inode.rawValue, discarded.name.data, discarded.time.nanoseconds])
+    }
+
+    fileprivate func discarded(_ inode: InodeNumber) throws -> DiscardedRecord? {
+        let statement = try cachedStatement(
+            sql: "SELECT name, time FROM discarded WHERE inode = ?")
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { row in
+            DiscardedRecord(
+                name: FileName(stored: [UInt8](row[0] as Data)),
+                time: Timestamp(nanoseconds: row[1]))
+        }
+    }
+
+    func discardedInodes() throws -> [InodeNumber] {
+        try Int64.fetchAll(cachedStatement(sql: "SELECT inode FROM discarded ORDER BY inode"))
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What may be torn after a power cut is no copy of anything.
+    func forgetUnsafeDiscarded() throws {
+        try execute(
+            sql: """
+                DELETE FROM discarded WHERE inode IN (SELECT inode FROM unsynced WHERE state < 2)
+                """)
     }
 }

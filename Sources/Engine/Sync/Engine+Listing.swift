@@ -145,7 +145,7 @@ extension Engine {
 
     /// What follows a transaction that took in something of the remote.
     func finish(_ changes: RemoteChanges) throws(Halt) {
-        for (inode, name) in changes.discarded { keepInTrash(inode, name) }
+        for inode in changes.discarded { keepInTrash(inode) }
         for inode in changes.unlinked { reapOrLog(inode) }
         for inode in changes.pending { enqueue(inode, after: .zero) }
         announce(changes.cacheChanges)
@@ -247,6 +247,6 @@ struct RemoteChanges {
     var unlinked: [InodeNumber] = []
     /// Inodes to be planned.
     var pending: [InodeNumber] = []
-    /// Files that the remote has deleted, and under which name their bytes were known here.
-    var discarded: [(inode: InodeNumber, name: FileName)] = []
+    /// Files that the remote has deleted and whose bytes are to go to the trash.
+    var discarded: [InodeNumber] = []
 }

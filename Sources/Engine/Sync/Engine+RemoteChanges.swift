@@ -194,7 +194,7 @@ extension Engine {
         if let dirent = try database.dirent(of: inode) {
             try database.removeDirent(dirent, kind: kind, at: clock.wallTime)
             changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
-            if kind == .file { changes.discarded.append((inode, dirent.name)) }
+            if kind == .file { try discard(inode, dirent.name, &changes, database) }
         }
         var record = try database.existingInode(inode)
         record.links = 0

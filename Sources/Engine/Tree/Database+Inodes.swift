@@ -104,6 +104,7 @@ extension Database {
     func deleteInode(_ number: InodeNumber) throws {
         for table in [
             "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced", "xattrs",
+            "discarded",
         ] {
             try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
                 .execute(arguments: [number.rawValue])

@@ -10,6 +10,7 @@ enum Schema {
         migrator.registerMigration("4") { database in try database.execute(sql: fourth) }
         migrator.registerMigration("5") { database in try database.execute(sql: fifth) }
         migrator.registerMigration("6") { database in try database.execute(sql: sixth) }
+        migrator.registerMigration("7") { database in try database.execute(sql: seventh) }
         return migrator
     }
 
@@ -174,5 +175,15 @@ enum Schema {
         -- What the remote knows of those was not asked for so far.
         UPDATE inodes SET detailed = 0
             WHERE kind <> 2 AND id IN (SELECT inode FROM synced);
+        """
+
+    private static let seventh = """
+        -- Files that the remote has deleted and whose bytes are to go to the trash: under which
+        -- name, and when.
+        CREATE TABLE discarded (
+            inode INTEGER PRIMARY KEY,
+            name BLOB NOT NULL,
+            time INTEGER NOT NULL
+        );
         """
 }

@@ -56,6 +56,11 @@ package protocol DiskFile: AnyObject, Sendable {
     /// Sets the modification time. POSIX: `futimens`.
     func setModified(_ time: Timestamp) throws(DiskError)
 
+    /// Gives the file extended attributes, beside those that it has. POSIX: `fsetxattr`.
+    ///
+    /// - Throws: `.full` for what the file system has no room for, `.failed` where it keeps none.
+    func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError)
+
     /// The file descriptor beneath, for replies that splice; nil for a simulated file. Valid as
     /// long as this object is.
     var descriptor: Int32? { get }
