@@ -85,10 +85,87 @@ struct SyncQueueTests {
             case .start(let inode):
                 seen.append(inode)
                 queue.finish(inode, .done, at: .zero)
-            case .refill(_, let limit): queue.refill([rest], limit: limit, at: .zero)
+            case .refill(_, let limit, _): queue.refill([rest], limit: limit, at: .zero)
             case .wait: Issue.record("it waits although something is pending"); return
             }
         }
         #expect(seen.last == rest)
+    }
+
+    @Test func `what is held is read again only where it may have changed`() {
+        var queue = SyncQueue(runningMax: 1)
+        let start = InodeNumber(rawValue: 0)
+        let limit = SyncQueue.windowMax
+        #expect(queue.next(at: .zero) == .refill(after: start, limit: limit, includesHeld: true))
+        queue.refill([first], limit: limit, at: .zero)
+        #expect(queue.next(at: .zero) == .start(first))
+        queue.finish(first, .held, at: .zero)
+        #expect(queue.next(at: .zero) == .wait(until: nil))
+        queue.enqueue(first, at: .seconds(100_000))
+        #expect(queue.next(at: .zero) == .wait(until: .seconds(100_000)))
+        #expect(queue.next(at: .seconds(100_000)) == .start(first))
+        queue.finish(first, .held, at: .seconds(100_000))
+        // One that finds no room may be one that is held.
+        for number in 1...Int64(limit + 1) {
+            queue.enqueue(InodeNumber(rawValue: number), at: .zero)
+        }
+        var isAskedFor = false
+        while case let action = queue.next(at: .zero), !isAskedFor {
+            switch action {
+            case .start(let inode): queue.finish(inode, .done, at: .zero)
+            case .refill(_, let limit, let includesHeld):
+                isAskedFor = includesHeld
+                queue.refill([], limit: limit, at: .zero)
+            case .wait: Issue.record("it was not asked for"); return
+            }
+        }
+    }
+
+    @Test func `those that wait for what is held do not turn in a circle with it`() {
+        var queue = queue(runningMax: 1)
+        queue.enqueue(first, at: .zero)
+        for _ in 0..<2 {
+            #expect(queue.next(at: .zero) == .start(first))
+            queue.finish(first, .stuck(behind: second), at: .zero)
+            if case .start(second) = queue.next(at: .zero) {
+                queue.finish(second, .held, at: .zero)
+            }
+        }
+        #expect(queue.next(at: .zero) == .wait(until: .seconds(300)))
+        queue.enqueue(second, at: .seconds(1))
+        #expect(queue.next(at: .seconds(1)) == .start(second))
+        queue.finish(second, .done, at: .seconds(1))
+        #expect(queue.next(at: .seconds(1)) == .start(first))
+    }
+
+    @Test func `those that wait for one that fails for good keep no others out`() {
+        var queue = queue(runningMax: 1)
+        let blocker = InodeNumber(rawValue: 100_000)
+        let other = InodeNumber(rawValue: 200_000)
+        for number in 1...Int64(SyncQueue.windowMax) {
+            queue.enqueue(InodeNumber(rawValue: number), at: .zero)
+        }
+        while case .start(let inode) = queue.next(at: .zero) {
+            let outcome: SyncQueue.Outcome =
+                inode == blocker ? .again(after: .seconds(300)) : .stuck(behind: blocker)
+            queue.finish(inode, outcome, at: .zero)
+        }
+        queue.enqueue(other, at: .zero)
+        #expect(queue.next(at: .zero) == .start(other))
+        queue.finish(other, .done, at: .zero)
+        // Those that had to leave come back as soon as it succeeds.
+        queue.enqueue(blocker, at: .seconds(1))
+        var started: [InodeNumber] = []
+        var isRead = false
+        while !isRead {
+            switch queue.next(at: .seconds(1)) {
+            case .start(let inode):
+                started.append(inode)
+                queue.finish(inode, .done, at: .seconds(1))
+            case .refill: isRead = true
+            case .wait: Issue.record("they stay away"); return
+            }
+        }
+        #expect(started.first == blocker)
     }
 }

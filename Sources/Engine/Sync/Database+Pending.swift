@@ -75,10 +75,16 @@ extension Database {
     }
 
     /// The next pending inodes after one, ascending.
-    func pendingInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+    func pendingInodes(
+        after inode: InodeNumber, limit: Int, includesHeld: Bool
+    ) throws -> [InodeNumber] {
         let statement = try cachedStatement(
-            sql: "SELECT inode FROM pending WHERE inode > ? ORDER BY inode LIMIT ?")
-        return try Int64.fetchAll(statement, arguments: [inode.rawValue, limit])
+            sql: """
+                SELECT inode FROM pending WHERE inode > ? AND (? OR NOT EXISTS (
+                    SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1))
+                ORDER BY inode LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [inode.rawValue, includesHeld, limit])
             .map { InodeNumber(rawValue: $0) }
     }
 

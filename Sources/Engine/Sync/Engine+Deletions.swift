@@ -50,7 +50,7 @@ extension Engine {
                 why: "the remote has deleted very much at once",
                 remedy: "`apus confirm-deletions` removes it here too; "
                     + "put it back on the remote to keep it", isFinal: false))
-        return .again(after: .seconds(300))
+        return .held
     }
 
     private func noteRest(of inode: InodeNumber, _ reason: SyncFailure) throws(Halt) {

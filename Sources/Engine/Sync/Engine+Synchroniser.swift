@@ -20,8 +20,8 @@ extension Engine {
                 switch queue.withLock({ $0.next(at: clock.uptime) }) {
                 case .start(let inode):
                     group.addTask { await self.runOne(inode) }
-                case .refill(let last, let limit):
-                    refill(after: last, limit: limit)
+                case .refill(let last, let limit, let includesHeld):
+                    refill(after: last, limit: limit, includesHeld: includesHeld)
                 case .wait(let until):
                     if let until, alarm.map({ until < $0 || $0 <= clock.uptime }) ?? true {
                         alarm = until
@@ -37,9 +37,11 @@ extension Engine {
         }
     }
 
-    private func refill(after last: InodeNumber, limit: Int) {
+    private func refill(after last: InodeNumber, limit: Int, includesHeld: Bool) {
         do throws(Halt) {
-            let inodes = try store.read { try $0.pendingInodes(after: last, limit: limit) }
+            let inodes = try store.read {
+                try $0.pendingInodes(after: last, limit: limit, includesHeld: includesHeld)
+            }
             queue.withLock { $0.refill(inodes, limit: limit, at: clock.uptime) }
         } catch {
             // Without its database nothing goes on; each request says so to its caller.
@@ -121,16 +123,16 @@ extension Engine {
                 return .again(after: .seconds(1))
             }
             let isHeld = try database.isHeld(other)
-            if let failure = blocker.failure, failure.isFinal || isHeld {
-                let name = ObjectKey(try database.path(of: other))
-                try database.setFailure(
-                    SyncFailure(
-                        kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
-                        remedy: failure.remedy,
-                        isFinal: true),
-                    attempts: 0, of: inode)
+            guard let failure = blocker.failure, failure.isFinal || isHeld else {
+                return .blocked(by: other)
             }
-            return .blocked(by: other)
+            let name = ObjectKey(try database.path(of: other))
+            try database.setFailure(
+                SyncFailure(
+                    kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
+                    remedy: failure.remedy, isFinal: true),
+                attempts: 0, of: inode)
+            return .stuck(behind: other)
         }
     }
 

@@ -6,7 +6,8 @@ struct SyncQueue {
     enum Action: Equatable {
         case start(InodeNumber)
         /// Read more pending inodes from the database, those after this one, and ``refill`` them.
-        case refill(after: InodeNumber, limit: Int)
+        /// Those that are held may be left out, unless asked for.
+        case refill(after: InodeNumber, limit: Int, includesHeld: Bool)
         /// Nothing to do before this moment, or before something is enqueued.
         case wait(until: Duration?)
     }
@@ -17,6 +18,10 @@ struct SyncQueue {
         case done
         /// It waits for another inode to be done.
         case blocked(by: InodeNumber)
+        /// It waits for another inode that waits for people, or fails for good.
+        case stuck(behind: InodeNumber)
+        /// It waits for people; what frees it enqueues it.
+        case held
         /// It is tried again after this long.
         case again(after: Duration)
     }
@@ -44,14 +49,22 @@ struct SyncQueue {
     private var hasMore = true
     /// Whether some of them may lie before ``cursor``.
     private var hasSkipped = false
+    /// Whether this reading of the table is for those too that are held: one of them may have
+    /// changed, and found no room.
+    private var includesHeld = true
+    /// For whose sake some have left the window.
+    private var leftBehind: Set<InodeNumber> = []
     /// When to read the table again for those that left the window after a failure.
     private var rescan: Duration?
     private var cursor = InodeNumber(rawValue: 0)
 
     /// For how long changes can put off what is due.
     private static let postponementMax: Duration = .seconds(30)
-    /// How long what found no room stays away.
+    /// How long what left the window stays away, at least.
     private static let rescanDelay: Duration = .seconds(30)
+    /// How long what is held stays in the window where others wait for it, and how long those that
+    /// are stuck stay away.
+    private static let holdDelay: Duration = .seconds(300)
 
     init(runningMax: Int) {
         self.runningMax = max(1, runningMax)
@@ -86,6 +99,7 @@ struct SyncQueue {
             cursor = last
         } else {
             cursor = InodeNumber(rawValue: 0)
+            includesHeld = hasSkipped
             (hasMore, hasSkipped) = (hasSkipped, false)
         }
     }
@@ -108,7 +122,7 @@ struct SyncQueue {
         }
         let room = Self.windowMax - conditions.count
         if hasMore, running < runningMax, room >= Self.windowMax / 4 {
-            return .refill(after: cursor, limit: room)
+            return .refill(after: cursor, limit: room, includesHeld: includesHeld)
         }
         guard running < runningMax else { return .wait(until: rescan) }
         return .wait(until: [due.first?.time, rescan].compactMap { $0 }.min())
@@ -120,9 +134,17 @@ struct SyncQueue {
             preconditionFailure("inode \(inode) was not running")
         }
         running -= 1
+        finish(inode, outcome, nextDue, at: now)
+    }
+
+    private mutating func finish(
+        _ inode: InodeNumber, _ outcome: Outcome, _ nextDue: Duration?, at now: Duration
+    ) {
         switch outcome {
         case .done:
             if let nextDue { setDue(inode, at: nextDue) }
+            // Who left for its sake is somewhere in the table.
+            if leftBehind.remove(inode) != nil { (hasMore, hasSkipped) = (true, true) }
         case .blocked(let blocker):
             if let nextDue {
                 setDue(inode, at: nextDue)
@@ -133,11 +155,21 @@ struct SyncQueue {
             } else {
                 block(inode, by: blocker)
             }
+        case .stuck(let blocker):
+            // Those that wait for it must not keep the others out.
+            guard nextDue == nil, !isAwaited(inode), isCrowded else {
+                return finish(inode, .blocked(by: blocker), nextDue, at: now)
+            }
+            if leftBehind.count < Self.windowMax { leftBehind.insert(blocker) }
+            leave(for: Self.holdDelay, at: now)
+        case .held:
+            if let due = nextDue ?? (isAwaited(inode) ? now + Self.holdDelay : nil) {
+                setDue(inode, at: due)
+            }
         case .again(let delay):
-            let isAwaited = blocked[inode]?.isEmpty == false
-            if nextDue == nil, !isAwaited, conditions.count > Self.windowMax / 2 {
+            if nextDue == nil, !isAwaited(inode), isCrowded {
                 // Those that fail must not keep the others out.
-                rescan = rescan ?? now + Self.rescanDelay
+                leave(for: delay, at: now)
             } else {
                 setDue(inode, at: nextDue.map { max($0, now) } ?? now + delay)
             }
@@ -149,6 +181,16 @@ struct SyncQueue {
         } else {
             wake(inode, at: now)
         }
+    }
+
+    private func isAwaited(_ inode: InodeNumber) -> Bool { blocked[inode]?.isEmpty == false }
+
+    private var isCrowded: Bool { conditions.count > Self.windowMax / 2 }
+
+    /// Sees to it that what leaves the window comes back.
+    private mutating func leave(for delay: Duration, at now: Duration) {
+        let time = now + max(delay, Self.rescanDelay)
+        rescan = min(rescan ?? time, time)
     }
 
     private mutating func block(_ inode: InodeNumber, by blocker: InodeNumber) {
