@@ -14,7 +14,8 @@ package final class SimulatedProvider: Provider {
         var random: SeededGenerator
         var faults = SimulatedProviderFaults()
         var isReachable = true
-        var isStandingStill = false
+        /// Calls that nobody answers: those whose attempt contains this.
+        var standing: String?
         /// What has arrived of uploads that can be gone on with.
         var uploads: [UploadToken: [UInt8]] = [:]
         var uploadsBegun = 0
@@ -68,8 +69,10 @@ package final class SimulatedProvider: Provider {
     }
 
     /// Answers nobody from now on, or answers again whoever asks anew.
-    package func stand(_ isStandingStill: Bool) {
-        state.withLock { $0.isStandingStill = isStandingStill }
+    ///
+    /// - Parameter attempts: Only calls whose ``ProviderError/attempt`` contains this; empty for all.
+    package func stand(_ isStandingStill: Bool, attempts: String = "") {
+        state.withLock { $0.standing = isStandingStill ? attempts : nil }
     }
 
     /// Lets the credentials run out, or renews them.
@@ -437,7 +440,8 @@ package final class SimulatedProvider: Provider {
 
     /// Lets the request travel, and fail before anything has happened.
     private func arrive(_ attempt: String) async throws(ProviderError) {
-        let isStandingStill = state.withLock(\.isStandingStill)
+        let isStandingStill =
+            state.withLock(\.standing).map { $0.isEmpty || attempt.contains($0) } ?? false
         let latency = state.withLock { $0.random.duration(in: settings.latency) }
         try await wait(isStandingStill ? .seconds(1_000_000) : latency, attempt)
         try state.withLock { state throws(ProviderError) in

@@ -137,9 +137,11 @@ struct UsedDirectoriesTests {
     @Test func `are listed when first used, and again after the interval`() {
         var used = UsedDirectories(interval: .seconds(30))
         #expect(used.takeDue(at: .zero).due == [.root])
+        used.end(.root)
         let isDue = used.note(directory, at: .seconds(1))
         #expect(isDue)
         #expect(used.takeDue(at: .seconds(1)).due == [directory])
+        used.end(directory)
         let isDueAgain = used.note(directory, at: .seconds(2))
         #expect(!isDueAgain)
         let (due, next) = used.takeDue(at: .seconds(3))
@@ -151,5 +153,20 @@ struct UsedDirectoriesTests {
         var used = UsedDirectories(interval: .seconds(30))
         _ = used.note(directory, at: .zero)
         #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
+    }
+
+    @Test func `are listed a few at a time, and one that takes long not twice`() {
+        var used = UsedDirectories(interval: .seconds(30))
+        let directories = (2...6).map { InodeNumber(rawValue: $0) }
+        for directory in directories { _ = used.note(directory, at: .zero) }
+        #expect(used.takeDue(at: .zero).due == [.root] + directories.prefix(3))
+        #expect(used.takeDue(at: .zero).due == [])
+        used.end(.root)
+        #expect(used.takeDue(at: .seconds(1)).due == [directories[3]])
+        used.end(directories[0])
+        used.end(directories[3])
+        #expect(used.takeDue(at: .seconds(2)).due == [directories[4]])
+        used.end(directories[4])
+        #expect(used.takeDue(at: .seconds(40)).due == [.root, directories[0]])
     }
 }

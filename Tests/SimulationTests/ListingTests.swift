@@ -55,6 +55,24 @@ struct ListingTests {
         }
     }
 
+    @Test func `holds up no other directory that somebody looks into`() throws {
+        try Scenario.run { remote in
+            for name in ["slow", "fast"] {
+                try remote.otherClientMakesDirectory(Scenario.key(name))
+            }
+        } _: { scenario in
+            #expect(try await scenario.names(in: "slow") == [])
+            #expect(try await scenario.names(in: "fast") == [])
+            scenario.remote.stand(true, attempts: "list \"slow\"")
+            try await scenario.wait(.seconds(60))
+            _ = try await scenario.names(in: "slow")
+            try await scenario.wait(.seconds(1))
+            try scenario.remote.otherClientWrites(Scenario.key("fast/new"), [1])
+            try await scenario.wait(.seconds(65))
+            #expect(try await scenario.names(in: "fast") == ["new"])
+        }
+    }
+
     @Test func `ends at the deadline when no more pages come`() throws {
         try Self.run { scenario in
             async let looker = scenario.names(in: "")

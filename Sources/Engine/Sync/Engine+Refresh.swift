@@ -1,9 +1,6 @@
 import Synchronization
 
 extension Engine {
-    /// How many directories are listed at a time.
-    private static var listingsMax: Int { 4 }
-
     /// Somebody looks into a directory. What is known is shown at once; if it may be old, it is
     /// looked after in the background, and the kernel told of what has changed.
     func noteUse(of directory: InodeNumber) {
@@ -14,16 +11,21 @@ extension Engine {
     /// Lists the directories in use anew, again and again, until it is cancelled.
     func runRefresher() async {
         noteUseOfPending()
-        while !Task.isCancelled {
-            let rings = refreshBell.rings
-            if isPaused {
-                await refreshBell.wait(after: rings)
-                continue
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                let rings = refreshBell.rings
+                if isPaused {
+                    await refreshBell.wait(after: rings)
+                    continue
+                }
+                let (due, next) = usedDirectories.withLock { $0.takeDue(at: clock.uptime) }
+                for directory in due {
+                    if directory == .root { group.addTask { await self.refreshSpace() } }
+                    group.addTask { await self.refresh(directory) }
+                }
+                await refreshBell.wait(after: rings, until: next, on: clock)
             }
-            let (due, next) = usedDirectories.withLock { $0.takeDue(at: clock.uptime) }
-            if due.contains(.root) { await refreshSpace() }
-            await refresh(due)
-            await refreshBell.wait(after: rings, until: next, on: clock)
+            group.cancelAll()
         }
     }
 
@@ -33,19 +35,12 @@ extension Engine {
         for parent in parents ?? [] { noteUse(of: parent) }
     }
 
-    private func refresh(_ directories: [InodeNumber]) async {
-        await withTaskGroup(of: Void.self) { group in
-            var running = 0
-            for directory in directories where !Task.isCancelled {
-                if running == Self.listingsMax { await group.next() } else { running += 1 }
-                group.addTask { await self.refreshIfListed(directory) }
-            }
-        }
-    }
-
-    private func refreshIfListed(_ directory: InodeNumber) async {
+    private func refresh(_ directory: InodeNumber) async {
         let isListed = try? store.read { try $0.inode(directory)?.isListed }
         if isListed == true { await refreshQuietly(directory) }
+        usedDirectories.withLock { $0.end(directory) }
+        // There is room for the next one.
+        refreshBell.ring()
     }
 
     private func refreshSpace() async {

@@ -6,6 +6,8 @@ struct UsedDirectories {
     /// How long after its last use a directory counts as used. The kernel answers from its cache
     /// for a while, so that we do not see every use.
     private static let age: Duration = .seconds(300)
+    /// How many are listed at a time.
+    static let runningMax = 4
 
     private struct Use {
         var last: Duration
@@ -15,6 +17,7 @@ struct UsedDirectories {
 
     private let interval: Duration
     private var uses: [InodeNumber: Use] = [.root: Use(last: .zero)]
+    private var running: Set<InodeNumber> = []
 
     /// - Parameter interval: How old a listing may become.
     init(interval: Duration) {
@@ -36,22 +39,35 @@ struct UsedDirectories {
         uses[directory]?.listed = now
     }
 
-    /// The directories that are due, ascending, and when the next ones will be. Those that are
-    /// returned count as listed.
+    /// Begins with the directories that are due, those first that have waited longest, as far as
+    /// there is room beside those that are under way. Those that are returned count as listed, and
+    /// as under way until ``end(_:)``.
+    ///
+    /// - Returns: Them, and when the next ones are due; what there was no room for is due with the
+    ///   end of one.
     mutating func takeDue(at now: Duration) -> (due: [InodeNumber], next: Duration) {
         uses = uses.filter { $0.key == .root || now - $0.value.last < Self.age }
-        var due: [InodeNumber] = []
+        var due: [(time: Duration, directory: InodeNumber)] = []
         var next = now + interval
-        for (directory, use) in uses {
-            let time = use.listed.map { $0 + interval } ?? now
+        // A slow one is not begun a second time, and holds up nobody but itself.
+        for (directory, use) in uses where !running.contains(directory) {
+            let time = use.listed.map { $0 + interval } ?? .zero
             if time <= now {
-                due.append(directory)
-                uses[directory]?.listed = now
+                due.append((time, directory))
             } else {
                 next = min(next, time)
             }
         }
-        return (due.sorted(), next)
+        let begun = due.sorted { ($0.time, $0.directory) < ($1.time, $1.directory) }
+            .prefix(Self.runningMax - running.count).map(\.directory)
+        for directory in begun { uses[directory]?.listed = now }
+        running.formUnion(begun)
+        return (begun, next)
+    }
+
+    /// The listing of a directory has ended.
+    mutating func end(_ directory: InodeNumber) {
+        running.remove(directory)
     }
 
     private mutating func forgetOldest() {
