@@ -65,7 +65,7 @@ struct ConvergenceCheck {
             if !seen.contains(key) {
                 throw ProgramFailure("I7: \"\(key)\" is on the remote and not here")
             }
-            if !mayShowAside, key.description.hasPrefix(".moving-") {
+            if !mayShowAside, key.description.hasPrefix("apus-moving-") {
                 throw ProgramFailure("I7: \"\(key)\" was left where it stepped aside")
             }
         }

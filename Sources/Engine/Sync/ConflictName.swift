@@ -53,7 +53,9 @@ enum ConflictName {
 
 extension FileName {
     /// Where an inode waits on the remote, in the root, for its own place to become free.
+    ///
+    /// Without a dot at its beginning: nginx shows no such names, which then pass for gone.
     static func aside(_ inode: InodeNumber) -> FileName {
-        FileName(stored: Array(".moving-\(inode)-apus".utf8))
+        FileName(stored: Array("apus-moving-\(inode)".utf8))
     }
 }
