@@ -2,13 +2,19 @@ import Foundation
 import Testing
 
 extension MountedTests.`A killed daemon` {
+    // With nginx a file of an upload that was under way may stay behind, under a name of our own; and
+    // rclone stores large files in the same way.
+    private static let clouds = CloudKind.chosen.filter {
+        ![CloudKind.crypt, .nginx, .servedByRclone].contains($0)
+    }
+
     /// Goal: every call that returned is on the disk and reaches the remote, and of one that was
     /// under way there is nothing or (of a write) a part, whatever it was (I1, I6, I7).
     ///
     /// Method: a program makes, overwrites, cuts, moves and removes files and directories under few
     /// names; another kills the daemon at random moments and mounts again. A model has what was
     /// acknowledged, and is compared with the mount after each kill and with both sides in the end.
-    @Test(.timeLimit(.minutes(4)), arguments: CloudKind.chosen.filter { $0 != .crypt })
+    @Test(.timeLimit(.minutes(4)), arguments: clouds)
     func `loses no call that returned, whatever was changed and moved`(
         _ cloud: CloudKind
     ) async throws {
