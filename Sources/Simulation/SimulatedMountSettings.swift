@@ -31,6 +31,8 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.resumesUploads = random.nextBool()
         settings.provider.movesDirectoriesAtOnce = random.nextBool()
         settings.provider.listsDetails = random.nextBool()
+        settings.provider.storesAttributesAtOnce = random.nextBool()
+        settings.provider.movesFilesAtOnce = random.nextBool()
         return settings
     }
 }

@@ -354,24 +354,21 @@ package final class SimulatedProvider: Provider {
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "move \"\(key)\" to \"\(destination)\""
         try await arrive(attempt)
-        let isDirectory = state.withLock { (try? $0.tree.node(key).kind) == .directory }
-        if !settings.movesDirectoriesAtOnce, isDirectory, etag == nil {
+        let kind = state.withLock { try? $0.tree.node(key).kind }
+        if kind == .directory, etag == nil, !settings.movesDirectoriesAtOnce {
             return try await moveInSteps(key, to: destination, attempt, continues: continues)
         }
-        guard !settings.movesFilesAtOnce, let etag else {
+        guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
             return try change(attempt) { tree throws(Tree.Failure) in
                 try tree.move(key, etag: etag, to: destination, base: base)
             }
         }
         let copy = try change(attempt) { tree throws(Tree.Failure) in
-            let node = try tree.file(key, etag: etag)
-            let attributes = ObjectAttributes(modified: node.modified, mode: node.mode)
-            return try tree.write(
-                destination, bytes: node.bytes, attributes: attributes, base: base)
+            try tree.copy(key, etag: etag, to: destination, base: base)
         }
         try await pause(attempt)
         try step(attempt) { tree throws(Tree.Failure) in
-            try tree.delete(key, kind: .file, etag: etag)
+            try tree.delete(key, kind: kind, etag: etag)
         }
         return copy
     }
@@ -396,19 +393,43 @@ package final class SimulatedProvider: Provider {
         }
         while true {
             try await pause(attempt)
-            let isDone = try step(attempt) { tree throws(Tree.Failure) in
-                guard let child = try tree.children(of: key).first else {
-                    try tree.delete(key, kind: .directory, etag: nil)
-                    return true
-                }
-                let (from, to) = (key.appending(child.name), destination.appending(child.name))
-                // Directories move whole: one level is as good as many.
-                _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
-                return false
+            let child = try moveChild(of: key, to: destination, attempt)
+            if child == .none { break }
+            guard case .copied(let copied) = child else { continue }
+            try await pause(attempt)
+            try step(attempt) { tree throws(Tree.Failure) in
+                try tree.delete(key.appending(copied.name), kind: copied.kind, etag: copied.etag)
             }
-            if isDone { break }
         }
         return try change(attempt) { tree throws(Tree.Failure) in try tree.object(destination) }
+    }
+
+    private enum MovedChild: Equatable {
+        case none
+        case moved
+        /// Its original is still to be deleted.
+        case copied(RemoteObject)
+    }
+
+    /// Moves the first child of a directory, or removes the directory where it has none.
+    private func moveChild(
+        of key: ObjectKey, to destination: ObjectKey, _ attempt: String
+    ) throws(ProviderError) -> MovedChild {
+        try step(attempt) { tree throws(Tree.Failure) in
+            guard let child = try tree.children(of: key).first else {
+                try tree.delete(key, kind: .directory, etag: nil)
+                return .none
+            }
+            let (from, to) = (key.appending(child.name), destination.appending(child.name))
+            // Directories move whole: one level is as good as many.
+            if settings.movesFilesAtOnce || child.kind == .directory {
+                _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
+                return .moved
+            }
+            // It may be there of a move that was cut short.
+            if (try? tree.object(to)) != child { try tree.copyVersion(from, to: to) }
+            return .copied(child)
+        }
     }
 
     /// One of several steps of a change; the connection may break after any.

@@ -23,7 +23,7 @@ package struct SimulatedContent: Hashable, Sendable {
     }
 
     package let bytes: [UInt8]
-    package let author: Client
+    package internal(set) var author: Client
     /// Where it was first.
     package let key: ObjectKey
     /// The versions that it had, for setting attributes makes a new one.

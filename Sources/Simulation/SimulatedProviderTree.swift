@@ -147,6 +147,32 @@ struct SimulatedProviderTree {
         return object(parent.name, node)
     }
 
+    /// Makes a second file or symbolic link like the one at `key`. Its bytes are still those of
+    /// whoever wrote them.
+    mutating func copy(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+    ) throws(Failure) -> RemoteObject {
+        let original = try node(key)
+        try expectVersion(etag, of: original)
+        guard original.kind == .file else { return try create(original, at: destination) }
+        let copy = try write(
+            destination, bytes: original.bytes, attributes: original.attributes, base: base)
+        if let content = original.content {
+            contents[contents.count - 1].author = contents[content].author
+        }
+        return copy
+    }
+
+    /// ``copy(_:etag:to:base:)`` to a free key, with the version mark of the original.
+    mutating func copyVersion(_ key: ObjectKey, to destination: ObjectKey) throws(Failure) {
+        let etag = try node(key).etag
+        _ = try copy(key, etag: etag, to: destination, base: .absent)
+        let number = try number(of: destination)
+        guard let etag, let content = nodes[number]?.content else { return }
+        nodes[number]?.etag = etag
+        contents[content].etags.append(etag)
+    }
+
     mutating func create(_ node: Node, at key: ObjectKey) throws(Failure) -> RemoteObject {
         if key == .root { throw Failure(.exists, "the root is always there") }
         let parent = try parent(of: key)
