@@ -88,7 +88,9 @@ package struct AloneRun {
             try await write(slot, offset, ProgramBytes.make(count, seed: seed))
         case .read(let slot, let offset, let count): try await read(slot, offset, count)
         case .synchronize(let slot): try await synchronize(slot)
-        case .resize, .setMode, .setAttribute, .makeDirectory, .makeSymlink, .removeDirectory,
+        case .synchronizeDirectory(let path): try await synchronizeDirectory(path)
+        case .resize, .setMode, .setModified, .setAttribute, .makeDirectory, .makeSymlink,
+            .removeDirectory,
             .unlink, .rename:
             try await change(step)
         case .look(let path): try await look(path)
@@ -99,6 +101,7 @@ package struct AloneRun {
         case .waitForRest: try await waitForRest()
         case .kill(let recoveryDeath): try await comeBack([model], recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
+        case .remount: try await remount()
         case .setFaults, .setFault, .setReachable, .setAuthorized:
             weather.change(step)
             // With nobody else about, an old listing would be a lie that nothing excuses.
@@ -193,6 +196,14 @@ package struct AloneRun {
         }
     }
 
+    private mutating func synchronizeDirectory(_ path: Path) async throws {
+        _ = try await compare { engine in
+            try await path.synchronizeDirectory(engine)
+        } with: { model in
+            try model.directory(try model.find(path.names))
+        }
+    }
+
     private mutating func change(_ step: ProgramStep) async throws {
         let done = try await compare { engine in
             try await step.change(engine)
@@ -214,7 +225,7 @@ package struct AloneRun {
         } with: { model in
             Look(try model.find(path.names), in: model)
         }
-        guard let (look, expected) = looks, look != expected else { return }
+        guard let (look, expected) = looks, !look.agrees(with: expected) else { return }
         throw ProgramFailure("\(path) looks like \(look), not \(expected)")
     }
 
@@ -294,6 +305,13 @@ package struct AloneRun {
     }
 
     // MARK: Death
+
+    /// What was pending is pending afterwards, and nothing looks different.
+    private mutating func remount() async throws {
+        for slot in handles.keys.sorted() { close(slot) }
+        await mount.stop()
+        try await comeBack([model])
+    }
 
     /// Ends the process, starts another one, and finds out which world it lives in.
     private mutating func comeBack(

@@ -99,6 +99,11 @@ struct ConvergenceCheck {
             guard ours == bytes, attributes.size == UInt64(bytes.count) else {
                 throw ProgramFailure("I7: \"\(key)\" here " + Difference(ours, bytes).description)
             }
+            guard attributes.modified == theirs?.modified else {
+                throw ProgramFailure(
+                    "I7: \"\(key)\" is of \(attributes.modified.nanoseconds) here, of "
+                        + "\(theirs?.modified.nanoseconds ?? 0) on the remote")
+            }
         default: throw ProgramFailure("I7: \"\(key)\" is something else here")
         }
         // What a listing does not tell may have been changed there without notice.

@@ -28,6 +28,14 @@ extension ProgramStep {
                 change.mode = mode
                 _ = try engine.setAttributes(of: inode, to: change)
             }
+        case .setModified(let path, let seconds):
+            let inode = try await find(path, engine)
+            try await engine.completing { () throws(Halt) in
+                if try engine.attributes(of: inode).kind == .symlink { return }
+                var change = AttributeChange()
+                change.modified = .at(Timestamp(seconds: seconds))
+                _ = try engine.setAttributes(of: inode, to: change)
+            }
         case .setAttribute(let path, let name, let seed):
             let inode = try await find(path, engine)
             try await engine.completing { () throws(Halt) in
@@ -71,6 +79,11 @@ extension ProgramStep {
         case .setMode(let path, let mode):
             let node = try model.find(path.names)
             if model[node].kind != .symlink { model.setMode(mode, of: node) }
+        case .setModified(let path, let seconds):
+            let node = try model.find(path.names)
+            if model[node].kind == .file {
+                model.setModified(Timestamp(seconds: seconds), of: node)
+            }
         case .setAttribute(let path, let name, let seed):
             let node = try model.find(path.names)
             if model[node].kind == .symlink { return }
@@ -106,6 +119,19 @@ extension ProgramStep {
             .unlink(let path):
             path
         default: nil
+        }
+    }
+}
+
+extension Path {
+    /// Has a directory synchronised.
+    func synchronizeDirectory(_ engine: Engine) async throws(EngineError) {
+        let inode = try await find(self, engine)
+        try await engine.completing { () throws(Halt) in
+            guard try engine.attributes(of: inode).kind == .directory else {
+                throw .failure(EngineError(.notDirectory, "synchronize a directory"))
+            }
+            try engine.synchronize(inode)
         }
     }
 }

@@ -12,8 +12,11 @@ package enum ProgramStep: Hashable, Sendable {
     case write(slot: Int, offset: Int, count: Int, seed: UInt64)
     case read(slot: Int, offset: Int, count: Int)
     case synchronize(slot: Int)
+    case synchronizeDirectory(path: Path)
     case resize(path: Path, size: Int)
     case setMode(path: Path, mode: UInt16)
+    /// Gives it the time that many seconds after 1970. POSIX: `utimensat`.
+    case setModified(path: Path, seconds: Int64)
     /// Gives an extended attribute bytes that come from `seed`, or removes it.
     case setAttribute(path: Path, name: String, seed: UInt64?)
     case makeDirectory(path: Path)
@@ -32,6 +35,10 @@ package enum ProgramStep: Hashable, Sendable {
     case kill(recoveryDeath: Int?)
     /// `kill -9` before the n-th thing that the process is about to do to disk, database or remote.
     case killSoon(steps: Int)
+    /// Unmounts in order, whatever is pending, and mounts again.
+    ///
+    /// - Parameter cutsPower: Whether the power goes in between.
+    case remount(cutsPower: Bool)
     /// The power goes, now or before the n-th step.
     case cutPower(steps: Int?)
     /// Some of the next operations of the local disk fail, or find it full.

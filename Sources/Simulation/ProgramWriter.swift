@@ -52,8 +52,9 @@ struct ProgramWriter {
         case 32..<37: [read()]
         case 37..<43: [.close(slot: slot())]
         case 43..<46: [.resize(path: path(.file), size: size())]
-        case 46..<49: [.setMode(path: path(nil), mode: mode())]
-        case 49..<54: [makeDirectory()]
+        case 46..<48: [.setMode(path: path(nil), mode: mode())]
+        case 48..<50: [setModified(path(random.next(below: 5) == 0 ? nil : .file))]
+        case 50..<54: [makeDirectory()]
         case 54..<56: [makeSymlink()]
         case 56..<59: [removeDirectory()]
         case 59..<64: [unlink()]
@@ -63,7 +64,7 @@ struct ProgramWriter {
         case 75..<78: [.look(path: path(nil))]
         case 78..<80: [.list(path: random.nextBool() ? Path([]) : path(.directory))]
         case 80..<82: [.evict(path: random.next(below: 3) == 0 ? Path([]) : path(.file))]
-        case 82..<(style.flavour == .powerCut ? 86 : 83): [.synchronize(slot: slot())]
+        case 82..<(style.flavour == .powerCut ? 86 : 83): [synchronize()]
         case 83..<92: [.wait(pause())]
         case 92..<94: [.waitForRest]
         default: [disturbance()]
@@ -81,7 +82,7 @@ struct ProgramWriter {
                 count: 1 + random.next(below: random.nextBool() ? 3 : 40))
         default: break
         }
-        switch random.next(below: 9) {
+        switch random.next(below: 10) {
         case 0, 1:
             guard style.hasDeaths else { return .wait(pause()) }
             let steps = random.next(below: 4) == 0 ? 1 + random.next(below: 12) : nil
@@ -89,6 +90,8 @@ struct ProgramWriter {
         case 2, 3:
             return style.hasDeaths ? .killSoon(steps: 1 + random.next(below: 40)) : .wait(pause())
         case 4...7: return style.hasFaults ? fault() : .wait(pause())
+        case 8:
+            return .remount(cutsPower: style.flavour == .powerCut && random.nextBool())
         default: return .jumpWall(.seconds(random.next(below: 200_000) - 100_000))
         }
     }
@@ -154,6 +157,17 @@ struct ProgramWriter {
         .read(slot: slot(), offset: offset(), count: 1 + size())
     }
 
+    private mutating func synchronize() -> ProgramStep {
+        guard random.next(below: 3) == 0 else { return .synchronize(slot: slot()) }
+        let directory = random.nextBool() ? Path([]) : path(.directory)
+        return .synchronizeDirectory(path: directory)
+    }
+
+    /// Few times, so that they meet.
+    private mutating func setModified(_ path: Path) -> ProgramStep {
+        .setModified(path: path, seconds: [0, 1_000_000_000, 4_000_000_000][random.next(below: 3)])
+    }
+
     private mutating func makeDirectory() -> ProgramStep {
         let path = freshPath()
         make(.directory, at: path)
@@ -211,11 +225,13 @@ struct ProgramWriter {
         guard let name = FileName("draft") else { return [] }
         let draft = path.parent.appending(name)
         make(.file, at: draft)
-        return [
+        var steps: [ProgramStep] = [
             .create(slot: 0, path: draft, mode: 0o644),
             .write(slot: 0, offset: 0, count: 1 + size(), seed: freshSeed()),
-            .close(slot: 0), rename(draft, path, replaces: true),
         ]
+        // As `rsync -t` does it: the time is that of the original, whenever it is written.
+        if random.nextBool() { steps.append(setModified(draft)) }
+        return steps + [.close(slot: 0), rename(draft, path, replaces: true)]
     }
 
     // MARK: Parts
@@ -223,7 +239,12 @@ struct ProgramWriter {
     private mutating func slot() -> Int { random.next(below: Self.slots) }
 
     private mutating func size() -> Int {
-        random.next(below: 4) == 0 ? random.next(below: 9_000) : random.next(below: 300)
+        switch random.next(below: 8) {
+        case 0, 1: random.next(below: 9_000)
+        // Files of one size are mistaken for each other, if any are.
+        case 2, 3: 4
+        default: random.next(below: 300)
+        }
     }
 
     private mutating func offset() -> Int {

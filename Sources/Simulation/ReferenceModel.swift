@@ -11,6 +11,8 @@ package struct ReferenceModel: Equatable, Sendable {
         package let kind: FileKind
         package var mode: UInt16
         package var bytes: [UInt8] = []
+        /// The time that a file was given; nil where it has one of the clock's.
+        package var modified: Timestamp?
         package var target: [UInt8] = []
         package var extendedAttributes = ExtendedAttributes()
         package var children: [FileName: Number] = [:]
@@ -178,6 +180,10 @@ package struct ReferenceModel: Equatable, Sendable {
         nodes[number]?.mode = mode
     }
 
+    package mutating func setModified(_ time: Timestamp, of number: Number) {
+        nodes[number]?.modified = time
+    }
+
     package mutating func write(_ bytes: [UInt8], at offset: Int, of number: Number) {
         guard !bytes.isEmpty, var node = nodes[number] else { return }
         // Out of the table first, so that the bytes are changed in place.
@@ -187,6 +193,7 @@ package struct ReferenceModel: Equatable, Sendable {
             node.bytes += [UInt8](repeating: 0, count: end - node.bytes.count)
         }
         node.bytes.replaceSubrange(offset..<end, with: bytes)
+        node.modified = nil
         nodes[number] = node
     }
 
@@ -197,6 +204,7 @@ package struct ReferenceModel: Equatable, Sendable {
 
     package mutating func resize(_ number: Number, to size: Int) throws(Refusal) {
         let count = try file(number).bytes.count
+        nodes[number]?.modified = nil
         if size < count {
             nodes[number]?.bytes.removeLast(count - size)
         } else {

@@ -19,6 +19,11 @@ struct RemoteCheck {
                     "the remote's \"\(key)\" has mode \(String(found.mode, radix: 8))"
                         + ", not \(String(model[number].mode, radix: 8))")
             }
+            if let time = model[number].modified, found.modified != time {
+                throw ProgramFailure(
+                    "the remote's \"\(key)\" is of \(found.modified.nanoseconds), "
+                        + "not of \(time.nanoseconds)")
+            }
             guard found.extendedAttributes == model[number].extendedAttributes else {
                 throw ProgramFailure("the remote's \"\(key)\" has other extended attributes")
             }

@@ -19,6 +19,9 @@ struct SharedRun {
     /// Whether the next death is one of the whole machine.
     private var isPowerCut = false
     private var hadDiskFaults = false
+    private var hadPowerCuts = false
+    /// Names that a power cut has to leave as they are, by what they point to.
+    private var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
 
     /// See ``RandomProgram/run(logLines:)``.
     static func perform(_ program: RandomProgram, logLines: Int) throws -> ExecutionTrace {
@@ -71,11 +74,18 @@ struct SharedRun {
                 try await engine.completing { () throws(Halt) in try engine.synchronize(inode) }
             }
             if done != nil { ledger.synchronize(inode) }
+        case .synchronizeDirectory(let path): try await synchronizeDirectory(path)
         case .resize(let path, let size): try await resize(path, size)
-        case .unlink(let path): try await unlink(path)
+        case .unlink(let path):
+            forgetDurableNames(at: [path])
+            try await unlink(path)
         case .rename(let from, let to, let replaces):
+            forgetDurableNames(at: [from, to])
             try await rename(from, to, replaces: replaces)
-        case .setMode, .setAttribute, .makeDirectory, .makeSymlink, .removeDirectory:
+        case .removeDirectory(let path):
+            forgetDurableNames(at: [path])
+            _ = try await ask { engine in try await step.change(engine) }
+        case .setMode, .setModified, .setAttribute, .makeDirectory, .makeSymlink:
             _ = try await ask { engine in try await step.change(engine) }
         case .look(let path): _ = try await ask { engine in try await find(path, engine) }
         case .list(let path):
@@ -89,6 +99,7 @@ struct SharedRun {
         case .waitForRest: try await waitForRest()
         case .kill(let recoveryDeath): try await comeBack(recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
+        case .remount(let cutsPower): try await remount(cutsPower: cutsPower)
         case .setFaults, .setFault, .setReachable, .setAuthorized:
             weather.change(step)
             weather.apply(to: mount.provider)
@@ -288,15 +299,88 @@ struct SharedRun {
         }
     }
 
+    // MARK: Names that last
+
+    private mutating func synchronizeDirectory(_ path: Path) async throws {
+        var names: [DirectoryEntry] = []
+        var directory = InodeNumber.root
+        let done: Void? = try await ask { engine in
+            directory = try await find(path, engine)
+            names = engine.knownEntries(of: directory)
+            try await path.synchronizeDirectory(engine)
+        }
+        if done != nil { keep(names, in: directory) }
+    }
+
+    /// Notes names that were synchronised. A file's name goes with its bytes, so that it lasts as
+    /// long as they do. Where the remote is seen as it was, what it has takes the names' place.
+    private mutating func keep(_ names: [DirectoryEntry], in directory: InodeNumber) {
+        guard !hadPowerCuts else { return }
+        for entry in names where ledger.isDurable(entry.attributes.inode) {
+            durableNames[entry.attributes.inode] = (directory, entry.name)
+        }
+    }
+
+    /// Before a program removes or renames something.
+    private mutating func forgetDurableNames(at paths: [Path]) {
+        for path in paths {
+            do throws(Halt) {
+                var inode = InodeNumber.root
+                for name in path.names { inode = try mount.engine.lookup(name, in: inode).inode }
+                durableNames[inode] = nil
+            } catch {
+                if case .failure(let error) = error, error.kind == .notFound { continue }
+                // What it is only the remote knows.
+                durableNames = [:]
+            }
+        }
+    }
+
+    private mutating func checkDurableNames() throws(ProgramFailure) {
+        defer { durableNames = [:] }
+        if weather.hadStaleListings { return }
+        for (inode, place) in durableNames.sorted(by: { $0.key < $1.key })
+        where ledger.isDurable(inode) {
+            guard (try? mount.engine.lookup(place.name, in: place.parent).inode) == inode else {
+                throw ProgramFailure(
+                    "I1: the name \"\(place.name)\" of inode \(inode) in directory "
+                        + "\(place.parent) was synchronised, and is gone after the power cut")
+            }
+        }
+    }
+
+    /// An orderly end loses nothing, whatever happens to the machine afterwards (I6).
+    private mutating func remount(cutsPower: Bool) async throws {
+        for slot in handles.keys.sorted() { close(slot) }
+        var names: [(InodeNumber, [DirectoryEntry])] = []
+        var directories = [InodeNumber.root]
+        while let directory = directories.popLast() {
+            let entries = mount.engine.knownEntries(of: directory)
+            names.append((directory, entries))
+            directories += entries.filter { $0.attributes.kind == .directory }
+                .map(\.attributes.inode)
+        }
+        if await mount.stop() != nil, !hadDiskFaults {
+            ledger.noteOrderlyEnd()
+            for (directory, entries) in names { keep(entries, in: directory) }
+        }
+        isPowerCut = isPowerCut || cutsPower
+        try await comeBack()
+    }
+
     private mutating func comeBack(recoveryDeath: Int? = nil) async throws {
         let hasPower = !isPowerCut
+        if !hasPower { hadPowerCuts = true }
         if hasPower { await mount.kill() } else { await mount.cutPower() }
         isPowerCut = false
         mount.setDiskFaults(DiskFaultPlan())
         try mount.check()
         handles = [:]
         try await mount.startAgain(dyingBeforeStep: recoveryDeath)
-        if !hasPower { try await takeStock() }
+        if !hasPower {
+            try checkDurableNames()
+            try await takeStock()
+        }
     }
 
     /// After a power cut: all that was synced is there (I1), and no file holds what none ever held.
@@ -353,6 +437,11 @@ struct SharedRun {
 }
 
 extension Engine {
+    /// The names of a directory; none where it was not listed yet.
+    fileprivate func knownEntries(of directory: InodeNumber) -> [DirectoryEntry] {
+        (try? entries(of: directory, after: 0, limit: .max)) ?? []
+    }
+
     /// The inode of a name, if there is one.
     fileprivate func existing(
         _ name: FileName, in parent: InodeNumber

@@ -224,15 +224,18 @@ package final class SimulatedMount: Sendable {
 
     /// Ends the process in order, as an unmount that does not wait for pending changes.
     ///
-    /// - Returns: How long that took, by the simulated clock.
+    /// - Returns: How long that took, by the simulated clock; nil where it died on the way.
     @discardableResult
-    package func stop() async -> Duration {
+    package func stop() async -> Duration? {
+        let process = process
         let start = clock.uptime
         process.work.cancel()
         await process.work.value
         let end = clock.uptime
+        if process.commits == nil { try? process.database.close() }
+        let isAlive = !process.life.isDead
         await kill()
-        return end - start
+        return isAlive ? end - start : nil
     }
 
     /// Checks what a dead process left, and repairs nothing on the disk. Only where the database is

@@ -84,6 +84,17 @@ struct SurvivalLedger {
         files[inode] = file
     }
 
+    /// The mount ended in order: whatever was here by then is on the disk.
+    mutating func noteOrderlyEnd() {
+        for inode in files.keys { files[inode]?.isSynchronised = true }
+    }
+
+    /// Whether a power cut leaves a file's bytes as they are, or as the remote has them.
+    func isDurable(_ inode: InodeNumber) -> Bool {
+        guard let file = files[inode] else { return true }
+        return file.isSynchronised || !file.isOwed
+    }
+
     /// After a power cut: begins anew with what is there.
     ///
     /// What was synchronised and neither changed nor removed since must be there (I1), or have come

@@ -64,7 +64,7 @@ struct DepartureTests {
             try await it.write("a", [1])
             try await it.wait(.seconds(3))
             #expect(try it.status().items.contains { $0.transfer != nil }, "it is under way")
-            #expect(await it.mount.stop() <= .seconds(3))
+            #expect(try #require(await it.mount.stop()) <= .seconds(3))
             #expect(it.remotePaths == ["a"])
             try it.mount.start()
             let inode = try await it.find("a")
