@@ -9,6 +9,14 @@ package struct AloneRun {
         let isWriting: Bool
     }
 
+    /// How a run went.
+    package struct Outcome: Sendable {
+        package let trace: ExecutionTrace
+        /// How many operations of disk, database and remote the last process had begun when the
+        /// steps were over: as many as it may die before.
+        package let operationCount: Int
+    }
+
     private let mount: SimulatedMount
     private let program: RandomProgram
     private var model = ReferenceModel()
@@ -16,23 +24,24 @@ package struct AloneRun {
     /// Every content that any file had at one moment (I3).
     private var moments: Set<ContentMark> = [ContentMark([])]
     private var weather = Weather()
+    private var operationCount = 0
 
     /// Runs `program` from the start to its checks at the end.
     ///
     /// - Parameter logLines: How many lines of the engine's log a failure shows.
-    /// - Returns: The way the run took.
     /// - Throws: ``ProgramFailure``; what is not even that comes through as it is.
     package static func perform(
         _ program: RandomProgram, settings: SimulatedMountSettings? = nil, logLines: Int = 0
-    ) throws -> ExecutionTrace {
+    ) throws -> Outcome {
         let mount = try SimulatedMount(
             seed: program.seed, settings: settings ?? .drawn(from: program.seed),
             logLines: logLines)
-        try mount.explaining {
+        let operationCount = try mount.explaining {
             var run = AloneRun(mount, program)
             try await run.perform()
+            return run.operationCount
         }
-        return mount.executor.trace
+        return Outcome(trace: mount.executor.trace, operationCount: operationCount)
     }
 
     private init(_ mount: SimulatedMount, _ program: RandomProgram) {
@@ -372,6 +381,7 @@ package struct AloneRun {
         for slot in handles.keys.sorted() { close(slot) }
         if mount.life.isDead { try await comeBack([model]) }
         mount.life.dieNoMore()
+        operationCount = mount.life.stepCount
         mount.log.note("--- the end")
         guard try await mount.settle() else {
             let items = try mount.engine.status(below: .root, limit: 5).items

@@ -70,7 +70,7 @@ package struct RandomProgram: Sendable {
     @discardableResult
     package func run(logLines: Int = 0) throws -> ExecutionTrace {
         switch flavour {
-        case .alone: try AloneRun.perform(self, logLines: logLines)
+        case .alone: try AloneRun.perform(self, logLines: logLines).trace
         case .shared, .powerCut, .badDisk: try SharedRun.perform(self, logLines: logLines)
         }
     }

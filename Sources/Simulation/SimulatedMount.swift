@@ -75,9 +75,11 @@ package final class SimulatedMount: Sendable {
     }
 
     /// ``run(_:)``, with the end of the log in what it throws.
-    func explaining(_ body: @escaping @Sendable () async throws -> Void) throws {
+    func explaining<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) throws -> Value {
         do {
-            try run(body)
+            return try run(body)
         } catch var failure as ProgramFailure {
             failure.log = log.lines
             throw failure

@@ -57,14 +57,19 @@ import Testing
         var style = RandomProgram.Style()
         style.hasDeaths = false
         style.hasFaults = false
-        style.stepCount = 12
-        let program = RandomProgram(seed: seed, style: style)
-        for step in 1...120 {
-            expectPass(
-                RandomProgram(
-                    seed: seed, furniture: program.furniture,
-                    steps: [.killSoon(steps: step)] + program.steps))
+        style.stepCount = 20
+        var program = RandomProgram(seed: seed, style: style)
+        // What is sent is sent before the end.
+        program.steps.append(.waitForRest)
+        let count = try AloneRun.perform(program).operationCount
+        #expect(count > 50)
+        program.steps.insert(.killSoon(steps: count + 1), at: 0)
+        #expect(try AloneRun.perform(program).operationCount == count, "none is left")
+        for step in 1...count {
+            program.steps[0] = .killSoon(steps: step)
+            expectPass(program)
         }
+        print("seed \(seed): a process died at each of \(count) operations")
     }
 
     private func expectPass(
