@@ -111,7 +111,7 @@ struct PowerCutRequestTests {
             try await it.rename("a", to: "c")
             try await it.rename("b", to: "a")
             try await it.rename("c", to: "b")
-            try await Self.cut(it) { $0.contains { $0.hasPrefix(".moving-") } }
+            try await Self.cut(it) { $0.contains { $0.hasPrefix("apus-moving-") } }
             try it.mount.start()
             #expect(try await it.rest())
             try await it.refresh()
