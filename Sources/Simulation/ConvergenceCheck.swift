@@ -104,7 +104,9 @@ struct ConvergenceCheck {
                     "I7: \"\(key)\" is of \(attributes.modified.nanoseconds) here, of "
                         + "\(theirs?.modified.nanoseconds ?? 0) on the remote")
             }
-        default: throw ProgramFailure("I7: \"\(key)\" is something else here")
+        case (let entry?, _):
+            throw ProgramFailure(
+                "I7: \"\(key)\" is a \(attributes.kind) here, on the remote \(entry)")
         }
         // What a listing does not tell may have been changed there without notice.
         guard mount.provider.listsDetails else { return }

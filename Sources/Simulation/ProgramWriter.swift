@@ -91,6 +91,7 @@ struct ProgramWriter {
             return style.hasDeaths ? .killSoon(steps: 1 + random.next(below: 40)) : .wait(pause())
         case 4...7: return style.hasFaults ? fault() : .wait(pause())
         case 8:
+            guard style.hasDeaths else { return .wait(pause()) }
             return .remount(cutsPower: style.flavour == .powerCut && random.nextBool())
         default: return .jumpWall(.seconds(random.next(below: 200_000) - 100_000))
         }

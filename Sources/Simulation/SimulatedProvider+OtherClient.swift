@@ -7,7 +7,11 @@ extension SimulatedProvider {
     package func otherClientWrites(
         _ key: ObjectKey, _ bytes: [UInt8], mode: UInt16 = 0o644
     ) throws(ProviderError) -> RemoteObject {
-        let attributes = ObjectAttributes(modified: clock.wallTime, mode: mode)
+        // Simulated time stands still between two steps; no two real clients write in the same
+        // microsecond.
+        let now = clock.wallTime
+        let modified = Timestamp(nanoseconds: now.nanoseconds + 10_000)
+        let attributes = ObjectAttributes(modified: modified, mode: mode)
         return try edit("write \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
             let base = (try? tree.node(key).etag).map(BaseVersion.version) ?? .absent
             return try tree.write(key, bytes: bytes, attributes: attributes, base: base)

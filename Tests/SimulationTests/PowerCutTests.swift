@@ -139,3 +139,45 @@ struct PowerCutRequestTests {
         }
     }
 }
+
+/// Goal: bytes that were cut off do not come back when the file is written next.
+///
+/// Method: a power cut undoes on the disk that a file was emptied, while the database knows of it;
+/// a second one hits when somebody is about to write.
+@Suite("A power cut after a file was emptied")
+struct PowerCutEmptyTests {
+    private static let old = [UInt8](repeating: 7, count: 8_192)
+
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `it is empty, or what the remote has`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), Self.old)
+        } _: { it in
+            // Half of it is there, and nothing is on the disk for sure.
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            try await it.write([1], at: 0, of: inode)
+            try await Self.cutPower(it)
+            try await it.write("file", [])
+            try await Self.cutPower(it)
+            // Long enough for the content to be put on the disk as it is.
+            try await it.wait(.seconds(6))
+            try await it.open(try await it.find("file"))
+            try await Self.cutPower(it)
+            let bytes = try await it.read("file")
+            #expect(bytes.isEmpty || bytes == Self.old)
+        }
+    }
+
+    /// Cuts the power when all that the database says is on the disk.
+    private static func cutPower(_ it: Scenario) async throws {
+        try await it.write("other", [1])
+        let other = try await it.find("other")
+        try await it.open(other)
+        try it.engine.synchronize(other)
+        await it.mount.cutPower()
+        try it.mount.start()
+    }
+}

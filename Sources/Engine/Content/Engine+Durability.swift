@@ -121,8 +121,9 @@ extension Engine {
             let size = try onDisk("look at the content of inode \(inode)") {
                 () throws(DiskError) in try disk.open(OpenFile.path(of: inode)).status().size
             }
-            try store.write { database in
-                guard var record = try database.inode(inode) else { return }
+            let length = try store.write { database -> UInt64? in
+                guard var record = try database.inode(inode) else { return nil }
+                let isWhole = record.presence == .whole && !record.isWriting
                 let needed =
                     record.presence == .whole
                     ? record.size : try database.extents(of: inode).end(below: record.size)
@@ -131,16 +132,24 @@ extension Engine {
                 let isMissing = size == 0 && needed > 0 && !record.isWriting
                 let isCut = isShort && record.presence != .whole
                 if isKept, !isMissing, !isCut {
-                    if isSafe, !isShort || record.isWriting { return }
+                    if isSafe, !isShort || record.isWriting { return nil }
                     // The end of what was written after it was synchronised may be missing, and
                     // what the remote was sent of it may be other bytes.
                     if isShort, !record.isWriting { record.size = size }
                     record.generation += 1
                     try database.update(record)
                     try database.markPending(inode, at: clock.wallTime)
-                } else if !isSafe || isShort {
+                } else if !isSafe || isShort, record.size > 0 || record.isWriting {
                     try discardContent(of: record, &discarded, database)
+                    return nil
                 }
+                return isWhole ? record.size : nil
+            }
+            guard let length, size > length else { continue }
+            // A cut that did not reach the disk. The next one to write would take for its own what
+            // lies beyond, and so would whoever puts on the disk what is there.
+            try onDisk("cut the content of inode \(inode)") { () throws(DiskError) in
+                try disk.open(OpenFile.path(of: inode)).truncate(to: length)
             }
         }
         for (inode, name) in discarded { try keepInLostAndFound(inode, name) }
@@ -171,7 +180,6 @@ extension Engine {
         of record: InodeRecord, _ discarded: inout [(InodeNumber, FileName?)],
         _ database: Database
     ) throws {
-        guard record.size > 0 || record.isWriting else { return }
         if try database.isPending(record.id) {
             discarded.append((record.id, try database.dirent(of: record.id)?.name))
         }

@@ -202,7 +202,7 @@ extension Engine {
         guard let synced else { return false }
         if !object.isDetailed, object.kind == .file, record.kind == .symlink {
             // The listing does not tell the two apart; the version does.
-            return synced.etag == nil || object.etag == synced.etag
+            return object.etag == synced.etag
         }
         guard object.kind == record.kind else { return false }
         return switch object.kind {
