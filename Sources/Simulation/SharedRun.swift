@@ -388,6 +388,7 @@ struct SharedRun {
         Weather().apply(to: mount.provider)
         let everything = mount.provider.everyContent()
         var found: [InodeNumber: [UInt8]] = [:]
+        var incomplete: Set<InodeNumber> = []
         var directories = [InodeNumber.root]
         while let directory = directories.popLast() {
             // One that the remote has replaced since is gone by now.
@@ -397,12 +398,25 @@ struct SharedRun {
                 switch entry.attributes.kind {
                 case .directory: directories.append(inode)
                 case .symlink: break
-                case .file: found[inode] = try await bytes(of: inode)
+                case .file:
+                    found[inode] = try await bytes(of: inode)
+                    if found[inode] == nil, isBaseLost(of: inode, everything) {
+                        incomplete.insert(inode)
+                    }
                 }
             }
         }
-        try ledger.takeStock(found, everything)
+        try ledger.takeStock(found, incomplete: incomplete, everything)
         weather.apply(to: mount.provider)
+    }
+
+    /// Whether the remote may no longer have the version that a file is based on, in its place: what
+    /// of it was never here cannot come any more. A stale listing gives such versions, also those of
+    /// what has another name by now.
+    private func isBaseLost(of inode: InodeNumber, _ everything: [SimulatedContent]) -> Bool {
+        if weather.hadStaleListings { return true }
+        guard let version = try? mount.engine.agreedVersion(of: inode) else { return false }
+        return everything.contains { $0.etags.contains(version) && $0.endedBy != nil }
     }
 
     private func bytes(of inode: InodeNumber) async throws -> [UInt8]? {

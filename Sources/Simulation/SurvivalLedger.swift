@@ -103,15 +103,19 @@ struct SurvivalLedger {
     /// All other files hold something that a file once held: what was closed may be lost, but is
     /// never torn.
     ///
-    /// - Parameter found: What all files hold.
+    /// - Parameters:
+    ///   - found: What all files hold that can be read.
+    ///   - incomplete: Files that are there, and of which the remote has lost the rest.
     mutating func takeStock(
-        _ found: [InodeNumber: [UInt8]], _ everything: [SimulatedContent]
+        _ found: [InodeNumber: [UInt8]], incomplete: Set<InodeNumber>,
+        _ everything: [SimulatedContent]
     ) throws(ProgramFailure) {
         let stored = Set(everything.map { ContentMark($0.bytes) })
         var left: [InodeNumber: File] = [:]
         for (inode, file) in files.sorted(by: { $0.key < $1.key })
         where file.isSynchronised && !file.isRemoved && file.isOwed {
             if file.contents.contains(where: { stored.contains(ContentMark($0)) }) { continue }
+            if incomplete.contains(inode) { continue }
             guard let bytes = found[inode], file.contents.contains(bytes) else {
                 throw ProgramFailure(
                     "I1: inode \(inode) was synchronised with \(file.contents.map(\.count)) bytes, "

@@ -119,17 +119,24 @@ enum Planner {
         // Where those who wait for each other form a circle, one that is in another's place steps
         // aside. Nobody wants the place that it steps to, so that it does so once.
         guard state.isParentSynced else {
-            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
+            return stepAside(state, if: state.isPlaceWanted, else: local.parent)
         }
         // The one below may wait for whoever wants this one's place.
         if state.isParentBelow {
-            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
+            return stepAside(state, if: state.isPlaceWanted, else: local.parent)
         }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         if occupant.isUnlinked, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
         }
-        return occupant.waitsForUs ? .moveAside : .wait(occupant.inode)
+        return stepAside(state, if: occupant.waitsForUs, else: occupant.inode)
+    }
+
+    /// Steps aside for others, but not twice; then, as without a reason to, another one is waited for.
+    private static func stepAside(
+        _ state: SyncState, if isInTheWay: Bool, else other: InodeNumber
+    ) -> SyncOperation {
+        isInTheWay && !state.isAside ? .moveAside : .wait(other)
     }
 
     private static func planUnlinked(_ state: SyncState) -> SyncOperation {
@@ -142,7 +149,7 @@ enum Planner {
         case nil:
             if let successor = state.successor { return .wait(successor) }
             if let child = state.remoteChild {
-                return state.isPlaceWanted ? .moveAside : .wait(child)
+                return stepAside(state, if: state.isPlaceWanted, else: child)
             }
             return .delete
         }

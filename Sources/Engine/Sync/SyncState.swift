@@ -31,6 +31,11 @@ struct SyncState: Hashable {
 
     /// The version that an operation expects on the remote: of files only.
     var baseVersion: ETag? { kind == .file ? synced?.etag : nil }
+
+    /// Whether it has stepped aside on the remote already.
+    var isAside: Bool {
+        synced.map { $0.parent == .root && $0.name == .aside(inode) } ?? false
+    }
 }
 
 struct LocalState: Hashable {
