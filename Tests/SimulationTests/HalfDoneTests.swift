@@ -107,6 +107,31 @@ struct HalfDoneTests {
         }
     }
 
+    @Test func `a move that copied, after which somebody else wrote where it came from`() throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            try await it.write("b", [4, 5])
+            #expect(try await it.rest())
+            // A circle, so that one of them stands aside for a while.
+            try await it.rename("a", to: "c")
+            try await it.rename("b", to: "a")
+            try await it.rename("c", to: "b")
+            for _ in 0..<1_000 where it.remotePaths.count < 3 {
+                try await it.wait(.milliseconds(10))
+            }
+            let aside = try #require(it.remotePaths.first { $0.hasPrefix("apus-moving-") })
+            let former = it.remoteBytes(aside) == [1, 2, 3] ? "a" : "b"
+            try it.remote.otherClientWrites(Scenario.key(former), [7, 7, 7, 7])
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(!it.remotePaths.contains { $0.hasPrefix("apus-moving-") })
+            #expect(try await it.names(in: "") == it.remotePaths)
+            let contents = Set(it.remotePaths.compactMap { it.remoteBytes($0) })
+            #expect(contents == [[1, 2, 3], [4, 5], [7, 7, 7, 7]])
+        }
+    }
+
     @Test func `a move that never arrived, onto a file of the same size and time`() throws {
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])

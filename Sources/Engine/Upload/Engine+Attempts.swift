@@ -111,16 +111,19 @@ extension Engine {
     /// What lies in the new place may be something else of the same size and time, or even version
     /// mark: only bytes that are the same make the former place's ones superfluous (I2).
     ///
-    /// - Returns: Whether what is at the former place was the copied version, and is gone now.
+    /// What lies in the former place may be somebody else's by now, who came in between: then it stays,
+    /// and ours is what is in the new one.
+    ///
+    /// - Returns: Whether the new place has what was to be moved, and the former one no longer has it.
     private func removeCopied(
         _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject, at place: ObjectKey,
         _ state: SyncState
     ) async throws -> Bool {
-        guard state.kind != .directory, there.kind == state.kind, there.etag == state.synced?.etag
-        else { return false }
+        if state.kind == .directory { return false }
+        guard there.kind == state.kind, there.etag == state.synced?.etag else { return true }
         if state.kind == .symlink {
             let target = try store.read { try $0.inode(state.inode)?.target }
-            guard there.target == target, copy.target == target else { return false }
+            guard there.target == target else { return true }
         } else {
             guard there.size == copy.size, let digest = try await digest(of: there, at: former),
                 try await self.digest(of: copy, at: place) == digest
@@ -133,8 +136,7 @@ extension Engine {
             return true
         } catch {
             switch error.kind {
-            case .missing: return true
-            case .changed, .wrongKind: return false
+            case .missing, .changed, .wrongKind: return true
             default: throw error
             }
         }
