@@ -87,12 +87,23 @@ extension S3Provider {
         do throws(ProviderError) {
             try await deleteVersion(source, head, conditions, attempt)
         } catch {
-            guard error.kind == .changed else { throw error }
+            guard error.kind == .changed else { throw halfDone(error, attempt) }
             if base == .absent {
                 try await client.delete(
                     copy, etag: conditions.deleteIfVersion ? copied.etag : nil, attempt)
             }
             throw error
+        }
+    }
+
+    /// What was copied is there, whyever its original could not be deleted: whoever asked has to look.
+    private func halfDone(_ error: ProviderError, _ attempt: String) -> ProviderError {
+        switch error.kind {
+        case .busy, .denied, .unauthorized, .full, .unsupported, .wrongKind:
+            ProviderError(
+                .unreachable, attempt: attempt, reason: "copied, not deleted: \(error.reason)",
+                retryAfter: error.retryAfter, cause: error)
+        default: error
         }
     }
 

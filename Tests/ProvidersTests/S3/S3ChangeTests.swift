@@ -60,6 +60,20 @@ import Testing
         #expect(store.state.withLock { $0.objects["b"]?.etag } == "foreign")
     }
 
+    @Test(arguments: [403, 503, 507])
+    func `a move that copied, and may not delete, is not known to have failed`(
+        refusal: Int
+    ) async throws {
+        let store = store(replacing: nil)
+        store.state.withLock { $0.deletionRefusal = refusal }
+        let error = await #expect(throws: ProviderError.self) {
+            try await store.provider().move(
+                try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+        }
+        #expect(error?.kind == .unreachable)
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == ["a", "b"])
+    }
+
     // MARK: Directories
 
     /// A bucket with a directory `d` of many files, and `d/5` replaced right after it was copied.

@@ -39,6 +39,8 @@ final class TinyS3: S3Wire {
         var now = "Sun, 13 Sep 2020 12:26:40 GMT"
         /// Whether we may not list uploads.
         var deniesUploads = false
+        /// The status with which each DELETE is refused.
+        var deletionRefusal: Int?
     }
 
     /// Changes what is there right after a request was answered.
@@ -150,6 +152,8 @@ final class TinyS3: S3Wire {
         case .delete:
             if let id = query["uploadId"] {
                 state.uploads[id] = nil
+            } else if let refusal = state.deletionRefusal {
+                return ("delete", (refusal, [:], ""))
             } else if let expected = headers["if-match"],
                 expected != "\"\(state.objects[key]?.etag ?? "")\""
             {
