@@ -78,6 +78,9 @@ struct S3MountTests {
                 try MountedFolder.with(options) { folder in
                     try store.python("s3.create_multipart_upload(Bucket=bucket, Key='p/movie')")
                     let theirs = try uploads()
+                    // What the store can do is tried out before the first change.
+                    try Files.write([1], to: folder.local("first"))
+                    try folder.sync()
                     relay.hold(.fromServer, of: "POST")
                     try Files.write(bytes, to: folder.local("movie"))
                     #expect(relay.waitForHold())

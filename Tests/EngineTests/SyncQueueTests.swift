@@ -28,6 +28,34 @@ struct SyncQueueTests {
         #expect(queue.next(at: .seconds(5)) == .start(third))
     }
 
+    @Test func `what left comes back, although the table is being read then`() throws {
+        var queue = SyncQueue(runningMax: 1)
+        guard case .refill(_, let limit, _) = queue.next(at: .zero) else {
+            Issue.record("the table is not read")
+            return
+        }
+        let page = (1...Int64(limit)).map(InodeNumber.init(rawValue:))
+        queue.refill(page, limit: limit, at: .zero)
+        #expect(queue.next(at: .zero) == .start(first))
+        queue.finish(first, .again(after: .seconds(1)), at: .zero)
+        // The rest is done when it is due again; the table then holds nothing but it.
+        let later = Duration.seconds(31)
+        var isBack = false
+        for _ in 0..<(3 * limit) where !isBack {
+            switch queue.next(at: later) {
+            case .start(let inode):
+                isBack = inode == first
+                queue.finish(inode, .done, at: later)
+            case .refill(let cursor, let limit, _):
+                queue.refill(cursor < first ? [first] : [], limit: limit, at: later)
+            case .wait:
+                Issue.record("it is forgotten")
+                return
+            }
+        }
+        #expect(isBack)
+    }
+
     @Test func `a change during its run makes an inode due again`() {
         var queue = queue()
         queue.enqueue(first, at: .zero)

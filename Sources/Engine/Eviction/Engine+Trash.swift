@@ -28,27 +28,12 @@ extension Engine {
     /// it comes to the same.
     func keepInTrash(_ inode: InodeNumber) {
         do throws(Halt) {
-            let (discarded, record, attributes) = try store.read { database in
-                (
-                    try database.discarded(inode), try database.inode(inode),
-                    try database.extendedAttributes(of: inode)
-                )
-            }
-            guard let discarded, let record, record.links == 0, record.presence == .whole else {
-                return
-            }
-            let destination = Self.trashPath(inode, discarded)
             let isMoved: Void? = try files.withExclusive(inode) { () throws(Halt) in
-                try onDisk("keep a removed file") { () throws(DiskError) in
-                    let file = try disk.open(OpenFile.path(of: inode))
-                    // A process that died had moved it already, and this one is new and empty.
-                    guard try file.status().size >= record.size else { return }
-                    set(attributes, of: file)
-                    try disk.move(OpenFile.path(of: inode), to: destination)
-                }
+                try moveToTrash(inode)
             }
             if isMoved == nil, let file = files.existing(inode) {
                 // Somebody goes on reading it.
+                guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
                 try file.withState { state throws(Halt) in
                     try onDisk("keep a removed file") { () throws(DiskError) in
                         set(attributes, of: try disk.clone(state.file, to: destination))
@@ -60,6 +45,35 @@ extension Engine {
             // The remote wanted it gone; a copy is a courtesy.
             logger.warning(
                 "removed file not kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+        }
+    }
+
+    /// ``keepInTrash(_:)`` for a caller that knows that nobody uses the content. Nothing happens to
+    /// what is not discarded.
+    func moveToTrash(_ inode: InodeNumber) throws(Halt) {
+        guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
+        try onDisk("keep a removed file") { () throws(DiskError) in
+            let file = try disk.open(OpenFile.path(of: inode))
+            // It has been moved already, and this one is new and empty.
+            guard try file.status().size >= size else { return }
+            set(attributes, of: file)
+            try disk.move(OpenFile.path(of: inode), to: destination)
+        }
+    }
+
+    /// Where the bytes of a discarded file go, how many there are, and what goes along.
+    private func placeInTrash(
+        _ inode: InodeNumber
+    ) throws(Halt) -> (path: DiskPath, size: UInt64, attributes: ExtendedAttributes)? {
+        try store.read { database in
+            guard let discarded = try database.discarded(inode),
+                let record = try database.inode(inode), record.links == 0,
+                record.presence == .whole
+            else { return nil }
+            return (
+                Self.trashPath(inode, discarded), record.size,
+                try database.extendedAttributes(of: inode)
+            )
         }
     }
 

@@ -75,13 +75,16 @@ extension Database {
     }
 
     /// The next pending inodes after one, ascending.
+    ///
+    /// - Parameter includesHeld: Whether also those that rest until somebody confirms their deletion.
     func pendingInodes(
         after inode: InodeNumber, limit: Int, includesHeld: Bool
     ) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """
-                SELECT inode FROM pending WHERE inode > ? AND (? OR NOT EXISTS (
-                    SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1))
+                SELECT inode FROM pending WHERE inode > ? AND (
+                    ? OR what IS NULL OR kind IS NOT 'busy' OR attempts > 0 OR NOT EXISTS (
+                        SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1))
                 ORDER BY inode LIMIT ?
                 """)
         return try Int64.fetchAll(statement, arguments: [inode.rawValue, includesHeld, limit])

@@ -112,7 +112,11 @@ struct SyncQueue {
 
     mutating func next(at now: Duration) -> Action {
         if isPaused { return .wait(until: nil) }
-        if let time = rescan, time <= now { (hasMore, rescan) = (true, nil) }
+        if let time = rescan, time <= now {
+            // A reading that is under way may have passed by what is to come back.
+            if cursor.rawValue != 0 { hasSkipped = true }
+            (hasMore, rescan) = (true, nil)
+        }
         if running < runningMax, let first = due.first, first.time <= now {
             due.removeFirst()
             conditions[first.inode] = .running(nextDue: nil)

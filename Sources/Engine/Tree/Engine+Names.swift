@@ -315,6 +315,7 @@ extension Engine {
         let record = try store.read { try $0.inode(inode) }
         guard let record, record.links == 0 else { return }
         if record.kind == .file {
+            try moveToTrash(inode)
             try onDisk("remove the content of inode \(inode)") { () throws(DiskError) in
                 try disk.remove(OpenFile.path(of: inode))
             }

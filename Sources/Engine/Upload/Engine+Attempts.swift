@@ -120,7 +120,11 @@ extension Engine {
         _ state: SyncState
     ) async throws -> Bool {
         if state.kind == .directory { return false }
-        guard there.kind == state.kind, there.etag == state.synced?.etag else { return true }
+        guard there.kind == state.kind, there.etag == state.synced?.etag else {
+            // Ours is not there to be compared with any more, but here.
+            if state.kind == .symlink || copy.etag == state.synced?.etag { return true }
+            return try await hasContent(of: state.inode, copy, at: place)
+        }
         if state.kind == .symlink {
             let target = try store.read { try $0.inode(state.inode)?.target }
             guard there.target == target else { return true }

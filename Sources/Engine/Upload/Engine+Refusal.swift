@@ -215,20 +215,28 @@ extension Engine {
         }
     }
 
-    /// Reads the remote's version beside ours, as far as they are alike.
     private func isContentEqual(
         _ state: SyncState, _ object: RemoteObject
     ) async throws -> Bool {
-        let file = try retainForTransfer(state.inode)
-        defer { releaseUse(of: state.inode) }
-        let (size, isWhole) = file.state.withLock { ($0.size, $0.isWhole) }
-        guard size == object.size, isWhole, let etag = object.etag else { return false }
         let place = try store.read { database -> ObjectKey? in
             guard let dirent = try database.dirent(of: state.inode) else { return nil }
             if let key = try database.remoteKey(of: state.inode) { return key }
             return try database.remoteKey(of: dirent.parent)?.appending(dirent.name)
         }
         guard let place else { return false }
+        return try await hasContent(of: state.inode, object, at: place)
+    }
+
+    /// Reads a version that the remote has beside ours, as far as they are alike.
+    ///
+    /// - Returns: Whether they are; false where not all of ours is here.
+    func hasContent(
+        of inode: InodeNumber, _ object: RemoteObject, at place: ObjectKey
+    ) async throws -> Bool {
+        let file = try retainForTransfer(inode)
+        defer { releaseUse(of: inode) }
+        let (size, isWhole) = file.state.withLock { ($0.size, $0.isWhole) }
+        guard size == object.size, isWhole, let etag = object.etag else { return false }
         var offset: UInt64 = 0
         while offset < size {
             let piece = offset..<min(size, offset + 4 << 20)

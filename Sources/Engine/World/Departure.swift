@@ -73,6 +73,9 @@ final class Departure: Sendable {
         _ attempt: @escaping @autoclosure @Sendable () -> String,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
+        if state.withLock(\.isOver) {
+            throw ProviderError(.cancelled, attempt: attempt(), reason: "the mount has ended")
+        }
         let answer = Answer<Value, ProviderError>()
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         let task = Task(executorPreference: executor) {

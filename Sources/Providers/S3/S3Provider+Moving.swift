@@ -257,9 +257,18 @@ extension S3Provider {
             // A batch that is refused as such is no reason not to delete one by one.
             guard [.unsupported, .denied, .missing].contains(error.kind) else { throw error }
         }
+        var changed: ProviderError?
         for version in copied where !gone.contains(version.key) {
-            try await deleteVersion(version.key, version.head, conditions, attempt)
+            do throws(ProviderError) {
+                try await deleteVersion(version.key, version.head, conditions, attempt)
+            } catch {
+                // One that somebody else has just changed is no reason to leave the others in both
+                // places.
+                guard error.kind == .changed else { throw error }
+                changed = error
+            }
         }
+        if let changed { throw changed }
     }
 
     /// - Returns: What is to be deleted with others; nil where it is done.
