@@ -7,7 +7,7 @@ struct Cloud {
     /// How to mount it; as often as one likes, each time with a state of its own.
     let options: MountedFolder.Options
     /// All that it holds, seen from its own side. Of links it says nothing.
-    let contents: () throws -> TreeContents
+    var contents: () throws -> TreeContents
     /// Stores a file as another client does, in place of what is there.
     var store: (_ bytes: [UInt8], _ path: String) throws -> Void
 }
@@ -82,9 +82,16 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
                 remotes.environment.filter { ["PATH", "RCLONE_CONFIG"].contains($0.key) }
             ) { $1 }
             guard self == .crypt else {
-                return try body(
-                    Self.cloud(
-                        options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain"))
+                var cloud = Self.cloud(
+                    options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain")
+                let everything = cloud.contents
+                cloud.contents = {
+                    // What a killed rclone leaves of an upload is hidden, and part of no file.
+                    var contents = try everything()
+                    contents.nodes = contents.nodes.filter { !$0.key.hasSuffix(".apus-part") }
+                    return contents
+                }
+                return try body(cloud)
             }
             try body(Self.cloud(options, remotes))
         }
