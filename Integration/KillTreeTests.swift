@@ -5,7 +5,7 @@ extension MountedTests.`A killed daemon` {
     // With nginx a file of an upload that was under way may stay behind, under a name of our own; and
     // rclone stores large files in the same way.
     private static let clouds = CloudKind.chosen.filter {
-        ![CloudKind.crypt, .nginx, .servedByRclone].contains($0)
+        ![CloudKind.crypt, .rcloneWebDAV, .nginx, .servedByRclone].contains($0)
     }
 
     /// Goal: every call that returned is on the disk and reaches the remote, and of one that was

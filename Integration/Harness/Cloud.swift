@@ -19,6 +19,8 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case folder, webdav, s3, rclone
     /// A remote of rclone that encrypts names and contents.
     case crypt
+    /// A remote of rclone that is a WebDAV server.
+    case rcloneWebDAV
     /// WebDAV servers that keep less than Apache.
     case nginx, servedByRclone
 
@@ -43,7 +45,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
         switch self {
         case .folder, .webdav, .s3: .attributes
         case .rclone, .crypt: .times
-        case .nginx, .servedByRclone: .nothing
+        case .nginx, .servedByRclone, .rcloneWebDAV: .nothing
         }
     }
 
@@ -77,10 +79,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
         case .rclone, .crypt:
             let remotes = try RcloneRemotes()
             defer { remotes.remove() }
-            var options = options
-            options.environment.merge(
-                remotes.environment.filter { ["PATH", "RCLONE_CONFIG"].contains($0.key) }
-            ) { $1 }
+            let options = Self.finding(remotes, options)
             guard self == .crypt else {
                 var cloud = Self.cloud(
                     options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain")
@@ -94,7 +93,29 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
                 return try body(cloud)
             }
             try body(Self.cloud(options, remotes))
+        case .rcloneWebDAV:
+            try await WebDAVServer.with(.apache) { server in
+                let remotes = try RcloneRemotes()
+                defer { remotes.remove() }
+                var options = Self.finding(remotes, options)
+                options.environment["RCLONE_CONFIG_DAV_TYPE"] = "webdav"
+                options.environment["RCLONE_CONFIG_DAV_URL"] = server.url
+                options.environment["RCLONE_CONFIG_DAV_VENDOR"] = "other"
+                try body(
+                    Self.cloud(options, source: "rclone:dav:", servedFrom: server.folder))
+            }
         }
+    }
+
+    /// With our rclone and its remotes.
+    private static func finding(
+        _ remotes: RcloneRemotes, _ options: MountedFolder.Options
+    ) -> MountedFolder.Options {
+        var options = options
+        options.environment.merge(
+            remotes.environment.filter { ["PATH", "RCLONE_CONFIG"].contains($0.key) }
+        ) { $1 }
+        return options
     }
 
     /// The same, and mounts it.

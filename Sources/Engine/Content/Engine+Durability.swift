@@ -193,7 +193,11 @@ extension Engine {
         // No generation is used twice: an upload of other bytes may have got half-way.
         record.generation += 1
         if var synced = try database.synced(record.id), synced.etag != nil {
-            if let attempt, attempt.generation != synced.generation {
+            if var attempt, attempt.generation == synced.generation {
+                // It is about the very version that counts again.
+                attempt.generation = record.generation
+                try database.setAttempt(attempt, of: record.id)
+            } else {
                 // If it happened after all, it is seen as somebody else's change.
                 try database.removeAttempt(of: record.id)
             }

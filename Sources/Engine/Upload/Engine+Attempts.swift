@@ -31,9 +31,9 @@ extension Engine {
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
     ) throws(Halt) {
         let inode = state.inode
-        if plan.isMove, state.kind == .directory, !provider.traits.movesDirectoriesAtOnce {
+        if mayBeHalfDone(plan, state) {
             switch error.kind {
-            // Half of the directory may have moved before that.
+            // It may have been the second half that was refused.
             case .busy, .unauthorized, .denied, .full: return
             default: break
             }
@@ -44,6 +44,16 @@ extension Engine {
         case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
             .full, .unsupported:
             try store.write { try $0.removeAttempt(of: inode) }
+        }
+    }
+
+    /// Whether the store may carry an operation out in several steps.
+    private func mayBeHalfDone(_ plan: SyncOperation, _ state: SyncState) -> Bool {
+        switch plan {
+        case .upload: !provider.traits.storesAttributesAtOnce
+        case .move, .moveAside:
+            state.kind != .directory || !provider.traits.movesDirectoriesAtOnce
+        default: false
         }
     }
 
