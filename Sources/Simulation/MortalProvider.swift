@@ -137,7 +137,7 @@ final class MortalProvider: Provider {
         _ call: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         try begin(attempt)
-        let answer = Answer<Value>()
+        let answer = Answer<Value, ProviderError>()
         let number = requestsMade.withLock { made in
             made += 1
             return made
@@ -161,37 +161,5 @@ final class MortalProvider: Provider {
                 .failure(ProviderError(.cancelled, attempt: attempt, reason: "cancelled")))
         }
         return try result.get()
-    }
-}
-
-/// The first of several answers, for one who waits for it.
-private final class Answer<Value: Sendable>: Sendable {
-    private typealias Outcome = Result<Value, ProviderError>
-
-    private struct State {
-        var outcome: Outcome?
-        var waiter: CheckedContinuation<Outcome, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    func give(_ outcome: Result<Value, ProviderError>) {
-        let waiter = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
-            guard state.outcome == nil else { return nil }
-            state.outcome = outcome
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume(returning: outcome)
-    }
-
-    func wait() async -> Result<Value, ProviderError> {
-        await withCheckedContinuation { continuation in
-            let outcome = state.withLock { state in
-                if state.outcome == nil { state.waiter = continuation }
-                return state.outcome
-            }
-            if let outcome { continuation.resume(returning: outcome) }
-        }
     }
 }
