@@ -9,7 +9,7 @@ import Synchronization
 package final class SimulatedProvider: Provider {
     package let traits: ProviderTraits
 
-    private struct State {
+    struct State {
         var tree = SimulatedProviderTree()
         var random: SeededGenerator
         var faults = SimulatedProviderFaults()
@@ -24,11 +24,11 @@ package final class SimulatedProvider: Provider {
         var isAuthorized = true
     }
 
-    private typealias Tree = SimulatedProviderTree
+    typealias Tree = SimulatedProviderTree
 
     let clock: any Clock
-    private let settings: SimulatedProviderSettings
-    private let state: Mutex<State>
+    let settings: SimulatedProviderSettings
+    let state: Mutex<State>
 
     package init(
         clock: any Clock, random: SeededGenerator,
@@ -160,154 +160,6 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    // MARK: Transfers
-
-    package func read(
-        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
-    ) async throws(ProviderError) {
-        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        try await arrive(attempt)
-        let (isDamaged, isShort) = state.withLock { state in
-            (
-                state.random.happens(state.faults.damagedRead),
-                state.random.happens(state.faults.shortRead)
-            )
-        }
-        let end =
-            isShort
-            ? range.lowerBound + (range.upperBound - range.lowerBound) / 2 : range.upperBound
-        var offset = range.lowerBound
-        while offset < end {
-            let piece = try piece(of: key, from: offset, to: end, etag: etag, attempt)
-            do {
-                try (isDamaged ? piece.map { ~$0 } : piece).withUnsafeBytes { bytes in
-                    try sink.write(bytes, at: offset)
-                }
-            } catch {
-                throw ProviderError(
-                    .sink, attempt: attempt, reason: "the bytes were not taken", cause: error)
-            }
-            offset += UInt64(piece.count)
-            if offset < end { try await pause(attempt) }
-        }
-        if isDamaged || isShort {
-            throw ProviderError(.corrupt, attempt: attempt, reason: "the reply was damaged")
-        }
-    }
-
-    private func piece(
-        of key: ObjectKey, from start: UInt64, to end: UInt64, etag: ETag, _ attempt: String
-    ) throws(ProviderError) -> [UInt8] {
-        try state.withLock { state throws(ProviderError) in
-            try Self.checkReachable(state, attempt)
-            let file = try Self.attempting(attempt) { () throws(Tree.Failure) in
-                try state.tree.file(key, etag: etag)
-            }
-            guard end <= UInt64(file.bytes.count) else {
-                throw ProviderError(.unsupported, attempt: attempt, reason: "it is shorter")
-            }
-            let count = min(
-                Int(end - start), Int.random(in: settings.pieceBytes, using: &state.random))
-            return Array(file.bytes[Int(start)..<Int(start) + count])
-        }
-    }
-
-    package func write(
-        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, session: any UploadSession
-    ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "write \(source.size) bytes to \"\(key)\""
-        try await arrive(attempt)
-        let token = try beginUpload(attempt, session)
-        let bytes = try await take(source, attempt, token, session)
-        let isWhole = settings.storesAttributesAtOnce
-        let first =
-            isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
-        let object = try change(attempt) { tree throws(Tree.Failure) in
-            guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
-                throw Tree.Failure(.full, "there is no room")
-            }
-            return try tree.write(key, bytes: bytes, attributes: first, base: base)
-        }
-        if let token { state.withLock { $0.uploads[token] = nil } }
-        if isWhole { return object }
-        try await pause(attempt)
-        return try step(attempt) { tree throws(Tree.Failure) in
-            try tree.setAttributes(key, to: attributes, etag: object.etag)
-        }
-    }
-
-    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        try await arrive("abandon an upload of \"\(key)\"")
-        state.withLock { $0.uploads[token] = nil }
-    }
-
-    /// Bytes that uploads have handed over, those that failed included.
-    package var bytesReceived: UInt64 { state.withLock { $0.bytesReceived } }
-
-    /// How many uploads were begun, and neither completed nor abandoned.
-    package var uploadCount: Int { state.withLock { $0.uploads.count } }
-
-    /// - Returns: What the store knows the upload by; nil where it keeps nothing of one.
-    private func beginUpload(
-        _ attempt: String, _ session: any UploadSession
-    ) throws(ProviderError) -> UploadToken? {
-        guard settings.resumesUploads else { return nil }
-        let (token, isNew) = state.withLock { state in
-            if let token = session.token, state.uploads[token] != nil { return (token, false) }
-            state.uploadsBegun += 1
-            let token = UploadToken("\(state.uploadsBegun)")
-            state.uploads[token] = []
-            return (token, true)
-        }
-        guard isNew else { return token }
-        do {
-            try session.keep(token)
-        } catch {
-            throw ProviderError(
-                .source, attempt: attempt, reason: "the upload cannot be kept", cause: error)
-        }
-        return token
-    }
-
-    /// Takes the bytes over, a piece at a time, from where the upload was left.
-    private func take(
-        _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
-        _ session: any UploadSession
-    ) async throws(ProviderError) -> [UInt8] {
-        var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
-        while UInt64(bytes.count) < source.size {
-            try state.withLock { state throws(ProviderError) in
-                try Self.checkReachable(state, attempt)
-            }
-            let wanted = state.withLock { Int.random(in: settings.pieceBytes, using: &$0.random) }
-            let count = min(wanted, Int(source.size) - bytes.count)
-            let start = UInt64(bytes.count)
-            do {
-                let piece = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                    filled = try source.read(
-                        into: UnsafeMutableRawBufferPointer(buffer), at: start)
-                }
-                bytes += piece
-            } catch {
-                throw ProviderError(
-                    .source, attempt: attempt, reason: "no bytes were given", cause: error)
-            }
-            guard UInt64(bytes.count) > start else {
-                throw ProviderError(
-                    .source, attempt: attempt,
-                    reason: "it ended at \(start) of \(source.size) bytes")
-            }
-            state.withLock { state in
-                state.bytesReceived += UInt64(bytes.count) - start
-                if let token, state.uploads[token] != nil { state.uploads[token] = bytes }
-            }
-            session.noteSent(UInt64(bytes.count))
-            try await pause(attempt)
-        }
-        return bytes
-    }
-
     // MARK: Changes
 
     package func createDirectory(
@@ -348,92 +200,20 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    package func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
-    ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "move \"\(key)\" to \"\(destination)\""
+    package func delete(
+        _ key: ObjectKey, kind: FileKind, etag: ETag?
+    ) async throws(ProviderError) {
+        let attempt = "delete \"\(key)\""
         try await arrive(attempt)
-        let kind = state.withLock { try? $0.tree.node(key).kind }
-        if kind == .directory, etag == nil, !settings.movesDirectoriesAtOnce {
-            return try await moveInSteps(key, to: destination, attempt, continues: continues)
-        }
-        guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
-            return try change(attempt) { tree throws(Tree.Failure) in
-                try tree.move(key, etag: etag, to: destination, base: base)
-            }
-        }
-        let copy = try change(attempt) { tree throws(Tree.Failure) in
-            try tree.copy(key, etag: etag, to: destination, base: base)
-        }
-        try await pause(attempt)
-        try step(attempt) { tree throws(Tree.Failure) in
+        try change(attempt) { tree throws(Tree.Failure) in
             try tree.delete(key, kind: kind, etag: etag)
         }
-        return copy
     }
 
-    /// Moves a directory object by object. What is moved stays so, whatever comes in between.
-    private func moveInSteps(
-        _ key: ObjectKey, to destination: ObjectKey, _ attempt: String, continues: Bool
-    ) async throws(ProviderError) -> RemoteObject {
-        try step(attempt) { tree throws(Tree.Failure) in
-            guard !destination.names.starts(with: key.names) else {
-                throw Tree.Failure(.unsupported, "a directory cannot move below itself")
-            }
-            let old = try tree.node(key)
-            if continues, let there = try? tree.node(destination) {
-                guard there.kind == .directory else { throw Tree.Failure(.exists, "no directory") }
-                return
-            }
-            let node = Tree.Node(
-                kind: .directory, modified: old.modified, mode: old.mode,
-                extendedAttributes: old.extendedAttributes)
-            _ = try tree.create(node, at: destination)
-        }
-        while true {
-            try await pause(attempt)
-            let child = try moveChild(of: key, to: destination, attempt)
-            if child == .none { break }
-            guard case .copied(let copied) = child else { continue }
-            try await pause(attempt)
-            try step(attempt) { tree throws(Tree.Failure) in
-                try tree.delete(key.appending(copied.name), kind: copied.kind, etag: copied.etag)
-            }
-        }
-        return try change(attempt) { tree throws(Tree.Failure) in try tree.object(destination) }
-    }
-
-    private enum MovedChild: Equatable {
-        case none
-        case moved
-        /// Its original is still to be deleted.
-        case copied(RemoteObject)
-    }
-
-    /// Moves the first child of a directory, or removes the directory where it has none.
-    private func moveChild(
-        of key: ObjectKey, to destination: ObjectKey, _ attempt: String
-    ) throws(ProviderError) -> MovedChild {
-        try step(attempt) { tree throws(Tree.Failure) in
-            guard let child = try tree.children(of: key).first else {
-                try tree.delete(key, kind: .directory, etag: nil)
-                return .none
-            }
-            let (from, to) = (key.appending(child.name), destination.appending(child.name))
-            // Directories move whole: one level is as good as many.
-            if settings.movesFilesAtOnce || child.kind == .directory {
-                _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
-                return .moved
-            }
-            // It may be there of a move that was cut short.
-            if (try? tree.object(to)) != child { try tree.copyVersion(from, to: to) }
-            return .copied(child)
-        }
-    }
+    // MARK: Waiting and failing
 
     /// One of several steps of a change; the connection may break after any.
-    private func step<Value: Sendable>(
+    func step<Value: Sendable>(
         _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         do throws(ProviderError) {
@@ -447,20 +227,8 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    package func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
-        let attempt = "delete \"\(key)\""
-        try await arrive(attempt)
-        try change(attempt) { tree throws(Tree.Failure) in
-            try tree.delete(key, kind: kind, etag: etag)
-        }
-    }
-
-    // MARK: Waiting and failing
-
     /// Lets the request travel, and fail before anything has happened.
-    private func arrive(_ attempt: String) async throws(ProviderError) {
+    func arrive(_ attempt: String) async throws(ProviderError) {
         let isStandingStill =
             state.withLock(\.standing).map { $0.isEmpty || attempt.contains($0) } ?? false
         let latency = state.withLock { $0.random.duration(in: settings.latency) }
@@ -483,11 +251,11 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    private func pause(_ attempt: String) async throws(ProviderError) {
+    func pause(_ attempt: String) async throws(ProviderError) {
         try await wait(state.withLock { $0.random.duration(in: settings.pieceDelay) }, attempt)
     }
 
-    private func wait(_ duration: Duration, _ attempt: String) async throws(ProviderError) {
+    func wait(_ duration: Duration, _ attempt: String) async throws(ProviderError) {
         do {
             try await clock.sleep(until: clock.uptime + duration)
             try Task.checkCancellation()
@@ -497,7 +265,7 @@ package final class SimulatedProvider: Provider {
     }
 
     /// Makes a change in one step; then its answer may get lost.
-    private func change<Value: Sendable>(
+    func change<Value: Sendable>(
         _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         try state.withLock { state throws(ProviderError) in
@@ -512,7 +280,7 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    private static func checkReachable(
+    static func checkReachable(
         _ state: borrowing State, _ attempt: String
     ) throws(ProviderError) {
         guard state.isReachable else {
@@ -523,7 +291,7 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    private static func attempting<Value: Sendable>(
+    static func attempting<Value: Sendable>(
         _ attempt: String, _ step: () throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         do {
@@ -534,7 +302,7 @@ package final class SimulatedProvider: Provider {
     }
 
     /// A page in the order of names, shown in a random one; the token is the last name.
-    private static func page(
+    static func page(
         of objects: [RemoteObject], after token: PageToken?, entries: Int,
         _ random: inout SeededGenerator
     ) -> ListingPage {

@@ -1,0 +1,151 @@
+package import Engine
+import Synchronization
+
+/// Reads and uploads: pieces move at different moments.
+extension SimulatedProvider {
+    package func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
+        try await arrive(attempt)
+        let (isDamaged, isShort) = state.withLock { state in
+            (
+                state.random.happens(state.faults.damagedRead),
+                state.random.happens(state.faults.shortRead)
+            )
+        }
+        let end =
+            isShort
+            ? range.lowerBound + (range.upperBound - range.lowerBound) / 2 : range.upperBound
+        var offset = range.lowerBound
+        while offset < end {
+            let piece = try piece(of: key, from: offset, to: end, etag: etag, attempt)
+            do {
+                try (isDamaged ? piece.map { ~$0 } : piece).withUnsafeBytes { bytes in
+                    try sink.write(bytes, at: offset)
+                }
+            } catch {
+                throw ProviderError(
+                    .sink, attempt: attempt, reason: "the bytes were not taken", cause: error)
+            }
+            offset += UInt64(piece.count)
+            if offset < end { try await pause(attempt) }
+        }
+        if isDamaged || isShort {
+            throw ProviderError(.corrupt, attempt: attempt, reason: "the reply was damaged")
+        }
+    }
+
+    private func piece(
+        of key: ObjectKey, from start: UInt64, to end: UInt64, etag: ETag, _ attempt: String
+    ) throws(ProviderError) -> [UInt8] {
+        try state.withLock { state throws(ProviderError) in
+            try Self.checkReachable(state, attempt)
+            let file = try Self.attempting(attempt) { () throws(Tree.Failure) in
+                try state.tree.file(key, etag: etag)
+            }
+            guard end <= UInt64(file.bytes.count) else {
+                throw ProviderError(.unsupported, attempt: attempt, reason: "it is shorter")
+            }
+            let count = min(
+                Int(end - start), Int.random(in: settings.pieceBytes, using: &state.random))
+            return Array(file.bytes[Int(start)..<Int(start) + count])
+        }
+    }
+
+    package func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "write \(source.size) bytes to \"\(key)\""
+        try await arrive(attempt)
+        let token = try beginUpload(attempt, session)
+        let bytes = try await take(source, attempt, token, session)
+        let isWhole = settings.storesAttributesAtOnce
+        let first =
+            isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
+        let object = try change(attempt) { tree throws(Tree.Failure) in
+            guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
+                throw Tree.Failure(.full, "there is no room")
+            }
+            return try tree.write(key, bytes: bytes, attributes: first, base: base)
+        }
+        if let token { state.withLock { $0.uploads[token] = nil } }
+        if isWhole { return object }
+        try await pause(attempt)
+        return try step(attempt) { tree throws(Tree.Failure) in
+            try tree.setAttributes(key, to: attributes, etag: object.etag)
+        }
+    }
+
+    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        try await arrive("abandon an upload of \"\(key)\"")
+        state.withLock { $0.uploads[token] = nil }
+    }
+
+    /// Bytes that uploads have handed over, those that failed included.
+    package var bytesReceived: UInt64 { state.withLock { $0.bytesReceived } }
+
+    /// How many uploads were begun, and neither completed nor abandoned.
+    package var uploadCount: Int { state.withLock { $0.uploads.count } }
+
+    /// - Returns: What the store knows the upload by; nil where it keeps nothing of one.
+    private func beginUpload(
+        _ attempt: String, _ session: any UploadSession
+    ) throws(ProviderError) -> UploadToken? {
+        guard settings.resumesUploads else { return nil }
+        let (token, isNew) = state.withLock { state in
+            if let token = session.token, state.uploads[token] != nil { return (token, false) }
+            state.uploadsBegun += 1
+            let token = UploadToken("\(state.uploadsBegun)")
+            state.uploads[token] = []
+            return (token, true)
+        }
+        guard isNew else { return token }
+        do {
+            try session.keep(token)
+        } catch {
+            throw ProviderError(
+                .source, attempt: attempt, reason: "the upload cannot be kept", cause: error)
+        }
+        return token
+    }
+
+    /// Takes the bytes over, a piece at a time, from where the upload was left.
+    private func take(
+        _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
+        _ session: any UploadSession
+    ) async throws(ProviderError) -> [UInt8] {
+        var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
+        while UInt64(bytes.count) < source.size {
+            try state.withLock { state throws(ProviderError) in
+                try Self.checkReachable(state, attempt)
+            }
+            let wanted = state.withLock { Int.random(in: settings.pieceBytes, using: &$0.random) }
+            let count = min(wanted, Int(source.size) - bytes.count)
+            let start = UInt64(bytes.count)
+            do {
+                let piece = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                    filled = try source.read(
+                        into: UnsafeMutableRawBufferPointer(buffer), at: start)
+                }
+                bytes += piece
+            } catch {
+                throw ProviderError(
+                    .source, attempt: attempt, reason: "no bytes were given", cause: error)
+            }
+            guard UInt64(bytes.count) > start else {
+                throw ProviderError(
+                    .source, attempt: attempt,
+                    reason: "it ended at \(start) of \(source.size) bytes")
+            }
+            state.withLock { state in
+                state.bytesReceived += UInt64(bytes.count) - start
+                if let token, state.uploads[token] != nil { state.uploads[token] = bytes }
+            }
+            session.noteSent(UInt64(bytes.count))
+            try await pause(attempt)
+        }
+        return bytes
+    }
+}
