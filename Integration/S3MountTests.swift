@@ -37,6 +37,26 @@ struct S3MountTests {
         }
     }
 
+    /// Listings show links as files, and nobody can take back that a file was opened.
+    @Test func `a link that nobody has looked at before is followed at once`() async throws {
+        try await ObjectStore.with(.moto) { store in
+            let count = 40
+            try store.python(
+                """
+                s3.put_object(Bucket=bucket, Key='p/file', Body=b'its bytes')
+                for number in range(\(count)):
+                    s3.put_object(Bucket=bucket, Key='p/%d' % number, Body=b'file',
+                        Metadata={'mode': '41471'})
+                """)
+            try MountedFolder.with(Self.options(store)) { folder in
+                for number in 0..<count {
+                    let bytes = try Files.read(folder.local("\(number)"))
+                    #expect(bytes == Array("its bytes".utf8), "link \(number)")
+                }
+            }
+        }
+    }
+
     /// Listings do not tell what others noted of an object, so the first look is answered from less.
     @Test func `what others noted of a file shows soon after the first look`() async throws {
         try await ObjectStore.with(.moto) { store in

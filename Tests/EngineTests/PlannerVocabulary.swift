@@ -21,7 +21,7 @@ enum PlannerVocabulary {
         ["place unwanted", "place wanted"],
         [
             "name free", "name held", "name held in a circle", "name of an unlinked file",
-            "name of an unlinked folder",
+            "name of an overtaken file", "name of an unlinked folder",
         ],
         ["no successor", "a successor"],
         ["no child there", "a child there"],
@@ -168,7 +168,9 @@ struct WordedState: CustomStringConvertible {
         return Occupant(
             inode: Self.holder, kind: isFile ? .file : .directory,
             etag: isFile ? Self.holderETag : nil,
-            isUnlinked: has("name of an unlinked file") || has("name of an unlinked folder"),
+            isUnlinked: ["file", "folder"].contains { has("name of an unlinked \($0)") }
+                || has("name of an overtaken file"),
+            isOvertaken: has("name of an overtaken file"),
             waitsForUs: has("name held in a circle"))
     }
 

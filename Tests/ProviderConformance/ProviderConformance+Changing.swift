@@ -211,7 +211,12 @@ extension ProviderConformance {
             try store.expect(listed, shows: [made])
             let found = try await store.provider.stat(key)
             try require(found, equals: made, "a look at it")
-            if listed.first?.kind == .symlink {
+            if let listed = listed.first, listed.kind != .symlink {
+                try await store.expect(.wrongKind, of: "reading it as the file that is listed") {
+                    _ = try await store.read(
+                        "link", etag: store.etag(of: listed), range: 0..<listed.size)
+                }
+            } else {
                 try require(made.etag, equals: nil, "its etag")
             }
             try await store.expect(.exists, of: "making it again") {

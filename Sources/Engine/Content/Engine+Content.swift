@@ -21,13 +21,21 @@ extension Engine {
     /// returns (I3).
     ///
     /// - Parameter truncating: POSIX: `O_TRUNC`.
-    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`.
+    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` where
+    ///   it turns out to be no file: whoever knows the number looks its name up again.
     package func open(
         _ inode: InodeNumber, access: Access, truncating: Bool
     ) throws(Halt) {
         if access == .write { try requireWritable("open inode \(inode) for writing") }
         let file = try retain(inode)
-        guard access == .write else { return }
+        guard access == .write else {
+            do throws(Halt) {
+                return try requireKind(of: file)
+            } catch {
+                releaseUse(of: inode)
+                throw error
+            }
+        }
         do throws(Halt) {
             try file.withState { state throws(Halt) in
                 detachFrozen(&state)
@@ -45,6 +53,16 @@ extension Engine {
             release(inode, access: .write)
             throw error
         }
+    }
+
+    /// What a listing calls a file may be a symbolic link, and reading tells. Whoever had it open
+    /// by then could not be told; who opens it now is sent to look again. As its bytes are wanted
+    /// next, this asks for nothing that would not be asked for anyway.
+    private func requireKind(of file: OpenFile) throws(Halt) {
+        let size = file.state.withLock { $0.isWhole ? 0 : $0.size }
+        guard (1...UInt64(Self.targetBytesMax)).contains(size) else { return }
+        let record = try store.read { try $0.existingInode(file.inode) }
+        guard record.isDetailed else { throw .awaits(.content(file.inode, 0..<size)) }
     }
 
     /// The handle of one ``open(_:access:truncating:)`` or ``createFile(_:in:mode:caller:)`` is gone.

@@ -105,6 +105,8 @@ extension Engine {
                 await refreshQuietly(synced.parent)
             }
             if error.kind == .wrongKind {
+                // It may always have been a link, which a listing need not tell from a file.
+                _ = try await lookAtDetails(of: inode)
                 throw ProviderError(
                     .changed, attempt: error.attempt, reason: error.reason, cause: error)
             }

@@ -68,6 +68,7 @@ extension Database {
         return Occupant(
             inode: holder, kind: record.kind,
             etag: record.kind == .file ? synced.etag : nil, isUnlinked: record.links == 0,
+            isOvertaken: try remote(holder, name: synced.name) != nil,
             waitsForUs: try waits(holder, for: inode))
     }
 

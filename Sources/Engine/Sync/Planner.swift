@@ -126,7 +126,9 @@ enum Planner {
             return stepAside(state, if: state.isPlaceWanted, else: local.parent)
         }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
-        if occupant.isUnlinked, occupant.kind == .file, state.kind == .file {
+        // What took an unlinked file's place there is to come here first; to move over the file that
+        // it was would be refused, again and again.
+        if occupant.isUnlinked, !occupant.isOvertaken, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
         }
         return stepAside(state, if: occupant.waitsForUs, else: occupant.inode)

@@ -57,6 +57,8 @@ struct Occupant: Hashable {
     var etag: ETag?
     /// Whether it has no name here any more, so that it may be replaced.
     var isUnlinked: Bool
+    /// Whether something else was seen in its place, which it has to settle.
+    var isOvertaken = false
     /// Whether it waits, by way of others, for the very inode that wants its name: a→b, b→a.
     var waitsForUs: Bool
 }

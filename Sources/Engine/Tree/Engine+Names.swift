@@ -123,6 +123,9 @@ extension Engine {
         return try insert(inode, name, in: parent).attributes
     }
 
+    /// POSIX: PATH_MAX, without the NUL at its end.
+    static var targetBytesMax: Int { 4_095 }
+
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` where the
     ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     package func createSymlink(
@@ -131,7 +134,7 @@ extension Engine {
         guard provider.traits.keepsSymlinks else {
             throw .failure(.unsupported, "make a symbolic link on \(provider.traits.name)")
         }
-        guard (1...4095).contains(target.count) else {
+        guard (1...Self.targetBytesMax).contains(target.count) else {
             throw .failure(.nameTooLong, "make a symbolic link to \(target.count) bytes")
         }
         var inode = newInode(.symlink, mode: 0o777, caller: caller)

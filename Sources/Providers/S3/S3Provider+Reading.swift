@@ -27,6 +27,11 @@ extension S3Provider {
             } catch {
                 throw ProviderError(error.kind, attempt: attempt, reason: error.reason)
             }
+            // A listing does not tell links from files.
+            if S3Head(response.headers).metadata.isSymlink, try await stat(key).kind == .symlink {
+                throw ProviderError(
+                    .wrongKind, attempt: attempt, reason: "it is a symbolic link")
+            }
         } catch {
             guard error.kind == .missing || error.refusal?.status == 416 else { throw error }
             if error.refusal?.status == 416 { throw changed(attempt) }
