@@ -27,6 +27,33 @@ struct ConflictTests {
         }
     }
 
+    /// A rename over a file, whose place somebody else has given to something else meanwhile.
+    ///
+    /// Method: requests take half a second, so that trying it again and again shows as time.
+    @Test(arguments: ["a file", "a directory"])
+    func `theirs comes at once to where ours was to go`(theirs: String) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(500)...(.milliseconds(500))
+        try Scenario.run(settings: settings) {
+            try $0.otherClientWrites(Scenario.key("old"), [0])
+            try $0.otherClientWrites(Scenario.key("new"), [1, 1])
+        } _: { it in
+            _ = try await it.read("new")
+            try await it.rename("new", to: "old")
+            if theirs == "a file" {
+                try it.remote.otherClientWrites(Scenario.key("old"), [2, 2, 2])
+            } else {
+                try it.remote.otherClientDeletes(Scenario.key("old"))
+                try it.remote.otherClientMakesDirectory(Scenario.key("old"))
+            }
+            #expect(try await it.rest(within: .seconds(15)))
+            let ours = try #require(try await it.names(in: "").first { $0.contains("conflict") })
+            #expect(it.remoteBytes(ours) == [1, 1])
+            #expect(it.remotePaths == [ours, "old"].sorted())
+            #expect(it.remoteBytes("old") == (theirs == "a file" ? [2, 2, 2] : nil))
+        }
+    }
+
     @Test func `both versions are in the status`() throws {
         try Self.quarrel { it, ours in
             let conflicts = try it.status().conflicts
