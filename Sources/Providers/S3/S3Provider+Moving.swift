@@ -85,7 +85,7 @@ extension S3Provider {
         _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) {
         do throws(ProviderError) {
-            try await deleteVersion(source, head, conditions, attempt)
+            try await deleteVersion(source, head.etag, conditions, attempt)
         } catch {
             guard error.kind == .changed else { throw halfDone(error, attempt) }
             if base == .absent {
@@ -109,15 +109,15 @@ extension S3Provider {
 
     /// Deletes one version; one that is gone is fine.
     func deleteVersion(
-        _ key: S3Key, _ head: S3Head, _ conditions: S3Conditions, _ attempt: String
+        _ key: S3Key, _ etag: ETag, _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) {
         do throws(ProviderError) {
             if !conditions.deleteIfVersion {
                 guard let now = try await client.head(key, attempt) else { return }
-                if now.etag != head.etag { throw changed(attempt) }
+                if now.etag != etag { throw changed(attempt) }
             }
             try await client.delete(
-                key, etag: conditions.deleteIfVersion ? head.etag : nil, attempt)
+                key, etag: conditions.deleteIfVersion ? etag : nil, attempt)
         } catch {
             if error.kind == .missing { return }
             guard error.kind == .changed, try await client.head(key, attempt) == nil else {
@@ -153,9 +153,15 @@ extension S3Provider {
         try await putMarker(to.marker, metadata, nil, attempt)
         if marker == nil { try await putMarker(from.marker, metadata, nil, attempt) }
 
-        // Until a listing shows nothing more: what others make meanwhile moves too.
+        // Until a listing shows nothing more: what others make or change meanwhile moves too.
+        var passes = 0
         while try await moveObjects(from, to, conditions, attempt) > 0 {
             try checkCancelled(attempt)
+            passes += 1
+            guard passes < Self.passesMax else {
+                throw ProviderError(
+                    .busy, attempt: attempt, reason: "others change what is in it all the time")
+            }
         }
         try await client.delete(from.marker, etag: nil, attempt)
         if try await client.head(from.folderMarker, attempt) != nil {
@@ -201,13 +207,17 @@ extension S3Provider {
         return count
     }
 
+    /// Each pass moves what the one before has left, or what came after it.
+    private static var passesMax: Int { 16 }
     /// As many are in both places at most, before they are deleted in one.
     private static var batchObjects: Int { 128 }
 
-    /// What has been copied, and is to be deleted.
+    /// One version of a file in both places, to be deleted in the old one.
     private struct Copied: Sendable {
-        let key: S3Key
-        let head: S3Head
+        let source: S3Key
+        let etag: ETag
+        let target: S3Key
+        let targetETag: ETag
     }
 
     /// Moves files, and copies markers.
@@ -241,37 +251,41 @@ extension S3Provider {
         try await deleteCopied(copied, conditions, attempt)
     }
 
-    /// Deletes the versions that have been copied: in one request, and those of which the store does
-    /// not say that they are gone, one by one.
+    /// Deletes the versions that have been copied: in one request where the store heeds versions
+    /// there, and those of which it does not say that they are gone one by one.
     private func deleteCopied(
         _ copied: [Copied], _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) {
         // XML has no way to write control characters.
-        let batch = copied.filter { $0.key.bytes.allSatisfy { $0 >= 0x20 } }
+        let batch = copied.filter { $0.source.bytes.allSatisfy { $0 >= 0x20 } }
         var gone: Set<S3Key> = []
         do throws(ProviderError) {
             if !batch.isEmpty {
-                gone = try await client.delete(batch.map { ($0.key, $0.head.etag) }, attempt).gone
+                gone = try await client.delete(batch.map { ($0.source, $0.etag) }, attempt).gone
             }
         } catch {
             // A batch that is refused as such is no reason not to delete one by one.
             guard [.unsupported, .denied, .missing].contains(error.kind) else { throw error }
         }
-        var changed: ProviderError?
-        for version in copied where !gone.contains(version.key) {
-            do throws(ProviderError) {
-                try await deleteVersion(version.key, version.head, conditions, attempt)
-            } catch {
-                // One that somebody else has just changed is no reason to leave the others in both
-                // places.
-                guard error.kind == .changed else { throw error }
-                changed = error
-            }
+        for version in copied where !gone.contains(version.source) {
+            try await deleteCopied(version, conditions, attempt)
         }
-        if let changed { throw changed }
     }
 
-    /// - Returns: What is to be deleted with others; nil where it is done.
+    /// Deletes one version that has been copied. Where somebody else has just changed it, the copy
+    /// is an old one and goes instead; the next listing shows the new version, which is moved then.
+    private func deleteCopied(
+        _ version: Copied, _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await deleteVersion(version.source, version.etag, conditions, attempt)
+        } catch {
+            guard error.kind == .changed else { throw error }
+            try await deleteVersion(version.target, version.targetETag, conditions, attempt)
+        }
+    }
+
+    /// - Returns: What is to be deleted with others; nil where it is done, or not there any more.
     private func copyBelow(
         _ object: S3Listing.Object, to target: S3Key, _ conditions: S3Conditions,
         _ attempt: String
@@ -283,23 +297,39 @@ extension S3Provider {
             try await putMarker(target, head.metadata, nil, attempt)
             return nil
         }
-        let there = conditions.copyIfAbsent ? nil : try await client.head(target, attempt)
-        do throws(ProviderError) {
-            if let there {
-                guard isCopy(there, of: head) else { throw exists(attempt) }
-            } else {
-                _ = try await copy(
-                    source, head, to: target, metadata: nil, conditions.onCopy(.absent), attempt)
-            }
-        } catch {
-            guard error.kind == .changed else { throw error }
-            // It was copied by an earlier call, or by nobody of ours.
-            guard let there = try await client.head(target, attempt), isCopy(there, of: head)
-            else { throw exists(attempt) }
+        guard let etag = try await copyOrFind(source, head, at: target, conditions, attempt) else {
+            return nil
         }
-        if conditions.batchIfVersion { return Copied(key: source, head: head) }
-        try await deleteVersion(source, head, conditions, attempt)
+        let copied = Copied(source: source, etag: head.etag, target: target, targetETag: etag)
+        if conditions.batchIfVersion { return copied }
+        try await deleteCopied(copied, conditions, attempt)
         return nil
+    }
+
+    /// Copies a version to where nothing is, or finds that an earlier call has.
+    ///
+    /// - Returns: The version of the copy; nil where the original is no longer that version, so that
+    ///   the next listing is to tell what is there.
+    /// - Throws: `.exists`.
+    private func copyOrFind(
+        _ source: S3Key, _ head: S3Head, at target: S3Key, _ conditions: S3Conditions,
+        _ attempt: String
+    ) async throws(ProviderError) -> ETag? {
+        func found() async throws(ProviderError) -> ETag? {
+            guard let there = try await client.head(target, attempt) else { return nil }
+            guard isCopy(there, of: head) else { throw exists(attempt) }
+            return there.etag
+        }
+        if !conditions.copyIfAbsent, let etag = try await found() { return etag }
+        do throws(ProviderError) {
+            return try await copy(
+                source, head, to: target, metadata: nil, conditions.onCopy(.absent), attempt)
+        } catch {
+            guard error.kind == .changed || error.kind == .missing else { throw error }
+            if let etag = try await found() { return etag }
+            guard try await client.head(source, attempt)?.etag != head.etag else { throw error }
+            return nil
+        }
     }
 
     /// Whether an object is what an earlier call has copied. The ETag of a copy is the same unless

@@ -79,7 +79,9 @@ import Testing
     /// A bucket with a directory `d` of many files, and `d/5` replaced right after it was copied.
     private func storeWithDirectory(count: Int, replaces: Bool) -> TinyS3 {
         let store = TinyS3 { operation, state in
-            guard replaces, operation == "copy", state.objects["e/5"] != nil else { return }
+            guard replaces, operation == "copy", state.objects["e/5"]?.etag == "copy-of-5",
+                state.objects["d/5"]?.etag == "5"
+            else { return }
             state.objects["d/5"] = Self.foreign
         }
         store.state.withLock { state in
@@ -101,17 +103,35 @@ import Testing
         #expect(store.asked.filter { $0.hasPrefix("DELETE") } == ["DELETE /d/"])
     }
 
-    @Test func `a version that follows a copy at once is not deleted with the rest`() async throws {
+    @Test(arguments: [true, false])
+    func `a version that follows a copy at once is moved in the place of it`(
+        isBatched: Bool
+    ) async throws {
         let store = storeWithDirectory(count: 20, replaces: true)
+        let provider = try store.provider()
+        provider.knownConditions.withLock { $0?.batchIfVersion = isBatched }
+        _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
+        let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
+        #expect(Set(objects.keys) == Set((1...20).map { "e/\($0)" } + ["e/"]))
+        #expect(objects["e/5"] == "copy-of-foreign")
+        #expect(objects["e/6"] == "copy-of-6")
+    }
+
+    @Test func `files that are changed all the time are left for later`() async throws {
+        let store = TinyS3 { operation, state in
+            guard operation == "copy" else { return }
+            state.objects["d/5"] = TinyS3.Object(etag: "\(state.requests.count)", bytes: [1])
+        }
+        store.state.withLock { state in
+            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
+            state.objects["d/5"] = TinyS3.Object(etag: "5", bytes: [1])
+        }
         let error = await #expect(throws: ProviderError.self) {
             try await store.provider().move(
                 try key("d"), etag: nil, to: try key("e"), base: .absent)
         }
-        #expect(error?.kind == .changed)
-        let left = store.state.withLock { state in
-            state.objects.filter { $0.key.hasPrefix("d/") }.mapValues(\.etag)
-        }
-        #expect(left == ["d/": "0", "d/5": "foreign"])
+        #expect(error?.kind == .busy)
+        #expect(store.state.withLock { $0.objects["d/5"] != nil })
     }
 
     @Test func `a store that heeds no version in a batch is asked for one file at a time`()
