@@ -134,6 +134,6 @@ extension PendingItem {
     /// Whether it cannot be sent as the remote lost the rest of it, or waits for one of these.
     fileprivate var isIncomplete: Bool {
         guard let failure, failure.isFinal else { return false }
-        return failure.why.contains("changedRemotely")
+        return failure.kind == .changedRemotely
     }
 }

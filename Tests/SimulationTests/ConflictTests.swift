@@ -54,6 +54,35 @@ struct ConflictTests {
         }
     }
 
+    /// Goal: who has changed a part of a file of which the rest is lost is told so, once and for
+    /// all, and has the remote's version beside it.
+    ///
+    /// Method: of a file in a directory that nobody uses any more, so that nothing is found by
+    /// listing it, one byte is written and the rest is not here.
+    @Test func `a part of a file is kept beside the version that replaced the rest`() throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("folder"))
+            try $0.otherClientWrites(Scenario.key("folder/file"), [1, 1, 1])
+        } _: { it in
+            let file = try await it.find("folder/file")
+            it.remote.setReachable(false)
+            try await it.open(file)
+            try await it.write([2], at: 0, of: file)
+            try it.remote.otherClientWrites(Scenario.key("folder/file"), [3, 3])
+            try await it.wait(.seconds(1_000))
+            it.engine.release(file, access: .write)
+            it.remote.setReachable(true)
+            #expect(try await !it.rest(within: .seconds(120)))
+            let ours = try #require(try await it.names(in: "folder").first { $0 != "file" })
+            #expect(try it.status().items.map(\.failure?.isFinal) == [true])
+            #expect(try await it.read("folder/file") == [3, 3])
+            _ = try await it.engine.settleConflict(
+                try await it.find("folder/\(ours)"), keeping: .theirs)
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "folder") == ["file"])
+        }
+    }
+
     @Test func `both versions are in the status`() throws {
         try Self.quarrel { it, ours in
             let conflicts = try it.status().conflicts

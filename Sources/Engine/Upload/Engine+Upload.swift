@@ -19,6 +19,12 @@ extension Engine {
         }
         if let above { return above }
         if try await learnDetails(before: plan, state, target) { return nil }
+        do throws(ProviderError) {
+            try await fetchBytes(before: plan, state)
+        } catch {
+            try await answerRefusal(error, plan, state, target)
+            return nil
+        }
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
             isSubtree: state.kind == .directory && plan != .setAttributes)
@@ -67,6 +73,31 @@ extension Engine {
             try await answerRefusal(error, plan, state, place)
         }
         return true
+    }
+
+    /// Fetches what is to be sent with the rest, or is in use here and about to be lost there.
+    ///
+    /// It happens before the place is claimed: that somebody else has replaced it shows only where
+    /// it cannot be our own doing.
+    private func fetchBytes(
+        before plan: SyncOperation, _ state: SyncState
+    ) async throws(ProviderError) {
+        switch plan {
+        case .upload(_, let replaced):
+            if let replaced { try await keepBytes(ofUnlinked: replaced) }
+            #if BUGS
+                if DeliberateBug.uploadWithHoles.isMade { return }
+            #endif
+            guard state.local?.isWhole == false else { return }
+            let file = try engineWork { () throws(EngineError) in
+                try retainForTransfer(state.inode)
+            }
+            defer { releaseUse(of: state.inode) }
+            try await fetchAll(of: file)
+        case .move(let replaced?): try await keepBytes(ofUnlinked: replaced.inode)
+        case .delete: try await keepBytes(ofUnlinked: state.inode)
+        default: return
+        }
     }
 
     /// A removed directory that steps aside may turn out to hold something unseen, and come back:
@@ -166,7 +197,6 @@ extension Engine {
         let inode = state.inode
         switch plan {
         case .upload(let base, let replaced):
-            if let replaced { try await keepBytes(ofUnlinked: replaced) }
             try await upload(state, to: place, base: base, replaced: replaced)
         case .createDirectory, .createSymlink:
             let attributes = state.attributes
@@ -180,7 +210,6 @@ extension Engine {
             }
             try commit(object, of: inode, at: place, sent: attributes, generation: 0)
         case .move(let replaced):
-            if let replaced { try await keepBytes(ofUnlinked: replaced.inode) }
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
             try await move(state, place, base: base, replaced: replaced?.inode)
         case .moveAside:
@@ -195,7 +224,6 @@ extension Engine {
                 object, of: inode, at: place, sent: attributes,
                 generation: state.synced?.generation ?? 0)
         case .delete:
-            try await keepBytes(ofUnlinked: inode)
             try await tracking(inode, .delete) { () async throws(ProviderError) in
                 try await provider.delete(
                     place.key, kind: state.kind, etag: state.baseVersion)
@@ -233,13 +261,17 @@ extension Engine {
         let inode = state.inode
         let file = try engineWork { () throws(EngineError) in try retainForTransfer(inode) }
         defer { releaseUse(of: inode) }
-        // A file of which only a part was rewritten is sent whole: the rest comes from the version
-        // that it is based on, and from no other.
+        // A file of which only a part was rewritten is sent whole: the rest has come from the
+        // version that it is based on, and from no other.
         #if BUGS
-            if !DeliberateBug.uploadWithHoles.isMade { try await fetchAll(of: file) }
+            let isWhole = DeliberateBug.uploadWithHoles.isMade || file.state.withLock(\.isWhole)
         #else
-            try await fetchAll(of: file)
+            let isWhole = file.state.withLock(\.isWhole)
         #endif
+        guard isWhole else {
+            throw ProviderError(
+                .busy, attempt: "send inode \(inode)", reason: "not all of it is here yet")
+        }
         let (frozen, record) = try engineWork { () throws(Halt) in try freeze(file) }
         defer { thaw(frozen, of: file) }
         let attributes = ObjectAttributes(
@@ -310,9 +342,19 @@ extension Engine {
         } catch let error as ProviderError {
             throw error
         } catch {
+            var (reason, cause) = ("\(error)", error)
+            if let known = error as? EngineError {
+                reason = known.kind.phrase
+                if known.kind == .changedRemotely {
+                    // Nothing will bring these bytes, and only people know what the others are worth.
+                    cause = EngineError(
+                        known.kind, known.attempt,
+                        remedy: "save what can still be read of it, then delete it", cause: known)
+                }
+            }
             throw ProviderError(
-                .source, attempt: "complete inode \(file.inode) before it is sent",
-                reason: "\(error)", cause: error)
+                .source, attempt: "fetch the rest of inode \(file.inode)", reason: reason,
+                cause: cause)
         }
     }
 
