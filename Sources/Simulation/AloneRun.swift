@@ -289,7 +289,9 @@ package struct AloneRun {
             expected = .failure(refusal)
         }
         if mount.life.isDead {
-            try await comeBack(after == model ? [model] : [model, after])
+            // A write that was cut short may have set the time and nothing else.
+            let begun = model.withTimes(ofWhatChangedIn: after)
+            try await comeBack(after == model ? [model] : [model, begun, after])
             return nil
         }
         return try judge(answer, expected, after)

@@ -197,6 +197,16 @@ package struct ReferenceModel: Equatable, Sendable {
         nodes[number] = node
     }
 
+    /// The same, but for the times of the files whose bytes another one has changed.
+    func withTimes(ofWhatChangedIn other: ReferenceModel) -> ReferenceModel {
+        var model = self
+        for (number, node) in nodes {
+            guard let changed = other.nodes[number], changed.bytes != node.bytes else { continue }
+            model.nodes[number]?.modified = changed.modified
+        }
+        return model
+    }
+
     /// For a world of which it was seen what it holds.
     package mutating func replaceBytes(of number: Number, by bytes: [UInt8]) {
         nodes[number]?.bytes = bytes
