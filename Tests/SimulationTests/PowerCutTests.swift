@@ -67,6 +67,32 @@ struct PowerCutTests {
             #expect(bytes[Self.new.count..<Self.old.count].allSatisfy { $0 == 7 })
         }
     }
+
+    /// Method: what was written is on the disk for long when the rest is fetched, and the database
+    /// remembers that.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `fetching the rest does not take along what was written before`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), Self.old)
+        } _: { scenario in
+            let inode = try await scenario.find("file")
+            scenario.remote.setReachable(false)
+            try await scenario.open(inode)
+            try await scenario.write(Self.new, at: 0, of: inode)
+            scenario.engine.release(inode, access: .write)
+            try await scenario.wait(.seconds(30))
+            scenario.remote.refuse(.unreachable, attempts: "write")
+            scenario.remote.setReachable(true)
+            #expect(try await scenario.read("file").starts(with: Self.new))
+            try await Self.makeDatabaseDurable(scenario)
+            let bytes = try await Self.bytesAfterCut(scenario)
+            #expect(bytes.starts(with: Self.new), "it was written half a minute before")
+            #expect(bytes.dropFirst(Self.new.count).allSatisfy { $0 == 7 })
+            #expect(bytes.count == Self.old.count)
+        }
+    }
 }
 
 /// Goal: what a request did before the power was cut is known as ours afterwards.

@@ -40,6 +40,12 @@ extension Database {
         return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
+    func isUnsafe(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND state < 2)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
     /// The remote has what a program had synchronised.
     func markSent(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE unsynced SET kept = 0 WHERE inode = ?")
@@ -53,13 +59,10 @@ extension Database {
     /// - Returns: Whether they were safe: see ``markUnsafe(_:)``.
     @discardableResult
     func forgetDurability(of inode: InodeNumber) throws -> Bool {
-        let isUnsafe = try Bool.fetchOne(
-            cachedStatement(
-                sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND state < 2)"),
-            arguments: [inode.rawValue])
+        let isUnsafe = try isUnsafe(inode)
         try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
-        return isUnsafe != true
+        return !isUnsafe
     }
 
     /// Files that may not be on the disk, and that the remote does not have as they are.

@@ -141,7 +141,7 @@ extension Engine {
             if DeliberateBug.acknowledgeBeforeCommit.isMade { return }
         #endif
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
-        try synchronizeIfKept(inode, state)
+        _ = try synchronizeIfOwed(inode, state)
         let size = state.size
         try store.write { database in
             try database.insertExtent(extent, of: inode)
@@ -452,10 +452,10 @@ extension Engine {
         let kept: Presence = presence == .whole ? .whole : .partial
         guard kept != state.stored || kept == .partial else { return }
         let (size, present) = (state.size, state.present)
-        try synchronizeIfKept(inode, state)
+        let isSafe = try synchronizeIfOwed(inode, state)
         try store.write { database in
             guard var record = try database.inode(inode) else { return }
-            try database.markUnsafe(inode)
+            if !isSafe { try database.markUnsafe(inode) }
             record.presence = kept
             record.size = size
             try database.update(record)
@@ -464,14 +464,22 @@ extension Engine {
         state.stored = kept
     }
 
-    /// Before the database says that more of a file is here: what a program had synchronised is kept
-    /// after a power cut with all that the database says of it, so that this has to be as safe.
-    private func synchronizeIfKept(
+    /// Before the database says that more of a file is here: a program's own bytes that are safe, or
+    /// that it had synchronised, are kept after a power cut together with all that the database says
+    /// of the file, so that this has to be as safe.
+    ///
+    /// - Returns: Whether all of it is safe now.
+    private func synchronizeIfOwed(
         _ inode: InodeNumber, _ state: OpenFile.State
-    ) throws(Halt) {
-        guard try store.read({ try $0.isKept(inode) }) else { return }
+    ) throws(Halt) -> Bool {
+        let (isKept, isSafe) = try store.read { database in
+            let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
+            return (try database.isKept(inode), isSafe)
+        }
+        guard isKept || isSafe else { return false }
         try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
             try state.file.synchronize()
         }
+        return isSafe
     }
 }
