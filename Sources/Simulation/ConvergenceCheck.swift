@@ -135,5 +135,6 @@ extension PendingItem {
     fileprivate var isIncomplete: Bool {
         guard let failure, failure.isFinal else { return false }
         return failure.kind == .changedRemotely
+            && ["fetch the rest of", "wait for"].contains { failure.what.hasPrefix($0) }
     }
 }

@@ -49,6 +49,37 @@ struct FailureTests {
         }
     }
 
+    /// A store that has lost its disk knows no name, and has deleted none.
+    @Test func `a deletion waits for a store that has lost everything`() throws {
+        try Scenario.run { it in
+            for name in ["stays", "goes"] { try await it.write(name, [1]) }
+            #expect(try await it.rest())
+            it.remote.refuse(.missing)
+            try await it.unlink("goes")
+            try await it.wait(.seconds(60))
+            #expect(try await it.names(in: "") == ["stays"])
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(try await it.names(in: "") == ["stays"])
+            #expect(it.remotePaths == ["stays"])
+        }
+    }
+
+    /// A store that says no for reasons that nothing there shows is not asked without end.
+    @Test func `a refusal that nothing explains is told, and waited after`() throws {
+        try Scenario.run { it in
+            it.remote.refuse(.changed, attempts: "write")
+            try await it.write("file", [1])
+            try await it.wait(.seconds(60))
+            let item = try #require(try it.status().items.first)
+            #expect(item.failure?.isFinal == false && item.attempts < 20, "\(item)")
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("file") == [1])
+        }
+    }
+
     @Test func `a transfer that stands still is begun anew`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.pieceBytes = 100...100

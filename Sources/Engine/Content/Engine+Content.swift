@@ -59,10 +59,13 @@ extension Engine {
     /// by then could not be told; who opens it now is sent to look again. As its bytes are wanted
     /// next, this asks for nothing that would not be asked for anyway.
     private func requireKind(of file: OpenFile) throws(Halt) {
-        let size = file.state.withLock { $0.isWhole ? 0 : $0.size }
+        // What was changed here is a file.
+        let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
         guard (1...UInt64(Self.targetBytesMax)).contains(size) else { return }
-        let record = try store.read { try $0.existingInode(file.inode) }
-        guard record.isDetailed else { throw .awaits(.content(file.inode, 0..<size)) }
+        let isKnown = try store.read { database in
+            try database.existingInode(file.inode).isDetailed || database.isPending(file.inode)
+        }
+        guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
     }
 
     /// The handle of one ``open(_:access:truncating:)`` or ``createFile(_:in:mode:caller:)`` is gone.

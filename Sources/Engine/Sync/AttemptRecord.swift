@@ -86,6 +86,21 @@ extension Database {
         }
         return nil
     }
+
+    /// All of them, and those that they wait for: a look for one that may have moved begins with
+    /// the directories above its places.
+    func uncertainInodes(atOrAbove inode: InodeNumber) throws -> Set<InodeNumber> {
+        var found: Set<InodeNumber> = []
+        var open = [inode]
+        while let current = open.popLast() {
+            guard let uncertain = try uncertainInode(atOrAbove: current),
+                found.insert(uncertain).inserted, let attempt = try attempt(of: uncertain)
+            else { continue }
+            open.append(attempt.parent)
+            if let synced = try synced(uncertain) { open.append(synced.parent) }
+        }
+        return found
+    }
 }
 
 extension AttemptRecord {

@@ -140,6 +140,15 @@ extension Engine {
             directory.isListed = true
             try database.update(directory)
         }
+        // What was seen under the name of a file that is new here, and is gone again, is none
+        // of its versions.
+        for (name, inode) in try database.newInodesObserved(in: merge.directory)
+        where !merge.seen.contains(name)
+            && !activity.isTouched(merge.key.appending(name), watch)
+        {
+            try database.setRemote(nil, of: inode)
+            changes.pending.append(inode)
+        }
         return changes
     }
 

@@ -110,6 +110,23 @@ extension Database {
                 extendedAttributes: (row[8] as Data?).map { ExtendedAttributes(stored: $0) }))
     }
 
+    /// What has a name in a directory here, was never on the remote, and something else was seen in
+    /// the place that it is to have.
+    func newInodesObserved(
+        in directory: InodeNumber
+    ) throws -> [(name: FileName, inode: InodeNumber)] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT dirents.name, remote.inode FROM remote
+                CROSS JOIN dirents ON dirents.inode = remote.inode
+                WHERE dirents.parent = ?
+                AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = remote.inode)
+                """)
+        return try Row.fetchAll(statement, arguments: [directory.rawValue]).map {
+            (FileName(stored: [UInt8]($0[0] as Data)), InodeNumber(rawValue: $0[1]))
+        }
+    }
+
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
         guard let observation else {
             try cachedStatement(sql: "DELETE FROM remote WHERE inode = ?")

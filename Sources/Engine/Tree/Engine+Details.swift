@@ -83,7 +83,9 @@ extension Engine {
         let object = try await detailed(inode, at: key, synced)
         return try engineWork { () throws(Halt) in
             let changes = try store.write { database -> RemoteChanges? in
+                // Something else may be there since a directory above it has moved.
                 guard try database.synced(inode) == synced,
+                    try database.remoteKey(of: inode) == key,
                     try database.uncertainInode(atOrAbove: inode) == nil,
                     !activity.isClaimed(key)
                 else { return nil }

@@ -340,8 +340,9 @@ extension Engine {
     /// Somebody waits below what may be half-way elsewhere: it finds out now, not when its backoff
     /// is over.
     func settleDoubt(atOrAbove inode: InodeNumber) throws(Halt) {
-        let uncertain = try store.read { try $0.uncertainInode(atOrAbove: inode) }
-        if let uncertain { enqueue(uncertain, after: .zero) }
+        for uncertain in try store.read({ try $0.uncertainInodes(atOrAbove: inode) }) {
+            enqueue(uncertain, after: .zero)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ import Synchronization
 // Nothing is overwritten unseen, nothing is dropped.
 
 extension Engine {
-    /// Answers the refusal of an operation.
+    /// Answers the refusal of an operation whose place is claimed.
     ///
     /// - Throws: The refusal itself, where nothing can be learned from it.
     func answerRefusal(
@@ -14,6 +14,7 @@ extension Engine {
     ) async throws {
         switch (refusal.kind, plan) {
         case (.missing, .delete):
+            try await requireRoot(refusal)
             // Somebody else deleted it; all the better.
             try store.write { try $0.removeSynced(state.inode) }
         case (.notEmpty, .delete):
@@ -22,30 +23,49 @@ extension Engine {
             logger.info(
                 "remote is not as expected",
                 metadata: ["inode": "\(state.inode)", "reason": "\(refusal.reason)"])
-            try await look(plan, state, place)
+            try await look(refusal, plan, state, place)
         default:
             throw refusal
         }
     }
 
     private func look(
-        _ plan: SyncOperation, _ state: SyncState, _ place: Place
+        _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
     ) async throws {
         let source = try await statIfPresent(place.key)
         var destination: RemoteObject?
         if let key = place.destination { destination = try await statIfPresent(key) }
         let parentKey = (place.destination ?? place.key).parent ?? .root
         let parent = try await statIfPresent(parentKey)
-        try finish(
-            try store.write { database in
-                var changes = RemoteChanges()
-                if parent?.kind != .directory, parentKey != .root {
-                    try observeGone([place.parent], &changes, database)
-                } else {
-                    try note(source, destination, plan, state, place, &changes, database)
-                }
-                return changes
-            })
+        if source == nil || parent == nil { try await requireRoot(refusal) }
+        let (changes, isLearned) = try store.write { database in
+            var changes = RemoteChanges()
+            if parent?.kind != .directory, parentKey != .root {
+                try observeGone([place.parent], &changes, database)
+            } else {
+                try note(source, destination, plan, state, place, &changes, database)
+            }
+            return (changes, try syncState(of: state.inode, database) != state)
+        }
+        try finish(changes)
+        guard isLearned else {
+            // The same plan would be refused again at once.
+            throw ProviderError(
+                .busy, attempt: refusal.attempt,
+                reason: "it is refused (\(refusal.reason)), and nothing there shows why",
+                cause: refusal)
+        }
+    }
+
+    /// A store that has lost all, say with a disk that is not there, has deleted nothing.
+    ///
+    /// - Throws: `.unreachable` where not even the root is there.
+    private func requireRoot(_ refusal: ProviderError) async throws(ProviderError) {
+        guard try await statIfPresent(.root)?.kind == .directory else {
+            throw ProviderError(
+                .unreachable, attempt: refusal.attempt,
+                reason: "the mounted folder is not on the remote", cause: refusal)
+        }
     }
 
     func statIfPresent(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject? {
@@ -112,17 +132,22 @@ extension Engine {
             try database.setSynced(synced, of: state.inode)
             return
         }
-        if let destination, let dirent = try database.dirent(of: state.inode) {
-            // The name is taken by something that we have not seen: that gets the name, ours
-            // another one.
-            if case .move(let replaced?) = plan {
-                try observe(.object(destination), of: replaced.inode, &changes, database)
-            } else {
-                try displace(dirent, &changes, database)
-                try install(destination, in: place.parent, &changes, database)
-            }
-        } else if case .move(let replaced?) = plan, destination == nil {
+        switch (plan, destination) {
+        case (.move(let replaced?), let destination?):
+            try observe(.object(destination), of: replaced.inode, &changes, database)
+        case (.move(let replaced?), nil):
             try observeGone([replaced.inode], &changes, database)
+        case (.move(nil), let destination?):
+            // The name is taken by something that we have not seen: that gets the name, ours, if it
+            // still wants it, another one.
+            guard let dirent = try database.dirent(of: state.inode), dirent.parent == place.parent,
+                dirent.name == place.name
+            else { break }
+            try displace(dirent, &changes, database)
+            try install(destination, in: place.parent, &changes, database)
+        default:
+            // Whatever has the name that we give for a while is for people to see, and to remove.
+            break
         }
         guard let source else { return try observeGone([state.inode], &changes, database) }
         try observe(.object(source), of: state.inode, &changes, database)
@@ -143,8 +168,15 @@ extension Engine {
 
     /// Both sides changed something: one version, where their contents prove equal, else both.
     func resolve(_ state: SyncState, _ object: RemoteObject) async throws {
-        if state.kind == object.kind, try await isEqual(state, object) {
-            return try adopt(object, state)
+        if state.kind == object.kind {
+            do {
+                if try await isEqual(state, object) { return try adopt(object, state) }
+            } catch let error as ProviderError {
+                switch error.kind {
+                case .changed, .missing, .wrongKind: return try await lookAgain(state, error)
+                default: throw error
+                }
+            }
         }
         try finish(
             try store.write { database in
@@ -176,6 +208,43 @@ extension Engine {
                 try database.markPending(state.inode, at: clock.wallTime)
                 return changes
             })
+    }
+
+    /// What was seen in an inode's place is not there any more: finds out what is.
+    ///
+    /// - Throws: The refusal as a passing one, where nothing can be learned from it.
+    private func lookAgain(_ state: SyncState, _ refusal: ProviderError) async throws {
+        let passing = ProviderError(
+            .busy, attempt: refusal.attempt, reason: refusal.reason, cause: refusal)
+        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else { return }
+        let claim = RemoteActivity.Claim(inode: state.inode, keys: [place], isSubtree: false)
+        guard activity.begin(claim) == nil else { throw passing }
+        defer { activity.end(claim) }
+        let object = try await statIfPresent(place)
+        if object == nil { try await requireRoot(refusal) }
+        let (changes, isLearned) = try store.write { database in
+            var changes = RemoteChanges()
+            guard try syncState(of: state.inode, database) == state,
+                try conflictPlace(of: state.inode, database) == place
+            else { return (changes, true) }
+            if let object {
+                try observe(.object(object), of: state.inode, &changes, database)
+            } else if state.synced == nil {
+                try database.setRemote(nil, of: state.inode)
+            } else {
+                try observeGone([state.inode], &changes, database)
+            }
+            return (changes, try syncState(of: state.inode, database) != state)
+        }
+        try finish(changes)
+        if !isLearned { throw passing }
+    }
+
+    /// Where on the remote the other version of an inode lies.
+    private func conflictPlace(of inode: InodeNumber, _ database: Database) throws -> ObjectKey? {
+        if let key = try database.remoteKey(of: inode) { return key }
+        guard let dirent = try database.dirent(of: inode) else { return nil }
+        return try database.remoteKey(of: dirent.parent)?.appending(dirent.name)
     }
 
     /// Takes the remote's object for ours: it holds the same.
@@ -218,12 +287,9 @@ extension Engine {
     private func isContentEqual(
         _ state: SyncState, _ object: RemoteObject
     ) async throws -> Bool {
-        let place = try store.read { database -> ObjectKey? in
-            guard let dirent = try database.dirent(of: state.inode) else { return nil }
-            if let key = try database.remoteKey(of: state.inode) { return key }
-            return try database.remoteKey(of: dirent.parent)?.appending(dirent.name)
+        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else {
+            return false
         }
-        guard let place else { return false }
         return try await hasContent(of: state.inode, object, at: place)
     }
 

@@ -13,17 +13,17 @@ extension Engine {
             return nil
         }
         // A directory that may have moved is looked for first: its old place says nothing.
-        let above = try store.read { database in
-            try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
-                ?? database.uncertainInode(atOrAbove: target.parent)
+        if let above = try store.read({ try uncertainInode(above: target, state, $0) }) {
+            return above
         }
-        if let above { return above }
-        if try await learnDetails(before: plan, state, target) { return nil }
+        // It may take a while, and is done before the place is claimed: that somebody else has
+        // replaced what is missing must not pass for our own doing.
+        var unprepared: ProviderError?
         do throws(ProviderError) {
+            if try await learnDetails(before: plan, state) { return nil }
             try await fetchBytes(before: plan, state)
         } catch {
-            try await answerRefusal(error, plan, state, target)
-            return nil
+            unprepared = error
         }
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
@@ -34,6 +34,12 @@ extension Engine {
         let isCurrent = { [self] (database: Database) in
             try syncState(of: state.inode, database) == state
                 && place(of: plan, state, database) == target
+                && uncertainInode(above: target, state, database) == nil
+        }
+        if let unprepared {
+            guard try store.read(isCurrent) else { return nil }
+            try await answerRefusal(unprepared, plan, state, target)
+            return nil
         }
         try noteFormerName(plan, state)
         if let attempt = attempt(plan, state, target) {
@@ -52,33 +58,35 @@ extension Engine {
         return nil
     }
 
+    private func uncertainInode(
+        above place: Place, _ state: SyncState, _ database: Database
+    ) throws -> InodeNumber? {
+        try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+            ?? database.uncertainInode(atOrAbove: place.parent)
+    }
+
     /// What is sent takes the place of all that the remote has of an inode, extended attributes
     /// included, so that those are asked for first where they are not known.
     ///
     /// - Returns: Whether they were, and a new plan is to be made.
     private func learnDetails(
-        before plan: SyncOperation, _ state: SyncState, _ place: Place
-    ) async throws -> Bool {
+        before plan: SyncOperation, _ state: SyncState
+    ) async throws(ProviderError) -> Bool {
         switch plan {
         case .upload, .setAttributes: break
         default: return false
         }
-        let isLacking = try store.read { database in
-            try database.inode(state.inode).map { try lacksDetails($0, database) } ?? false
+        let isLacking = try engineWork { () throws(Halt) in
+            try store.read { database in
+                try database.inode(state.inode).map { try lacksDetails($0, database) } ?? false
+            }
         }
         guard isLacking else { return false }
-        do throws(ProviderError) {
-            _ = try await lookAtDetails(of: state.inode)
-        } catch {
-            try await answerRefusal(error, plan, state, place)
-        }
+        _ = try await lookAtDetails(of: state.inode)
         return true
     }
 
     /// Fetches what is to be sent with the rest, or is in use here and about to be lost there.
-    ///
-    /// It happens before the place is claimed: that somebody else has replaced it shows only where
-    /// it cannot be our own doing.
     private func fetchBytes(
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) {
