@@ -83,40 +83,6 @@ struct ConflictTests {
         }
     }
 
-    /// Goal: what is found below a directory that has moved meanwhile says nothing of the directory.
-    ///
-    /// Method: the rest of a large file is being fetched when its directory moves; then somebody
-    /// replaces the file.
-    @Test func `a directory that moves while a file in it is completed stays what it is`() throws {
-        var settings = SimulatedMountSettings()
-        settings.provider.latency = .milliseconds(500)...(.milliseconds(500))
-        try Scenario.run(settings: settings) {
-            try $0.otherClientMakesDirectory(Scenario.key("old"))
-            try $0.otherClientWrites(
-                Scenario.key("old/file"), [UInt8](repeating: 1, count: 12 << 20))
-        } _: { it in
-            let directory = try await it.find("old")
-            let file = try await it.find("old/file")
-            it.remote.setReachable(false)
-            try await it.open(file)
-            try await it.write([2], at: 0, of: file)
-            it.engine.release(file, access: .write)
-            it.remote.setReachable(true)
-            try it.engine.hasten(below: .root)
-            try await it.wait(.milliseconds(700))
-            try await it.rename("old", to: "new")
-            for _ in 0..<1_000 where it.remoteBytes("new/file") == nil {
-                try await it.wait(.milliseconds(10))
-            }
-            try it.remote.otherClientWrites(Scenario.key("new/file"), [3, 3])
-            _ = try await it.rest(within: .seconds(120))
-            #expect(try await it.find("new") == directory)
-            #expect(try await it.names(in: "") == ["new"])
-            #expect(try await it.names(in: "new").count == 2)
-            #expect(try await it.read("new/file") == [3, 3])
-        }
-    }
-
     /// Method: the comparison with what lies there is held up until it is there no more.
     @Test(arguments: ["deletes", "replaces"])
     func `what was there before a new file, and is not any more, is in nobody's way`(
