@@ -135,13 +135,16 @@ extension MountedTests {
             }
         }
 
-        @Test(.timeLimit(.minutes(2)))
-        func `contents without a database are refused by mount, and kept by check`() throws {
+        @Test(.timeLimit(.minutes(2)), arguments: [false, true])
+        func `contents without a database are refused by mount, and kept by check`(
+            isEmpty: Bool
+        ) throws {
             try withState { folder in
                 for suffix in ["", "-wal", "-shm"]
                 where Files.exists(database(folder) + suffix) {
                     try Files.unlink(database(folder) + suffix)
                 }
+                if isEmpty { try Files.write([], to: database(folder)) }
                 try Apus.expectRefusal(
                     "mount", folder.source, folder.point, "--state-dir", folder.state,
                     naming: "apus check")

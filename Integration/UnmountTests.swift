@@ -74,6 +74,38 @@ extension MountedTests {
             }
         }
 
+        /// The kernel remembers for a minute what it was told of the mount point.
+        @Test(.timeLimit(.minutes(2)))
+        func `of a dead mount that was just looked at cleans it up`() throws {
+            try MountedFolder.with { folder in
+                try Files.write([1], to: folder.local("file"))
+                _ = try Files.status(folder.point)
+                try folder.killDaemon()
+                let result = try Apus.run("unmount", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(!folder.isMounted)
+                try folder.mount()
+            }
+        }
+
+        /// The table of mounts is longer than what one read gives.
+        @Test(.timeLimit(.minutes(2)))
+        func `finds its mount among very many`() throws {
+            try MountedFolder.with { folder in
+                let script = """
+                    for n in $(seq 100); do
+                        mkdir -p "$0/many/$n" && mount -t tmpfs none "$0/many/$n" || exit 3
+                    done
+                    exec "$1" status --json "$2"
+                    """
+                let result = try Program.run(
+                    "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script,
+                    folder.base, Apus.path, folder.point)
+                #expect(!result.errors.contains("find"), "\(result)")
+                #expect(result.status == 0, "\(result)")
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `by another program ends the daemon and keeps what is queued`() throws {
             try MountedFolder.with(Self.slow) { folder in

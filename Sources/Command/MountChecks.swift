@@ -42,12 +42,16 @@ enum MountChecks {
     ///   are: a new one would take them for nobody's.
     static func database(in stateDirectory: String) throws {
         let database = "\(stateDirectory)/\(StateDatabase.name)"
-        guard !FileManager.default.fileExists(atPath: database),
+        let attributes = try? FileManager.default.attributesOfItem(atPath: database)
+        // One that was just made is empty, and has its log beside it.
+        let size = attributes?[.size] as? UInt64 ?? 0
+        guard size == 0, !FileManager.default.fileExists(atPath: "\(database)-wal"),
             holdsFiles("\(stateDirectory)/content")
         else { return }
         throw CommandFailure(
             what: "use the state directory \(stateDirectory)",
-            why: "its database \(StateDatabase.name) is gone, and contents of files are there",
+            why: "its database \(StateDatabase.name) is \(attributes == nil ? "gone" : "empty"), "
+                + "and contents of files are there",
             remedy: "put the database back, or run `apus check \(stateDirectory)`, which keeps them"
         )
     }

@@ -21,7 +21,11 @@ struct MountCommand: AsyncParsableCommand {
               apus mount 's3://bucket/prefix?endpoint=https://s3.example.org' ~/Cloud
             """)
 
-    @Argument(help: "What to mount: folder:PATH, webdav+https://HOST/PATH or s3://BUCKET/PREFIX.")
+    @Argument(
+        help: """
+            What to mount: folder:PATH, webdav+https://HOST/PATH, s3://BUCKET/PREFIX or \
+            rclone:REMOTE:PATH.
+            """)
     var source: String
 
     @Argument(help: "An empty folder.", completion: .directory)

@@ -55,6 +55,10 @@ package struct EngineError: Error {
     }
 }
 
+extension EngineError: CustomStringConvertible {
+    package var description: String { "\(attempt): \(kind.phrase)" }
+}
+
 extension EngineError.Kind {
     /// For people, after the words for what was attempted.
     package var phrase: String {

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Simulation
 import Testing
 
 @testable import Engine
@@ -78,6 +79,37 @@ import Testing
         #expect((2_000..<2_909).contains(inodes.rows))
         #expect(tables.filter { !$0.isWhole }.map(\.name) == ["inodes"])
         #expect(try StateDatabase.condition(ofFileAt: saved, thoroughly: true) == .sound)
+    }
+
+    /// Goal: saving ends, whatever circles the pages lead in.
+    ///
+    /// Method: random bytes right behind the header of a table's first page, where it says which
+    /// rows are in which order.
+    @Test(.timeLimit(.minutes(1)), arguments: ["dirents", "settings"])
+    func `that is damaged at random is read to an end`(table: String) throws {
+        try fixture.execute(
+            """
+            WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+            INSERT INTO dirents (parent, name, inode) SELECT 1, 'name' || i, i FROM n
+            """)
+        try fixture.execute("PRAGMA user_version")
+        let sound = try Data(contentsOf: URL(filePath: fixture.database))
+        let found = try StateDatabase.reader(fixture.database).read {
+            try Int.fetchOne(
+                $0, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [table])
+        }
+        let first = try #require(found)
+        var generator = SeededGenerator(seed: 7)
+        for round in 0..<50 {
+            var bytes = sound
+            for index in 8..<208 {
+                bytes[(first - 1) * 4096 + index] = UInt8.random(in: 0...255, using: &generator)
+            }
+            let path = fixture.path + "/damaged-\(round)"
+            try bytes.write(to: URL(filePath: path))
+            let tables = try DatabaseRescue.rescue(path, into: "\(path).saved")
+            #expect(tables.contains { $0.name == "inodes" && $0.isWhole })
+        }
     }
 
     @Test func `of which nothing can be read leaves the contents to be found`() throws {

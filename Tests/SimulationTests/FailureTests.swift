@@ -66,6 +66,19 @@ struct FailureTests {
         }
     }
 
+    @Test func `what waited for the remote goes out as soon as it is back`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("file", [1])
+            try await it.wait(.seconds(3_600))
+            it.remote.setReachable(true)
+            try await it.refresh()
+            #expect(try await it.rest(within: .seconds(10)))
+            #expect(it.remoteBytes("file") == [1])
+        }
+    }
+
     /// A store that says no for reasons that nothing there shows is not asked without end.
     @Test func `a refusal that nothing explains is told, and waited after`() throws {
         try Scenario.run { it in

@@ -99,8 +99,9 @@ package enum MountLocator {
 
     /// Whether nobody serves the mount any more, so that it answers nothing but errors.
     package static func isDead(_ mountPoint: String) -> Bool {
-        var status = stat()
-        return stat(mountPoint, &status) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
+        // What `stat` tells the kernel may remember from before; this is always asked.
+        var space = statvfs()
+        return statvfs(mountPoint, &space) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
     }
 
     private static func notMounted(_ path: String, in table: MountTable) -> ControlError {

@@ -24,7 +24,10 @@ package struct MountTable: Hashable, Sendable {
     /// The mounts of this moment.
     package static func current() throws(ControlError) -> MountTable {
         do {
-            let bytes = try Data(contentsOf: URL(filePath: "/proc/self/mountinfo"))
+            // It has no size, comes in pieces of a page, and is read to its end.
+            let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/mountinfo"))
+            var bytes = Data()
+            while let piece = try file.read(upToCount: 64 << 10), !piece.isEmpty { bytes += piece }
             return MountTable(parsing: String(decoding: bytes, as: UTF8.self))
         } catch {
             throw ControlError(

@@ -106,12 +106,21 @@ private struct TableCopy {
         while true {
             guard let last = try page("rowid > \(low) AND rowid < \(high)", "rowid") else { break }
             guard let last = last.id else { return true }
+            guard last > low else {
+                // Damaged pages may lead in a circle.
+                failures += 1
+                break
+            }
             low = last
         }
         while true {
             let range = "rowid > \(low) AND rowid < \(high)"
             guard let last = try page(range, "rowid DESC") else { break }
             guard let last = last.id else { break }
+            guard last < high else {
+                failures += 1
+                break
+            }
             high = last
         }
         guard depth < 64, failures < Self.failuresMax, low < high - 1 else { return false }
@@ -146,12 +155,20 @@ private struct TableCopy {
     /// A table without row ids: from its beginning, then from its end, as far as each goes.
     private mutating func copyByKey() throws -> Bool {
         let key = try target.primaryKey(name).columns
+        // No row is shorter than a byte; of more, the pages lead in a circle.
+        let sizes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        let bytes = try Int.fetchOne(source, sql: sizes) ?? 0
         for order in ["", " DESC"] {
             let order = key.map { $0 + order }.joined(separator: ", ")
             do {
                 let rows = try Row.fetchCursor(
                     source, sql: "SELECT \(columns) FROM \(name) ORDER BY \(order)")
-                while let row = try rows.next() { try insert(Array(row.databaseValues)) }
+                var count = 0
+                while count < bytes, let row = try rows.next() {
+                    try insert(Array(row.databaseValues))
+                    count += 1
+                }
+                guard count < bytes else { continue }
                 return order.contains("DESC") ? false : true
             } catch let error as DatabaseError where error.saysDamage {
                 continue

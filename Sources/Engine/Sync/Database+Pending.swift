@@ -91,6 +91,16 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
+    /// Those whose last try failed in one way that passes.
+    func pendingInodes(
+        failedAs kind: EngineError.Kind, limit: Int
+    ) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM pending WHERE kind = ? AND NOT final LIMIT ?")
+        return try Int64.fetchAll(statement, arguments: [kind.rawValue, limit])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
     /// What is pending at or below an inode, by the local path, or by the remote one for what has
     /// no local name any more. What failed for good comes first, then what failed, then what waits
     /// longest.

@@ -9,6 +9,8 @@ package struct Reachability: Hashable, Sendable {
     /// The store's words, while it does not answer.
     package var reason: String?
     package var since: Timestamp?
+    /// ``since`` by the clock that nobody sets.
+    var lostAt: Duration?
 }
 
 extension Engine {
@@ -24,7 +26,25 @@ extension Engine {
         guard !before.isReachable else { return }
         logger.info("remote reachable again")
         if before.isUnauthorized { resume() }
+        if let lostAt = before.lostAt, clock.uptime - lostAt >= Self.outageMin {
+            retryUnreachable()
+        }
         changeBell.ring()
+    }
+
+    /// A shorter outage is one request that failed beside others that did not.
+    private static var outageMin: Duration { .seconds(10) }
+
+    /// What has failed since the remote was lost does not sit out its backoff now that it is back.
+    private func retryUnreachable() {
+        do throws(Halt) {
+            let inodes = try store.read {
+                try $0.pendingInodes(failedAs: .unreachable, limit: SyncQueue.windowMax)
+            }
+            for inode in inodes { enqueue(inode, after: .zero) }
+        } catch {
+            logger.debug("waiting changes not hastened", metadata: ["reason": "\(error)"])
+        }
     }
 
     func noteFailure(_ error: ProviderError) {
@@ -37,7 +57,7 @@ extension Engine {
             }
             state = Reachability(
                 isReachable: false, isUnauthorized: isUnauthorized, reason: error.reason,
-                since: now)
+                since: now, lostAt: state.lostAt ?? clock.uptime)
             if isUnauthorized { queue.withLock { $0.isPaused = true } }
             return true
         }

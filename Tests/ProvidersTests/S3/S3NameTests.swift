@@ -57,6 +57,16 @@ import Testing
         }
     }
 
+    /// `/a` in a bucket that is mounted as a whole.
+    @Test func `a key that begins with a slash lies in a directory, which is no file`() throws {
+        let key = ObjectKey([try #require(S3Name(part: []).name), try #require(FileName("a"))])
+        let (map, parent) = (S3KeyMap(prefix: S3Key("")), try #require(key.parent))
+        #expect(map.place(of: parent).file == nil)
+        #expect(map.place(of: parent).directory == S3Key("/"))
+        #expect(map.place(of: key).file == S3Key("/a"))
+        #expect(S3KeyMap(prefix: S3Key("p/")).place(of: parent).file == S3Key("p/"))
+    }
+
     @Test func `a part that is too long begins a directory and goes on below`() throws {
         let part = Array(String(repeating: "\u{e9}", count: 300).utf8)
         #expect(S3Name(part: part).name == nil)

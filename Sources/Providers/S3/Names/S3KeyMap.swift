@@ -7,7 +7,8 @@ struct S3KeyMap: Sendable {
 
     /// Where one object may be.
     struct Place: Hashable, Sendable {
-        /// The key that a file of this name has; nil where the name can only be a directory's.
+        /// The key that a file of this name has, not empty; nil where the name can only be a
+        /// directory's.
         let file: S3Key?
         /// What the keys below a directory of this name begin with.
         let directory: S3Key
@@ -36,7 +37,8 @@ struct S3KeyMap: Sendable {
         for name in key.names {
             let found = S3Name(name)
             directory += found.part
-            file = found.form == .whole ? S3Key(directory) : nil
+            // Nothing has the empty key, and asking for it asks for the bucket.
+            file = found.form == .whole && !directory.isEmpty ? S3Key(directory) : nil
             isBeginning = found.form == .beginning
             if isBeginning {
                 open += found.part
