@@ -37,7 +37,7 @@ extension MountedTests {
                 defer { folder.remove() }
                 try Apus.expectRefusal(
                     "mount", server.source, folder.point, "--state-dir", folder.state,
-                    naming: "certificate")
+                    naming: "certificate", "--ca-file")
                 try Apus.expectRefusal(
                     "mount", server.source, folder.point, "--state-dir", folder.state, "--ca-file",
                     "\(folder.base)/none.pem", naming: "none.pem")

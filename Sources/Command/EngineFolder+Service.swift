@@ -48,6 +48,7 @@ extension EngineFolder {
         report.remote = RemoteReachability(
             isReachable: status.reachability.isReachable,
             since: status.reachability.since?.date ?? report.since,
+            refusesCredentials: status.reachability.isUnauthorized,
             message: status.reachability.reason)
         var items = status.items
         let isNamed = inode != .root

@@ -1,3 +1,6 @@
+import Engine
+import Transport
+
 /// Why a SOURCE cannot be mounted: for the user, who wrote it.
 package struct SourceError: Error, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
@@ -26,4 +29,15 @@ package struct SourceError: Error, CustomStringConvertible {
 
     /// One line that says both.
     package var description: String { "\(problem); \(remedy)" }
+}
+
+extension ProviderError {
+    /// What to do about a server that cannot be spoken to when it is mounted, after what it said.
+    var explained: String {
+        switch (cause as? TransportError)?.kind {
+        case .tls?: "\(reason); --ca-file names an authority of one's own"
+        case .unreachable?: "\(reason); check the address, and that the server runs there"
+        default: reason
+        }
+    }
 }

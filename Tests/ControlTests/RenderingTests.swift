@@ -58,6 +58,17 @@ struct RenderingTests {
                 """)
     }
 
+    @Test func `credentials that are refused are told, with what to do`() {
+        var report = Sample.clean
+        report.remote = RemoteReachability(
+            isReachable: false, since: Sample.start, refusesCredentials: true,
+            message: "no such key")
+        #expect(
+            report.text(now: later).contains(
+                "  The remote refuses the credentials for 2 min; renew them, and all goes on by itself: "
+                    + "no such key\n"))
+    }
+
     @Test func `one mount of several takes one line`() {
         #expect(
             Sample.clean.line == "/mnt/cloud  folder:/srv/cloud  Everything is on the remote.")

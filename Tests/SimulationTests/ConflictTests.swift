@@ -131,6 +131,31 @@ struct ConflictTests {
         }
     }
 
+    /// Method: a reader keeps the file open after its writer, and the process is killed then.
+    @Test func `what somebody had open for writing outlives a deletion and a kill`() throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("folder"))
+            try $0.otherClientWrites(Scenario.key("folder/file"), [1, 2, 3])
+        } _: { it in
+            let file = try await it.find("folder/file")
+            try await it.open(file)
+            try await it.engine.completing { () throws(Halt) in
+                try it.engine.open(file, access: .read, truncating: false)
+            }
+            #expect(try await it.read("folder/file") == [1, 2, 3])
+            try it.remote.otherClientDeletesTree(Scenario.key("folder"))
+            try await it.refresh()
+            it.remote.setReachable(false)
+            it.engine.release(file, access: .write)
+            await it.mount.kill()
+            try it.mount.check()
+            it.remote.setReachable(true)
+            try it.mount.start()
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("folder/file") == [1, 2, 3])
+        }
+    }
+
     @Test func `both versions are in the status`() throws {
         try Self.quarrel { it, ours in
             let conflicts = try it.status().conflicts

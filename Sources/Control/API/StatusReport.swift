@@ -69,17 +69,22 @@ package struct RemoteReachability: Codable, Hashable, Sendable {
     package var isReachable: Bool
     /// Since when it is as it is.
     package var since: Date
+    /// True where it can be reached, and does not take our credentials, so that everything rests.
+    package var refusesCredentials: Bool?
     /// What the last failure said; nil while all is well.
     package var message: String?
 
-    package init(isReachable: Bool, since: Date, message: String? = nil) {
+    package init(
+        isReachable: Bool, since: Date, refusesCredentials: Bool = false, message: String? = nil
+    ) {
         self.isReachable = isReachable
+        self.refusesCredentials = refusesCredentials ? true : nil
         self.since = since
         self.message = message
     }
 
     private enum CodingKeys: String, CodingKey {
-        case since, message
+        case since, refusesCredentials, message
         case isReachable = "reachable"
     }
 }

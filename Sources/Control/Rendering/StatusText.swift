@@ -8,9 +8,11 @@ extension StatusReport {
         var lines = ["\(mountPoint)  \(source)", "  " + totals]
         if !remote.isReachable {
             let age = HumanDuration.format(seconds: now.timeIntervalSince(remote.since))
-            lines.append(
-                "  The remote cannot be reached for \(age)"
-                    + (remote.message.map { ": \($0.singleLine)" } ?? "."))
+            let state =
+                remote.refusesCredentials == true
+                ? "The remote refuses the credentials for \(age); renew them, and all goes on by itself"
+                : "The remote cannot be reached for \(age)"
+            lines.append("  \(state)" + (remote.message.map { ": \($0.singleLine)" } ?? "."))
         }
         lines += table(now: now)
         if isTruncated { lines.append("  … and more") }

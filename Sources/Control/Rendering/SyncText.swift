@@ -21,9 +21,9 @@ extension SyncProgress {
 
     private var sent: String { HumanSize.format(bytesSent) }
 
-    /// A line for each item that failed: its path, and why.
+    /// A line for each item that failed: its path, unless it is the whole mount, and why.
     package var failureLines: [String] {
-        failed.map { "\($0.path.singleLine): \($0.error)" }
+        failed.map { ($0.path.isEmpty ? "" : "\($0.path.singleLine): ") + "\($0.error)" }
     }
 }
 

@@ -125,9 +125,12 @@ extension CheckRun {
                 AND (content.size IS NULL OR writing = 0 AND content.size < \(needed)) ORDER BY id
             """
         ) { row in try repairPartial(InodeNumber(rawValue: row[0])) }
+        // What nobody ever changed here, and the remote has deleted while somebody had it open, has a
+        // content file of the right length, and perhaps nothing in it.
         try forEach(
             """
             SELECT id \(Self.sizes) AND presence = 0 AND writing = 0 AND inodes.size > 0
+                AND (generation > 0 OR EXISTS (SELECT 1 FROM synced WHERE inode = id))
                 AND NOT EXISTS (SELECT 1 FROM synced WHERE inode = id AND etag NOT NULL
                     AND generation = inodes.generation) ORDER BY id
             """

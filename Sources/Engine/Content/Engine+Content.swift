@@ -401,6 +401,8 @@ extension Engine {
         do throws(Halt) {
             try file.withState { state throws(Halt) in
                 guard state.writers == 0, state.isMarkedWriting else { return }
+                // Others may have it open for long, and the remote may have lost it meanwhile.
+                try storePresence(inode, &state)
                 _ = try storeVersion(inode, &state)
             }
         } catch {

@@ -57,9 +57,8 @@ extension Engine {
     ) throws(EngineError) -> (ours: Dirent, original: FileName) {
         try completed { () throws(Halt) in
             try store.read { database in
-                let attempt = "resolve a conflict of inode \(inode)"
                 guard let dirent = try database.dirent(of: inode) else {
-                    throw Halt.failure(.notFound, attempt)
+                    throw Halt.failure(.notFound, "find a conflict of inode \(inode)")
                 }
                 if let original = try database.conflictOriginal(of: inode) {
                     return (dirent, original)
@@ -67,11 +66,12 @@ extension Engine {
                 let versions = try database.conflicts(with: dirent)
                 guard let ours = versions.first else {
                     throw Halt.failure(
-                        .notFound, attempt, remedy: "`apus status` lists the conflicts")
+                        .notFound, "find a conflict of \"\(dirent.name)\"",
+                        remedy: "`apus status` lists the conflicts")
                 }
                 guard versions.count == 1 else {
                     throw Halt.failure(
-                        .busy, attempt,
+                        .busy, "choose among \(versions.count) versions of \"\(dirent.name)\"",
                         remedy: "name one of the versions: "
                             + versions.map { "\"\($0.name)\"" }.joined(separator: ", "))
                 }

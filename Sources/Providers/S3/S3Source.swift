@@ -124,7 +124,7 @@ struct S3Source: SourceForm, Hashable {
         if error.refusal?.code == "NoSuchBucket" {
             return "there is no such bucket: check its name, endpoint and region"
         }
-        return error.reason
+        return error.explained
     }
 
     // MARK: Names

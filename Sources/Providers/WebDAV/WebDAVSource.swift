@@ -49,7 +49,7 @@ struct WebDAVSource: SourceForm, Hashable {
                 to: address, credentials: credentials, world: world)
         } catch {
             throw SourceError(
-                .unavailable, "cannot \(error.attempt)", remedy: error.reason, cause: error)
+                .unavailable, "cannot \(error.attempt)", remedy: error.explained, cause: error)
         }
     }
 
