@@ -41,6 +41,7 @@ package final class SimulatedProvider: Provider {
             name: "simulation", keepsMode: true, keepsSymlinks: true,
             modifiedResolution: .nanoseconds(1), transfersMax: 4,
             movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce,
+            keepsVersionsInMoves: settings.movesFilesAtOnce,
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))

@@ -22,8 +22,12 @@ extension ProviderConformance {
             let bytes = store.bytes(1_000)
             var object = try await store.write("a", bytes)
             for (from, to) in [("a", "b"), ("b", "directory/c"), ("directory/c", "a")] {
+                let former = object.etag
                 object = try await store.provider.move(
                     store.key(from), etag: store.etag(of: object), to: store.key(to), base: .absent)
+                if store.provider.traits.keepsVersionsInMoves {
+                    try require(object.etag, equals: former, "its version, which moves keep")
+                }
                 let found = try await store.provider.stat(store.key(to))
                 try require(found, equals: object, "the object at its destination")
                 try await store.expect(bytes, at: to)

@@ -148,6 +148,34 @@ struct HalfDoneTests {
         }
     }
 
+    /// Goal: what somebody else moved over our moved file is not taken for ours (I4), though size and
+    /// time are the same.
+    @Test(arguments: [Change.none, .edit])
+    func `a move whose answer was lost, and after it somebody else's`(change: Change) throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+            try remote.otherClientWrites(Scenario.key("c"), [4, 5, 6])
+        } _: { it in
+            _ = try await it.names(in: "")
+            _ = try await it.read("a")
+            var faults = SimulatedProviderFaults()
+            faults.unreachableAfter = 1
+            it.remote.setFaults(faults)
+            try await it.rename("a", to: "b")
+            try await Self.cut(it, once: "b")
+            it.remote.setFaults(SimulatedProviderFaults())
+            if change == .edit { try await it.write("b", [9, 9, 9]) }
+            try it.remote.otherClientRenames(Scenario.key("c"), to: Scenario.key("b"))
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(it.remoteBytes("b") == [4, 5, 6])
+            #expect(try await it.read("b") == [4, 5, 6])
+            #expect(try await it.names(in: "") == it.remotePaths)
+            #expect(it.remotePaths.count == (change == .edit ? 2 : 1), "and ours is beside it")
+        }
+    }
+
     /// Goal: a file that takes the place of one of the same size and time is sent all the same (I2).
     @Test(arguments: [false, true])
     func `what replaces a file of the same size and time`(isRenamed: Bool) throws {

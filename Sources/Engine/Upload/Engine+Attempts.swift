@@ -103,9 +103,11 @@ extension Engine {
             try await goOn(attempt, inode, from: former, to: place)
             return nil
         }
-        var happened = try await isResult(object, at: place, of: attempt, state)
-        if happened, let there, let former, let object {
-            happened = try await removeCopied(there, at: former, to: object, at: place, state)
+        let happened: Bool
+        if let there, let former, try isOurs(there, state) {
+            happened = try await removeCopied(there, at: former, to: object, at: place)
+        } else {
+            happened = try await isResult(object, at: place, of: attempt, state)
         }
         if !happened, let rest = doubts.withLock({ $0.rest(of: inode, at: clock.uptime) }) {
             return .again(after: rest)
@@ -116,36 +118,38 @@ extension Engine {
         return nil
     }
 
+    /// Whether what lies where an object was to move away from is that object still, and not
+    /// somebody else's who came in between.
+    private func isOurs(_ object: RemoteObject, _ state: SyncState) throws(Halt) -> Bool {
+        guard object.kind == state.kind else { return false }
+        switch object.kind {
+        case .directory: return true
+        case .file: return object.etag == state.synced?.etag
+        case .symlink: return try store.read { try $0.inode(state.inode)?.target } == object.target
+        }
+    }
+
     /// Ends a move by a store that copies first and then deletes, and was cut short in between.
     ///
     /// What lies in the new place may be something else of the same size and time, or even version
     /// mark: only bytes that are the same make the former place's ones superfluous (I2).
     ///
-    /// What lies in the former place may be somebody else's by now, who came in between: then it stays,
-    /// and ours is what is in the new one.
-    ///
     /// - Returns: Whether the new place has what was to be moved, and the former one no longer has it.
     private func removeCopied(
-        _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject, at place: ObjectKey,
-        _ state: SyncState
+        _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject?, at place: ObjectKey
     ) async throws -> Bool {
-        if state.kind == .directory { return false }
-        guard there.kind == state.kind, there.etag == state.synced?.etag else {
-            // Ours is not there to be compared with any more, but here.
-            if state.kind == .symlink || copy.etag == state.synced?.etag { return true }
-            return try await hasContent(of: state.inode, copy, at: place)
-        }
-        if state.kind == .symlink {
-            let target = try store.read { try $0.inode(state.inode)?.target }
-            guard there.target == target else { return true }
-        } else {
+        guard let copy, copy.kind == there.kind else { return false }
+        switch there.kind {
+        case .directory: return false
+        case .symlink: guard copy.target == there.target else { return false }
+        case .file:
             guard there.size == copy.size, let digest = try await digest(of: there, at: former),
                 try await self.digest(of: copy, at: place) == digest
             else { return false }
         }
         do throws(ProviderError) {
             try await observing { () async throws(ProviderError) in
-                try await provider.delete(former, kind: state.kind, etag: there.etag)
+                try await provider.delete(former, kind: there.kind, etag: there.etag)
             }
             return true
         } catch {
@@ -202,15 +206,23 @@ extension Engine {
         case .file:
             let isMove =
                 state.synced.map { ($0.parent, $0.name) != (attempt.parent, attempt.name) } ?? false
-            if isMove, object.etag == state.synced?.etag { return true }
+            let isSameVersion = object.etag == state.synced?.etag
+            if isMove, isSameVersion { return true }
             // The version that was there before says that nothing happened.
-            guard object.etag != state.synced?.etag || isMove else { return false }
+            if isSameVersion { return false }
             // So does the one that was to be replaced, which may have the same size and time.
             let replaced = try attempt.replaced.flatMap { replaced in
                 try store.read { try $0.synced(replaced)?.etag }
             }
             if let replaced, object.etag == replaced { return false }
             guard object.size == attempt.size else { return false }
+            if isMove {
+                // Somebody else may have moved a file of equal size and time over it.
+                if provider.traits.keepsVersionsInMoves { return false }
+                if let local = state.local, local.isWhole, local.generation == attempt.generation {
+                    return try await hasContent(of: state.inode, object, at: key)
+                }
+            }
             if isModified(object, at: attempt.modified) { return true }
             guard let digest = attempt.digest else { return false }
             return try await self.digest(of: object, at: key) == digest

@@ -12,6 +12,8 @@ package struct ProviderTraits: Sendable {
     package var transfersMax: Int
     /// Whether a directory moves in one step; else object by object, which may be cut short.
     package var movesDirectoriesAtOnce: Bool
+    /// Whether a file that moves keeps its version mark for certain; else it may get another one.
+    package var keepsVersionsInMoves: Bool
     /// Whether a file gets its bytes and its attributes in one step; else it may be found there
     /// with the bytes alone, after a call that was cut short.
     package var storesAttributesAtOnce: Bool
@@ -21,6 +23,7 @@ package struct ProviderTraits: Sendable {
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
+        keepsVersionsInMoves: Bool = false,
         storesAttributesAtOnce: Bool = true,
         extendedAttributes: ExtendedAttributeSpace? = nil
     ) {
@@ -30,6 +33,7 @@ package struct ProviderTraits: Sendable {
         self.modifiedResolution = modifiedResolution
         self.transfersMax = transfersMax
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
+        self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
         self.extendedAttributes = extendedAttributes
     }

@@ -58,7 +58,7 @@ package struct FolderProvider: Provider {
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,
             modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads,
-            extendedAttributes: fileSystem.extendedAttributes)
+            keepsVersionsInMoves: true, extendedAttributes: fileSystem.extendedAttributes)
     }
 
     /// Says what to do about a folder that cannot be opened.
