@@ -1,0 +1,120 @@
+import GRDB
+import Logging
+import Synchronization
+
+// What an operation on the remote needs before its place there is claimed.
+
+extension Engine {
+    func uncertainInode(
+        above place: Place, _ state: SyncState, _ database: Database
+    ) throws -> InodeNumber? {
+        try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+            ?? database.uncertainInode(atOrAbove: place.parent)
+    }
+
+    /// What is sent takes the place of all that the remote has of an inode, extended attributes
+    /// included, so that those are asked for first where they are not known.
+    ///
+    /// - Returns: Whether they were, and a new plan is to be made.
+    func learnDetails(
+        before plan: SyncOperation, _ state: SyncState
+    ) async throws(ProviderError) -> Bool {
+        switch plan {
+        case .upload, .setAttributes: break
+        default: return false
+        }
+        let isLacking = try engineWork { () throws(Halt) in
+            try store.read { database in
+                try database.inode(state.inode).map { try lacksDetails($0, database) } ?? false
+            }
+        }
+        guard isLacking else { return false }
+        _ = try await lookAtDetails(of: state.inode)
+        return true
+    }
+
+    /// Fetches what is to be sent with the rest, or is in use here and about to be lost there.
+    func fetchBytes(
+        before plan: SyncOperation, _ state: SyncState
+    ) async throws(ProviderError) {
+        switch plan {
+        case .upload(_, let replaced):
+            if let replaced { try await keepBytes(ofUnlinked: replaced) }
+            #if BUGS
+                if DeliberateBug.uploadWithHoles.isMade { return }
+            #endif
+            guard state.local?.isWhole == false else { return }
+            let file = try engineWork { () throws(EngineError) in
+                try retainForTransfer(state.inode)
+            }
+            defer { releaseUse(of: state.inode) }
+            try await fetchAll(of: file)
+        case .move(let replaced?): try await keepBytes(ofUnlinked: replaced.inode)
+        case .delete: try await keepBytes(ofUnlinked: state.inode)
+        default: return
+        }
+    }
+
+    /// Fetches what is missing of a file before the remote loses it, if somebody still has it open.
+    /// POSIX: an open file keeps its bytes after `unlink`.
+    private func keepBytes(ofUnlinked inode: InodeNumber) async throws(ProviderError) {
+        guard let open = files.existing(inode), !open.state.withLock(\.isWhole) else { return }
+        let file = try engineWork { () throws(EngineError) in try retainForTransfer(inode) }
+        defer { releaseUse(of: inode) }
+        do throws(ProviderError) {
+            try await fetchAll(of: file)
+        } catch {
+            if error.isPassing || error.kind == .cancelled { throw error }
+            logger.warning(
+                "unlinked file is open and incomplete",
+                metadata: ["inode": "\(inode)", "reason": "\(error.reason)"])
+        }
+    }
+
+    private func fetchAll(of file: OpenFile) async throws(ProviderError) {
+        do {
+            let size = file.state.withLock(\.size)
+            try await fetch(file, 0..<size, pieceBytes: 4 << 20)
+        } catch let error as ProviderError {
+            throw error
+        } catch {
+            var (reason, cause) = ("\(error)", error)
+            if let known = error as? EngineError {
+                reason = known.kind.phrase
+                if known.kind == .changedRemotely {
+                    // Nothing will bring these bytes, and only people know what the others are worth.
+                    cause = EngineError(
+                        known.kind, known.attempt,
+                        remedy: "save what can still be read of it, then delete it", cause: known)
+                }
+            }
+            throw ProviderError(
+                .source, attempt: "fetch the rest of inode \(file.inode)", reason: reason,
+                cause: cause)
+        }
+    }
+
+    /// A removed directory that steps aside may turn out to hold something unseen, and come back:
+    /// then people shall know it by the name that it had.
+    func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Halt) {
+        guard plan == .moveAside, state.local == nil, let synced = state.synced else { return }
+        try store.write {
+            try $0.noteConflict(state.inode, original: synced.name, at: clock.wallTime)
+        }
+    }
+
+    /// A directory above it, on the remote, is gone, and so is everything below that.
+    func noteLostPlace(_ state: SyncState) throws(Halt) {
+        guard state.synced != nil else { return }
+        try finish(
+            try store.write { database in
+                var changes = RemoteChanges()
+                if try database.synced(state.inode) != nil,
+                    try database.remoteKey(of: state.inode) == nil
+                {
+                    try observeGone([state.inode], &changes, database)
+                }
+                return changes
+            })
+    }
+}
