@@ -32,4 +32,32 @@ struct DirectoryMoveTests {
             #expect(try it.status().conflicts.isEmpty)
         }
     }
+
+    /// Goal: who reads a file does not wait for the thousands beside it.
+    @Test(arguments: [false, true])
+    func `leave what they hold readable meanwhile`(dies: Bool) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.movesDirectoriesAtOnce = false
+        settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("old"))
+            for index in 0..<8 {
+                try remote.otherClientWrites(Scenario.key("old/f\(index)"), [UInt8(index)])
+            }
+        } _: { it in
+            _ = try await it.names(in: "old")
+            try await it.rename("old", to: "new")
+            for _ in 0..<100 where !it.remotePaths.contains("new/f2") {
+                try await it.wait(.seconds(1))
+            }
+            if dies {
+                await it.mount.kill()
+                try it.mount.start()
+            }
+            #expect(try await it.read("new/f1") == [1], "that has moved")
+            #expect(try await it.read("new/f6") == [6], "that has not")
+            #expect(it.remotePaths.contains("old/f7"), "it is half-way")
+            #expect(try await it.rest())
+        }
+    }
 }

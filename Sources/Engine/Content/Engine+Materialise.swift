@@ -87,7 +87,7 @@ extension Engine {
         }
         try makeRoom(for: piece)
         do throws(ProviderError) {
-            try await provider.read(key, range: piece, etag: etag, into: ContentSink(file: file))
+            try await read(piece, of: file, at: key, etag)
             noteReachable()
         } catch {
             noteFailure(error)
@@ -113,6 +113,28 @@ extension Engine {
             throw error
         }
         file.state.withLock { $0.present.insert(piece) }
+    }
+
+    /// Reads from where the file was last seen; or, amid a move that is made object by object and
+    /// may take long, from where that has put it.
+    private func read(
+        _ piece: Range<UInt64>, of file: OpenFile, at key: ObjectKey, _ etag: ETag
+    ) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await provider.read(key, range: piece, etag: etag, into: ContentSink(file: file))
+        } catch {
+            guard error.kind == .missing || error.kind == .changed,
+                let ahead = try engineWork({ () throws(Halt) in
+                    try store.read { try $0.remoteKeyAhead(of: file.inode) }
+                })
+            else { throw error }
+            do throws(ProviderError) {
+                try await provider.read(
+                    ahead, range: piece, etag: etag, into: ContentSink(file: file))
+            } catch let second {
+                throw second.isPassing ? second : error
+            }
+        }
     }
 
     private func makeRoom(for piece: Range<UInt64>) throws(EngineError) {

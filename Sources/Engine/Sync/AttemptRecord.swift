@@ -87,6 +87,16 @@ extension Database {
         return nil
     }
 
+    /// Where an object is if a move that has not ended has taken it along already: its own, or that
+    /// of a directory above it. nil where there is none.
+    func remoteKeyAhead(of inode: InodeNumber) throws -> ObjectKey? {
+        guard let moved = try uncertainInode(atOrAbove: inode),
+            let attempt = try attempt(of: moved), let key = try remoteKey(of: inode), let former = try remoteKey(of: moved),
+            let place = try remoteKey(of: attempt.parent)?.appending(attempt.name), place != former
+        else { return nil }
+        return ObjectKey(place.names + key.names.dropFirst(former.names.count))
+    }
+
     /// All of them, and those that they wait for: a look for one that may have moved begins with
     /// the directories above its places.
     func uncertainInodes(atOrAbove inode: InodeNumber) throws -> Set<InodeNumber> {
