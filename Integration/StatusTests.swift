@@ -32,6 +32,32 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `shows what is being fetched, and how much of it is here`() throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=512KiB"
+            try MountedFolder.with(options) { remote in
+                try Files.write(SeededRandom.bytes(24 << 20, seed: 9), to: remote + "/film")
+            } _: { folder in
+                // Reading its first byte has the rest fetched, for as long as it is open.
+                let file = try #require(FileHandle(forReadingAtPath: folder.local("film")))
+                defer { try? file.close() }
+                #expect(try file.read(upToCount: 1)?.count == 1)
+                let status = try report(folder)
+                let counts = try #require(status["counts"] as? [String: Any])
+                #expect(counts["downloading"] as? Int == 1)
+                #expect(try #require(counts["localBytes"] as? Int) > 0)
+                let items = try #require(status["items"] as? [[String: Any]])
+                let item = try #require(items.first)
+                #expect(item["path"] as? String == "film")
+                #expect(item["operation"] as? String == "download")
+                #expect(item["bytes"] as? Int == 24 << 20)
+                #expect((1..<(24 << 20)).contains(try #require(item["bytesHere"] as? Int)))
+                let text = try Program.require(Apus.path, "status", folder.point)
+                #expect(text.contains("downloading "), "\(text)")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `of one file names its state`() throws {
             try MountedFolder.with { remote in
                 try Files.write([1, 2, 3], to: remote + "/file")

@@ -43,6 +43,7 @@ extension EngineFolder {
         report.counts.pending += status.pending.count
         report.counts.pendingBytes += status.pending.bytes
         report.counts.uploading += status.pending.transferring
+        report.counts.downloading += status.downloading
         report.counts.failed += status.pending.failed
         report.isTruncated = report.isTruncated || status.pending.count > UInt64(Self.itemsMax)
         report.remote = RemoteReachability(
@@ -50,7 +51,7 @@ extension EngineFolder {
             since: status.reachability.since?.date ?? report.since,
             refusesCredentials: status.reachability.isUnauthorized,
             message: status.reachability.reason)
-        var items = status.items
+        var items = status.items + status.downloads
         let isNamed = inode != .root
         if isNamed, !items.contains(where: { $0.inode == inode }) {
             items.insert(try engine.item(inode), at: 0)
@@ -236,8 +237,10 @@ extension StatusItem {
     fileprivate init(_ item: PendingItem) {
         self.init(
             path: item.path, state: State(rawValue: item.state.rawValue) ?? .dirty,
-            operation: item.transfer.map { Operation($0.kind) }, bytes: item.size,
-            bytesSent: item.transfer?.bytesSent ?? 0, attempts: item.attempts,
+            operation: item.transfer.map { Operation($0.kind) }
+                ?? item.bytesHere.map { _ in .download },
+            bytes: item.size, bytesSent: item.transfer?.bytesSent ?? 0, bytesHere: item.bytesHere,
+            attempts: item.attempts,
             error: item.failure.map { Problem($0) },
             since: item.state == .dirty || item.state == .uploading ? item.since.date : nil,
             conflictsWith: item.counterpart,

@@ -14,6 +14,11 @@ package struct EngineStatus: Sendable {
     /// Versions that lost their name to the remote's and are kept beside it, until somebody renames
     /// or removes them; as many as were asked for.
     package var conflicts: [PendingItem] = []
+    /// Files whose bytes are being fetched and that are not among ``items``, in the order of their
+    /// inodes; as many as were asked for.
+    package var downloads: [PendingItem] = []
+    /// How many files are being fetched.
+    package var downloading: UInt64 = 0
     package var reachability = Reachability()
 }
 
@@ -37,7 +42,7 @@ package struct PendingSummary: Hashable, Sendable {
     package var isSettled: Bool { count <= failedFinally + held + openAndSent }
 }
 
-/// An item whose changes are not on the remote yet.
+/// An item whose changes are not on the remote yet, or whose bytes are not all here.
 package struct PendingItem: Sendable {
     package var inode: InodeNumber
     /// From the mount point on, without a leading slash.
@@ -46,6 +51,8 @@ package struct PendingItem: Sendable {
     /// What is happening on the remote right now.
     package var transfer: Transfer?
     package var size: UInt64
+    /// How many of its bytes are here, while others are being fetched.
+    package var bytesHere: UInt64?
     package var attempts: Int
     package var failure: SyncFailure?
     package var since: Timestamp
@@ -65,7 +72,7 @@ extension Engine {
             var status = try store.read { database in
                 var status = EngineStatus()
                 status.itemCount = try database.direntCount()
-                status.localBytes = try database.presentBytes()
+                status.localBytes = try database.presentBytes() + snapshot.bytesUnstored
                 status.pending = try pendingSummary(below: inode, snapshot, database)
                 status.items = try database.pending(below: inode, limit: limit)
                     .map { try item($0, snapshot, database) }
@@ -80,6 +87,12 @@ extension Engine {
                     }
                     status.conflicts.append(item)
                 }
+                let fetched = try snapshot.bytesHere.keys.sorted()
+                    .filter { try database.isBelow(inode, $0) }
+                status.downloading = UInt64(fetched.count)
+                let shown = Set(status.items.map(\.inode))
+                status.downloads = try fetched.filter { !shown.contains($0) }.prefix(limit)
+                    .map { try unmarked($0, snapshot, database) }
                 return status
             }
             status.reachability = reachability.withLock { $0 }
@@ -95,10 +108,7 @@ extension Engine {
             let state = try itemState(of: inode)
             let snapshot = ActivitySnapshot(self)
             return try store.read { database in
-                let record =
-                    try database.pending(inode)
-                    ?? PendingRecord(inode: inode, since: clock.wallTime, attempts: 0)
-                var item = try item(record, snapshot, database)
+                var item = try unmarked(inode, snapshot, database)
                 item.state = state
                 return item
             }
@@ -128,19 +138,32 @@ extension Engine {
         return summary
     }
 
+    /// One item that need not be pending.
+    private func unmarked(
+        _ inode: InodeNumber, _ snapshot: ActivitySnapshot, _ database: Database
+    ) throws -> PendingItem {
+        let record =
+            try database.pending(inode)
+            ?? PendingRecord(inode: inode, since: clock.wallTime, attempts: 0)
+        return try item(record, snapshot, database)
+    }
+
     private func item(
         _ pending: PendingRecord, _ snapshot: ActivitySnapshot, _ database: Database
     ) throws -> PendingItem {
         let transfer = snapshot.transfers[pending.inode]
         let record = try database.inode(pending.inode)
         let isPending = try database.isPending(pending.inode)
+        let bytesHere = snapshot.bytesHere[pending.inode]
         let state: ItemState =
-            transfer != nil ? .uploading : isPending ? .dirty : ItemState(record?.presence)
+            transfer != nil
+            ? .uploading
+            : isPending ? .dirty : bytesHere != nil ? .partial : ItemState(record?.presence)
         return PendingItem(
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
-            state: state, transfer: transfer, size: record?.size ?? 0, attempts: pending.attempts,
-            failure: pending.failure, since: pending.since,
+            state: state, transfer: transfer, size: record?.size ?? 0, bytesHere: bytesHere,
+            attempts: pending.attempts, failure: pending.failure, since: pending.since,
             link: try record.flatMap { try symbolicLink($0, database) })
     }
 
@@ -197,11 +220,25 @@ private struct ActivitySnapshot {
     let transfers: [InodeNumber: Transfer]
     /// Files that are open for writing, with nothing written since they were last sent.
     let openUnchanged: [InodeNumber]
+    /// How much is here of the files that are being fetched.
+    let bytesHere: [InodeNumber: UInt64]
+    /// Bytes that are here of files of which the database knows none, as they are stored when the
+    /// file is closed.
+    let bytesUnstored: UInt64
 
     init(_ engine: Engine) {
+        var openUnchanged: [InodeNumber] = []
+        var bytesHere: [InodeNumber: UInt64] = [:]
+        var bytesUnstored: UInt64 = 0
+        for file in engine.files.all {
+            file.state.withLock { state in
+                if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
+                if state.isFetching { bytesHere[file.inode] = state.bytesHere }
+                if state.stored == .remote { bytesUnstored += state.bytesHere }
+            }
+        }
+        (self.openUnchanged, self.bytesHere) = (openUnchanged, bytesHere)
+        self.bytesUnstored = bytesUnstored
         transfers = engine.transfers.withLock { $0 }
-        openUnchanged = engine.files.all
-            .filter { file in file.state.withLock { $0.isMarkedWriting && !$0.isChanged } }
-            .map(\.inode)
     }
 }

@@ -18,6 +18,20 @@ struct RenderingTests {
                 """)
     }
 
+    @Test func `a file that is fetched shows how much of it is here`() throws {
+        var report = Sample.clean
+        report.items = [
+            StatusItem(
+                path: "a.mov", state: .partial, operation: .download, bytes: 3 << 20,
+                bytesHere: 1 << 20, since: nil)
+        ]
+        #expect(
+            report.text(now: later).contains("  downloading 33 %  1.0 MiB of 3.0 MiB  a.mov\n"))
+        let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(json.contains(#""bytesHere":1048576,"bytesSent":0,"operation":"download""#))
+        #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
+    }
+
     @Test func `a clean status says that everything is on the remote`() {
         #expect(
             Sample.clean.text(now: later) == """
@@ -86,8 +100,8 @@ struct RenderingTests {
         let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
         #expect(
             json
-                == #"{"counts":{"failed":0,"items":1,"localBytes":0,"pending":0,"pendingBytes":0,"#
-                + #""uploading":0},"items":[{"attempts":0,"bytes":1000,"bytesSent":129,"#
+                == #"{"counts":{"downloading":0,"failed":0,"items":1,"localBytes":0,"pending":0,"#
+                + #""pendingBytes":0,"uploading":0},"items":[{"attempts":0,"bytes":1000,"bytesSent":129,"#
                 + #""operation":"upload","path":"a.jpg","percent":12,"#
                 + #""since":"2027-01-15T08:00:00Z","state":"uploading"}],"#
                 + #""mountPoint":"/mnt/cloud","#

@@ -21,6 +21,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var bytes: UInt64
     /// How many of them the attempt on its way has sent.
     package var bytesSent: UInt64
+    /// How many of them are here, while the others are being fetched; else nil.
+    package var bytesHere: UInt64?
     /// Attempts that failed since the last success.
     package var attempts: Int
     /// What the last attempt said, if it failed.
@@ -36,14 +38,16 @@ package struct StatusItem: Codable, Hashable, Sendable {
 
     package init(
         path: String, state: State, operation: Operation? = nil, bytes: UInt64 = 0,
-        bytesSent: UInt64 = 0, attempts: Int = 0, error: Problem? = nil, since: Date? = nil,
-        conflictsWith: String? = nil, target: String? = nil, isContained: Bool = false
+        bytesSent: UInt64 = 0, bytesHere: UInt64? = nil, attempts: Int = 0, error: Problem? = nil,
+        since: Date? = nil, conflictsWith: String? = nil, target: String? = nil,
+        isContained: Bool = false
     ) {
         self.path = path
         self.state = state
         self.operation = operation
         self.bytes = bytes
         self.bytesSent = bytesSent
+        self.bytesHere = bytesHere
         self.attempts = attempts
         self.error = error
         self.since = since
@@ -52,13 +56,15 @@ package struct StatusItem: Codable, Hashable, Sendable {
         self.isContained = isContained
     }
 
-    /// How much of it is sent, 0 to 100, rounded down.
-    package var percent: Int { percentage(of: bytesSent, in: bytes) }
+    /// How much of it is sent, or here while it is fetched, 0 to 100, rounded down.
+    package var percent: Int {
+        percentage(of: state == .uploading ? bytesSent : bytesHere ?? bytesSent, in: bytes)
+    }
 }
 
 extension StatusItem {
     private enum CodingKeys: String, CodingKey {
-        case path, state, operation, bytes, bytesSent, percent, attempts, error, since,
+        case path, state, operation, bytes, bytesSent, bytesHere, percent, attempts, error, since,
             conflictsWith, target
         case isContained = "contained"
     }
@@ -71,6 +77,7 @@ extension StatusItem {
         try container.encodeIfPresent(operation, forKey: .operation)
         try container.encode(bytes, forKey: .bytes)
         try container.encode(bytesSent, forKey: .bytesSent)
+        try container.encodeIfPresent(bytesHere, forKey: .bytesHere)
         try container.encode(percent, forKey: .percent)
         try container.encode(attempts, forKey: .attempts)
         try container.encodeIfPresent(error, forKey: .error)
@@ -87,6 +94,7 @@ extension StatusItem {
         operation = try container.decodeIfPresent(Operation.self, forKey: .operation)
         bytes = try container.decode(UInt64.self, forKey: .bytes)
         bytesSent = try container.decode(UInt64.self, forKey: .bytesSent)
+        bytesHere = try container.decodeIfPresent(UInt64.self, forKey: .bytesHere)
         attempts = try container.decode(Int.self, forKey: .attempts)
         error = try container.decodeIfPresent(Problem.self, forKey: .error)
         since = try container.decodeIfPresent(Date.self, forKey: .since)

@@ -9,7 +9,8 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var since: Date
     package var counts: StatusCounts
     package var remote: RemoteReachability
-    /// What is not clean: failed first, then uploading, then the rest, each by path.
+    /// What is not clean: failed first, then uploading, then the rest, each by path; then what is
+    /// being fetched, and conflicts.
     ///
     /// A path that was asked for and names a file is here in any case.
     package var items: [StatusItem]
@@ -48,18 +49,21 @@ package struct StatusCounts: Codable, Hashable, Sendable {
     package var pendingBytes: UInt64
     /// Those that are being sent now.
     package var uploading: UInt64
+    /// Files that are being fetched.
+    package var downloading: UInt64
     /// Those whose last attempt failed.
     package var failed: UInt64
 
     package init(
         items: UInt64 = 0, localBytes: UInt64 = 0, pending: UInt64 = 0, pendingBytes: UInt64 = 0,
-        uploading: UInt64 = 0, failed: UInt64 = 0
+        uploading: UInt64 = 0, downloading: UInt64 = 0, failed: UInt64 = 0
     ) {
         self.items = items
         self.localBytes = localBytes
         self.pending = pending
         self.pendingBytes = pendingBytes
         self.uploading = uploading
+        self.downloading = downloading
         self.failed = failed
     }
 }

@@ -73,14 +73,20 @@ extension StatusItem {
 
     fileprivate func cells(now: Date) -> Cells {
         Cells(
-            state: stateText, size: HumanSize.format(bytes),
+            state: stateText, size: sizeText,
             path: path.isEmpty ? "." : path.singleLine, note: note(now: now))
+    }
+
+    private var sizeText: String {
+        let whole = HumanSize.format(bytes)
+        return bytesHere.map { "\(HumanSize.format($0)) of \(whole)" } ?? whole
     }
 
     private var stateText: String {
         switch (state, operation) {
         case (.uploading, _): "uploading \(percent) %"
         case _ where error != nil: attempts > 0 ? "failed" : "held"
+        case _ where bytesHere != nil: "downloading \(percent) %"
         case (_, .conflict): "conflict"
         case (_, .delete): "delete"
         case (_, .move): "move"

@@ -35,6 +35,7 @@ extension Engine {
                 defer {
                     file.state.withLock { $0.inFlight.remove(piece) }
                     file.arrivals.ring()
+                    changeBell.ring()
                 }
                 try await fetchPiece(piece, of: file)
             }
@@ -207,6 +208,7 @@ extension Engine {
             } catch {
                 // Nobody waits for it; the next read that needs the bytes meets the failure itself.
                 file.state.withLock { $0.isFilling = false }
+                changeBell.ring()
                 return
             }
         }

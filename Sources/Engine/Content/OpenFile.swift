@@ -32,6 +32,14 @@ final class OpenFile: Sendable {
         var isFilling = false
 
         var isWhole: Bool { present.contains(0..<size) }
+
+        /// Whether missing bytes are on their way.
+        var isFetching: Bool { (isFilling || !inFlight.isEmpty) && !isWhole }
+
+        /// How many of its bytes are here.
+        var bytesHere: UInt64 {
+            present.gaps(in: 0..<size).reduce(size) { $0 - UInt64($1.count) }
+        }
     }
 
     let inode: InodeNumber

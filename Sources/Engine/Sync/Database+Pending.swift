@@ -141,7 +141,12 @@ extension Database {
     }
 
     func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
-        guard try isPending(inode) else { return false }
+        try isPending(inode) && isBelow(ancestor, inode)
+    }
+
+    /// Whether an inode is an ancestor or that itself, by the local path, or by the remote one for
+    /// what has no local name any more.
+    func isBelow(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
         var current = inode
         while current != ancestor, current != .root {
             guard let parent = try dirent(of: current)?.parent ?? synced(current)?.parent else {
