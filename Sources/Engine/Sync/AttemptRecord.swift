@@ -91,8 +91,10 @@ extension Database {
     /// of a directory above it. nil where there is none.
     func remoteKeyAhead(of inode: InodeNumber) throws -> ObjectKey? {
         guard let moved = try uncertainInode(atOrAbove: inode),
-            let attempt = try attempt(of: moved), let key = try remoteKey(of: inode), let former = try remoteKey(of: moved),
-            let place = try remoteKey(of: attempt.parent)?.appending(attempt.name), place != former
+            let attempt = try attempt(of: moved),
+            let key = try remoteKey(of: inode), let former = try remoteKey(of: moved),
+            let place = try remoteKey(of: attempt.parent)?.appending(attempt.name),
+            place != former
         else { return nil }
         return ObjectKey(place.names + key.names.dropFirst(former.names.count))
     }
