@@ -54,9 +54,12 @@ package final class S3Provider: Provider {
     var limits: S3Settings.Limits { client.settings.limits }
 
     /// Makes sure that the bucket is there and may be listed.
-    func check() async throws(ProviderError) {
-        _ = try await client.list(
-            prefix: keys.prefix, delimiter: false, max: 1, "list the bucket")
+    ///
+    /// - Returns: Whether there is anything.
+    func check() async throws(ProviderError) -> Bool {
+        try await !client.list(
+            prefix: keys.prefix, delimiter: false, max: 1, "list the bucket"
+        ).objects.isEmpty
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
