@@ -21,6 +21,8 @@ package final class S3Provider: Provider {
     let knownConditions = Mutex<S3Conditions?>(nil)
     /// One task at a time finds that out.
     let probing = KeyLocks()
+    /// Objects with which the store was tried out and that it did not let us remove again.
+    let leftProbes = Mutex<[S3Key]>([])
 
     init(_ client: S3Client) throws(SystemError) {
         self.client = client
