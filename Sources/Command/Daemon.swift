@@ -5,9 +5,12 @@ import UnixSignals
 
 /// Serves one mount until it is unmounted, in this process.
 ///
-/// - Parameter ready: Called once, when the folder and its control socket are usable.
+/// - Parameter ready: Called once, when the folder and its control socket are usable, with what the
+///   user is to know besides.
 /// - Throws: What keeps the folder from being mounted, or ended it; it is in the log too.
-func runDaemon(_ options: MountOptions, ready: @escaping @Sendable () -> Void) async throws {
+func runDaemon(
+    _ options: MountOptions, ready: @escaping @Sendable (_ notes: [String]) -> Void
+) async throws {
     DaemonLog.bootstrap()
     let logger = Logger(label: "apus")
     // The mount outlives the terminal that it was started from, and keeps no directory busy.
@@ -20,9 +23,11 @@ func runDaemon(_ options: MountOptions, ready: @escaping @Sendable () -> Void) a
         logger.info(
             "mounting",
             metadata: ["source": "\(options.source)", "mountPoint": "\(options.mountPoint)"])
+        let notes = folder.notes
+        for note in notes { logger.notice("mounting", metadata: ["note": "\(note)"]) }
         try await serve(
             folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)", logger: logger,
-            ready: ready)
+            ready: { ready(notes) })
     } catch {
         let reason = CommandFailure(error)?.problem.description ?? "\(error)"
         logger.error("mount ended", metadata: ["reason": "\(reason)"])

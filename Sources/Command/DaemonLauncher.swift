@@ -93,6 +93,7 @@ struct DaemonLauncher {
     private func judge(_ said: [UInt8], pid: pid_t) async throws {
         if let report = try? ControlJSON.decode(StartReport.self, from: said) {
             if let problem = report.error { throw CommandFailure(problem) }
+            for note in report.notes ?? [] { Console.complain("note: \(note)") }
             return
         }
         let status = await withCheckedContinuation { continuation in

@@ -45,6 +45,13 @@ extension EngineFolder {
         report.counts.uploading += status.pending.transferring
         report.counts.downloading += status.downloading
         report.counts.failed += status.pending.failed
+        let held = try engine.heldDeletions(below: inode)
+        if held.items > 0 {
+            let more = HeldCounts(
+                items: held.items, directories: held.directories,
+                inDirectories: held.itemsInDirectories)
+            report.counts.held = report.counts.held.map { $0 + more } ?? more
+        }
         report.isTruncated = report.isTruncated || status.pending.count > UInt64(Self.itemsMax)
         report.remote = RemoteReachability(
             isReachable: status.reachability.isReachable,
@@ -119,7 +126,9 @@ extension EngineFolder {
     func confirmDeletions() async throws(ControlError) -> DeletionsReport {
         try await onEngine { () async throws(EngineError) in
             let confirmed = try engine.confirmDeletions()
-            return DeletionsReport(here: confirmed.here, onRemote: confirmed.onRemote)
+            return DeletionsReport(
+                here: confirmed.here.items, directories: confirmed.here.directories,
+                inDirectories: confirmed.here.itemsInDirectories, onRemote: confirmed.onRemote)
         }
     }
 

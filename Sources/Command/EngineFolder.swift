@@ -15,6 +15,8 @@ final class EngineFolder: MountedFolder {
     let logger: Logger
     /// When the folder became usable.
     let since = Mutex(Date())
+    /// What the user is to know of a source that was opened all the same.
+    let notes: [String]
     private let session: FuseSession
     private let executor: ThreadPoolExecutor
     private let store: Store
@@ -44,8 +46,12 @@ final class EngineFolder: MountedFolder {
             try MountChecks.database(in: options.stateDirectory)
             var transport = TransportOptions()
             transport.caFile = options.caFile
-            let provider = try await source.connect(
-                SourceWorld(clock: clock, transport: HTTPTransport(transport), logger: logger))
+            let notes = Notes()
+            var world = SourceWorld(
+                clock: clock, transport: HTTPTransport(transport), logger: logger)
+            world.note = { notes.add($0) }
+            let provider = try await source.connect(world)
+            self.notes = notes.all
             store = try Store(path: "\(options.stateDirectory)/state.sqlite")
             engine = try Engine(
                 configuration: Self.configuration(options, source: source), store: store,
@@ -156,6 +162,15 @@ final class EngineFolder: MountedFolder {
             throw ControlError(error)
         }
     }
+}
+
+/// Sentences from whoever has one.
+private final class Notes: Sendable {
+    private let sentences = Mutex<[String]>([])
+
+    var all: [String] { sentences.withLock { $0 } }
+
+    func add(_ sentence: String) { sentences.withLock { $0.append(sentence) } }
 }
 
 extension Result where Failure: Error {

@@ -78,7 +78,7 @@ struct MountCommand: AsyncParsableCommand {
         do {
             let options = try mountOptions()
             if foreground || readyDescriptor != nil {
-                try await runDaemon(options) { report.ready(options) }
+                try await runDaemon(options) { report.ready(options, notes: $0) }
             } else {
                 try await DaemonLauncher(options: options).launch()
             }

@@ -6,6 +6,8 @@ import Synchronization
 struct StartReport: Codable {
     /// nil for success.
     var error: Problem?
+    /// What the user is to know of a mount that succeeded.
+    var notes: [String]?
 }
 
 /// The daemon's end of that pipe; without one, a person at a terminal is told.
@@ -20,14 +22,15 @@ final class StartReporter: Sendable {
     }
 
     /// Says that the folder is usable.
-    func ready(_ options: MountOptions) {
+    func ready(_ options: MountOptions, notes: [String]) {
         if isForeground {
+            for note in notes { Console.complain("note: \(note)") }
             Console.printLine("Mounted on \(options.mountPoint); Ctrl-C unmounts.")
         }
-        send(StartReport())
+        send(StartReport(notes: notes))
     }
 
-    /// Says why there is no mount; means nothing after ``ready(_:)``.
+    /// Says why there is no mount; means nothing after ``ready(_:notes:)``.
     func failed(_ error: any Error) {
         let problem =
             CommandFailure(error)?.problem ?? Problem(what: "mount", why: "\(error)")

@@ -33,7 +33,7 @@ extension Engine {
 
     static var frozenFolder: DiskPath { DiskPath("frozen") }
 
-    /// Makes the root, or sees to it that the state belongs to this source.
+    /// Makes the root and this state's salt, or sees to it that the state belongs to this source.
     private func identify() throws(Halt) {
         let now = clock.wallTime
         let source = configuration.source
@@ -48,6 +48,11 @@ extension Engine {
             try database.execute(
                 sql: "INSERT INTO settings VALUES ('source', ?) ON CONFLICT (key) DO NOTHING",
                 arguments: [source])
+            if try database.salt().isEmpty {
+                try database.execute(
+                    sql: "INSERT INTO settings VALUES ('salt', ?)",
+                    arguments: [String(random() & 0xFFFF_FFFF, radix: 16)])
+            }
             return try String.fetchOne(
                 database, sql: "SELECT value FROM settings WHERE key = 'source'")
         }
@@ -152,5 +157,13 @@ extension EngineError {
             }
         self.init(
             kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
+    }
+}
+
+extension Database {
+    /// What tells names that this mount makes up from those of other mounts.
+    func salt() throws -> String {
+        try String.fetchOne(
+            cachedStatement(sql: "SELECT value FROM settings WHERE key = 'salt'")) ?? ""
     }
 }

@@ -87,7 +87,7 @@ extension RequestServer {
 
     func statistics(_ reply: consuming Reply, _ inode: InodeNumber) {
         serve("statfs", inode, reply) { [engine] () throws(Halt) in
-            try engine.space()
+            engine.space
         } answer: {
             $0.statistics($1.statistics)
         }

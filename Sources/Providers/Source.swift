@@ -100,6 +100,8 @@ package struct SourceWorld: Sendable {
     /// The process's one transport.
     package var transport: HTTPTransport
     package var logger: Logger
+    /// Takes what the user is told beside the success: a sentence without a full stop.
+    package var note: @Sendable (String) -> Void = { _ in }
 
     package init(clock: any Clock, transport: HTTPTransport, logger: Logger) {
         self.clock = clock

@@ -36,6 +36,11 @@ extension ProviderError {
     var explained: String {
         switch (cause as? TransportError)?.kind {
         case .tls?: "\(reason); --ca-file names an authority of one's own"
+        // OpenSSL's words, then those of GnuTLS, for an answer in plain text.
+        case .unreachable?
+        where reason.contains("wrong version number") || reason.contains("unexpected TLS packet"):
+            "what answers there speaks no TLS: write http:// for https://, where it may go "
+                + "unencrypted, or check the port"
         case .unreachable?: "\(reason); check the address, and that the server runs there"
         default: reason
         }

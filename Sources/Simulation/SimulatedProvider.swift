@@ -144,6 +144,7 @@ package final class SimulatedProvider: Provider {
 
     package func space() async throws(ProviderError) -> StorageSpace? {
         try await arrive("ask for the free space")
+        guard settings.tellsSpace else { return nil }
         let stored = state.withLock { $0.tree.bytesStored }
         return StorageSpace(
             totalBytes: settings.capacityBytes,

@@ -10,6 +10,8 @@ package struct SimulatedProviderSettings: Sendable {
     package var pageEntries = 100
     /// What the store can hold.
     package var capacityBytes: UInt64 = 1 << 40
+    /// Whether it tells how much that is.
+    package var tellsSpace = true
     /// What a busy store asks for.
     package var retryAfter: Duration = .seconds(2)
 

@@ -57,6 +57,21 @@ struct RenderingTests {
         #expect(lines.count == 12)
     }
 
+    @Test func `deletions that wait are told with all that is in them`() throws {
+        var report = Sample.clean
+        report.counts.held = HeldCounts(items: 417, directories: 3, inDirectories: 412)
+        #expect(
+            report.text(now: later).contains(
+                "  The remote has deleted 3 directories with 412 items and 2 others; "
+                    + "`apus confirm-deletions` removes them here too\n"))
+        let confirmed = DeletionsReport(here: 2, directories: 1, inDirectories: 1, onRemote: 0)
+        #expect(confirmed.line == "Removing here what the remote deleted: 1 directory with 1 item.")
+        #expect(
+            DeletionsReport(here: 7, onRemote: 1).line
+                == "Removing here what the remote deleted: 7 items; "
+                + "deleting there what was deleted here: 1 item.")
+    }
+
     @Test func `a remote out of reach is told with its age`() {
         var report = Sample.clean
         report.remote = RemoteReachability(

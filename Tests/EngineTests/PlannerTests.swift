@@ -188,7 +188,7 @@ struct PlannerTests {
         state.isParentBelow = true
         state.isPlaceWanted = true
         state.synced?.parent = .root
-        state.synced?.name = .aside(state.inode)
+        state.synced?.name = .aside(state.inode, salt: "5eed")
         #expect(Planner.plan(state) == .wait(.parent))
         state.isParentBelow = false
         state.occupant = Occupant(

@@ -153,6 +153,39 @@ struct FailureTests {
             #expect(whole == 8 + 6 + (12 - refused) + 1, "what was acknowledged is there, whole")
         }
     }
+
+    @Test func `a remote that tells no space shows much, and a full disk refuses`() throws {
+        var settings = SimulatedMountSettings()
+        settings.diskBytes = 1 << 20
+        settings.provider.tellsSpace = false
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            #expect(it.engine.space.availableBytes == 1 << 50)
+            it.remote.setReachable(false)
+            let piece = [UInt8](repeating: 7, count: 100 << 10)
+            var refused = 0
+            for index in 0..<12 {
+                do {
+                    try await it.write("file\(index)", piece)
+                } catch let error as EngineError where error.kind == .outOfSpace {
+                    refused += 1
+                }
+            }
+            #expect((1..<12).contains(refused))
+            #expect(it.engine.space.availableBytes == 1 << 50)
+        }
+    }
+
+    @Test func `a remote that tells its space is asked for it at the start`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.capacityBytes = 1 << 30
+        try Scenario.run(settings: settings) { it in
+            for _ in 0..<1_000 where it.engine.space == .unknown {
+                try await it.wait(.milliseconds(10))
+            }
+            #expect(it.engine.space.totalBytes == 1 << 30, "nobody has looked into the mount")
+        }
+    }
 }
 
 extension Halt {

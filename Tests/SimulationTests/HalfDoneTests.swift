@@ -132,6 +132,30 @@ struct HalfDoneTests {
         }
     }
 
+    @Test func `what another mount left where one would step aside is in nobody's way`() throws {
+        try Scenario.run(settings: Self.settings) { remote in
+            for inode in 1..<20 {
+                try remote.otherClientWrites(Scenario.key("apus-moving-\(inode)"), [9])
+            }
+        } _: { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            try await it.write("b", [4, 5])
+            let places = try await [it.find("a"), it.find("b")].map { "apus-moving-\($0)" }
+            for place in places where it.remoteBytes(place) == nil {
+                try it.remote.otherClientWrites(Scenario.key(place), [9])
+            }
+            #expect(try await it.rest())
+            try await it.rename("a", to: "c")
+            try await it.rename("b", to: "a")
+            try await it.rename("c", to: "b")
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("a") == [4, 5])
+            #expect(it.remoteBytes("b") == [1, 2, 3])
+            for place in places { #expect(it.remoteBytes(place) == [9]) }
+        }
+    }
+
     @Test func `a move that never arrived, onto a file of the same size and time`() throws {
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])

@@ -53,6 +53,8 @@ package struct StatusCounts: Codable, Hashable, Sendable {
     package var downloading: UInt64
     /// Those whose last attempt failed.
     package var failed: UInt64
+    /// What the remote has deleted and somebody is to confirm; nil for nothing.
+    package var held: HeldCounts?
 
     package init(
         items: UInt64 = 0, localBytes: UInt64 = 0, pending: UInt64 = 0, pendingBytes: UInt64 = 0,

@@ -14,6 +14,11 @@ extension StatusReport {
                 : "The remote cannot be reached for \(age)"
             lines.append("  \(state)" + (remote.message.map { ": \($0.singleLine)" } ?? "."))
         }
+        if let held = counts.held {
+            lines.append(
+                "  The remote has deleted \(held.phrase); `apus confirm-deletions` removes them here too"
+            )
+        }
         lines += table(now: now)
         if isTruncated { lines.append("  … and more") }
         lines.append(summary)

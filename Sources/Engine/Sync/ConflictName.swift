@@ -54,8 +54,19 @@ enum ConflictName {
 extension FileName {
     /// Where an inode waits on the remote, in the root, for its own place to become free.
     ///
-    /// Without a dot at its beginning: nginx shows no such names, which then pass for gone.
-    static func aside(_ inode: InodeNumber) -> FileName {
-        FileName(stored: Array("apus-moving-\(inode)".utf8))
+    /// Without a dot at its beginning: nginx shows no such names, which then pass for gone. Inodes
+    /// of other mounts have the same numbers, and what those left there keeps its name.
+    ///
+    /// - Parameter salt: This mount's own, see ``Engine/identify()``.
+    static func aside(_ inode: InodeNumber, salt: String) -> FileName {
+        FileName(stored: Array("\(asidePrefix(inode))-\(salt)".utf8))
     }
+
+    /// Whether it is such a name, or one without salt, as there were before.
+    func isAside(_ inode: InodeNumber) -> Bool {
+        let prefix = Array(Self.asidePrefix(inode).utf8)
+        return bytes == prefix || bytes.starts(with: prefix + [UInt8(ascii: "-")])
+    }
+
+    private static func asidePrefix(_ inode: InodeNumber) -> String { "apus-moving-\(inode)" }
 }

@@ -97,20 +97,42 @@ extension Engine {
 
     /// Lets go what the guard holds, on both sides.
     ///
-    /// - Returns: How many items that were deleted on the remote are now removed here, and how many
-    ///   that were deleted here go out.
-    package func confirmDeletions() throws(EngineError) -> (here: Int, onRemote: Int) {
+    /// - Returns: What was deleted on the remote and is now removed here, and how many items that
+    ///   were deleted here go out.
+    package func confirmDeletions() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
         do throws(Halt) {
-            let (released, waiting) = try store.write { database in
+            let (here, released, waiting) = try store.write { database in
                 deletions.withLock { $0.confirm() }
-                return (try database.releaseHeld(), try database.pendingDeletions(limit: .max))
+                let here = try database.heldDeletions(below: .root)
+                return (
+                    here, try database.releaseHeld(), try database.pendingDeletions(limit: .max)
+                )
             }
             for inode in released + waiting { enqueue(inode, after: .zero) }
-            return (released.count, waiting.count)
+            return (here, waiting.count)
         } catch {
             throw error.failure
         }
     }
+
+    /// What waits at or below an inode for somebody to confirm that it is to be removed here too.
+    package func heldDeletions(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
+        do throws(Halt) {
+            return try store.read { try $0.heldDeletions(below: inode) }
+        } catch {
+            throw error.failure
+        }
+    }
+}
+
+/// How much of what the remote has deleted is held here.
+package struct HeldDeletions: Hashable, Sendable {
+    /// All items, those below the directories included.
+    package var items = 0
+    /// The directories that were seen to be gone, not those below them.
+    package var directories = 0
+    /// What lies below those.
+    package var itemsInDirectories = 0
 }
 
 extension Database {
@@ -167,6 +189,33 @@ extension Database {
     fileprivate func markHeld(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE remote SET held = 1 WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
+    }
+
+    fileprivate func heldDeletions(below ancestor: InodeNumber) throws -> HeldDeletions {
+        var held = HeldDeletions()
+        guard try hasHeld() else { return held }
+        let roots = try Row.fetchAll(
+            cachedStatement(
+                sql: """
+                    SELECT remote.inode, inodes.kind FROM remote
+                    JOIN inodes ON inodes.id = remote.inode WHERE held = 1
+                    """)
+        ).filter { try isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
+        held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
+        // What is below a directory may have been seen to be gone before that, and counts once.
+        let statement = try cachedStatement(
+            sql: """
+                WITH RECURSIVE tree (node) AS (
+                    SELECT value FROM json_each(?)
+                    UNION
+                    SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
+                )
+                SELECT count(*) FROM tree
+                """)
+        let list = roots.map { "\($0[0] as Int64)" }.joined(separator: ",")
+        held.items = try Int.fetchOne(statement, arguments: ["[\(list)]"]) ?? 0
+        held.itemsInDirectories = held.items - roots.count
+        return held
     }
 
     fileprivate func releaseHeld() throws -> [InodeNumber] {

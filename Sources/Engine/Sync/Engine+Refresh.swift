@@ -12,6 +12,8 @@ extension Engine {
     func runRefresher() async {
         noteUseOfPending()
         await withDiscardingTaskGroup { group in
+            // Whoever is about to write looks first how much room there is.
+            group.addTask { await self.refreshSpace() }
             while !Task.isCancelled {
                 let rings = refreshBell.rings
                 if isPaused {

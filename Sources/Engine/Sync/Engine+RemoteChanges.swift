@@ -130,7 +130,7 @@ extension Engine {
         else { return }
         try revive(synced.parent, &changes, database)
         var name = synced.name
-        if name == .aside(directory), synced.parent == .root {
+        if name.isAside(directory), synced.parent == .root {
             // Somebody else has its place by now.
             let former =
                 try database.conflictOriginal(of: directory)

@@ -34,7 +34,7 @@ struct SyncState: Hashable {
 
     /// Whether it has stepped aside on the remote already.
     var isAside: Bool {
-        synced.map { $0.parent == .root && $0.name == .aside(inode) } ?? false
+        synced.map { $0.parent == .root && $0.name.isAside(inode) } ?? false
     }
 }
 

@@ -70,11 +70,9 @@ extension Engine {
         return try current(record)
     }
 
-    /// Total and available space: the remote's where known, else the local disk's. POSIX: `statvfs`.
-    package func space() throws(Halt) -> StorageSpace {
-        if let space = remoteSpace.withLock({ $0 }) { return space }
-        return try onDisk("measure the local disk") { () throws(DiskError) in try disk.space() }
-    }
+    /// Total and available space: the remote's where known, else ``StorageSpace/unknown``. The local
+    /// disk refuses what it has no room for when that is written. POSIX: `statvfs`.
+    package var space: StorageSpace { remoteSpace.withLock { $0 } ?? .unknown }
 
     func itemState(of inode: InodeNumber) throws(Halt) -> ItemState {
         if transfers.withLock({ $0[inode] != nil }) { return .uploading }

@@ -82,7 +82,7 @@ extension Engine {
         case .moveAside:
             // The root is below nothing that could be on its way too.
             guard let current else { return nil }
-            let name = FileName.aside(state.inode)
+            let name = FileName.aside(state.inode, salt: try database.salt())
             return Place(
                 key: current, destination: ObjectKey.root.appending(name), parent: .root,
                 name: name)

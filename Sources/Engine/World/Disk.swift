@@ -99,6 +99,9 @@ package struct StorageSpace: Hashable, Sendable {
         self.availableBytes = availableBytes
     }
 
+    /// What is shown of a remote that does not tell: 1 PiB, all of it free.
+    package static let unknown = StorageSpace(totalBytes: 1 << 50, availableBytes: 1 << 50)
+
     /// What stays free of the state directory's disk for the database, whose commits must not fail
     /// for want of room when content has taken all there is: 64 MiB, of a small disk a twentieth.
     package var reserve: UInt64 { min(64 << 20, totalBytes / 20) }

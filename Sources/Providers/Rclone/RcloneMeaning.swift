@@ -43,9 +43,10 @@ struct RcloneMeaning: Sendable {
         let free = about.free.flatMap { UInt64(exactly: $0) }
         let used = about.used.flatMap { UInt64(exactly: $0) }
         let total = about.total.flatMap { UInt64(exactly: $0) }
-        guard let total = total ?? used.flatMap({ used in free.map { used + $0 } }) else {
-            return nil
-        }
+        // Where nothing bounds what is kept, only what is used is told.
+        let sum = used.flatMap { used in free.map { used &+ $0 } }
+        guard let total = total ?? sum ?? free ?? used.map({ _ in StorageSpace.unknown.totalBytes })
+        else { return nil }
         let available = free ?? total - min(total, used ?? 0)
         return StorageSpace(totalBytes: total, availableBytes: min(available, total))
     }

@@ -58,6 +58,7 @@ extension S3Provider {
         let copy = key.appending("-copy".utf8)
         let none = ETag("00000000000000000000000000000000")
         let client = client
+        try await removeLeftProbes(attempt)
         var conditions = S3Conditions()
         do throws(ProviderError) {
             let etag = try await client.put(key, [1], headers: [], nil, attempt)
@@ -94,11 +95,23 @@ extension S3Provider {
             if !conditions.copyIfSource { try await client.delete(copy, etag: nil, attempt) }
             return conditions
         } catch {
-            // The first failure tells more than one in cleaning up would.
-            try? await client.delete(key, etag: nil, attempt)
+            leftProbes.withLock { $0 += [key, copy, Self.backslashed(key)] }
+            // The first failure tells more than one in cleaning up would. What cannot be removed
+            // now, as where the credentials are refused, is before the next change.
+            try? await removeLeftProbes(attempt)
             throw error
         }
     }
+
+    /// Removes what an earlier try of this mount left.
+    private func removeLeftProbes(_ attempt: String) async throws(ProviderError) {
+        for key in leftProbes.withLock({ $0 }) {
+            try await client.delete(key, etag: nil, attempt)
+            leftProbes.withLock { $0.removeAll { $0 == key } }
+        }
+    }
+
+    private static func backslashed(_ probe: S3Key) -> S3Key { probe.appending("-\\".utf8) }
 
     private func heedsVersionInBatch(
         _ probe: S3Key, _ other: ETag, _ attempt: String
@@ -118,7 +131,7 @@ extension S3Provider {
         _ probe: S3Key, _ attempt: String
     ) async throws(ProviderError) -> Bool {
         // At the end, where a slash makes a marker, which goes again, and not a directory.
-        let key = probe.appending("-\\".utf8)
+        let key = Self.backslashed(probe)
         _ = try await client.put(key, [1], headers: [], nil, attempt)
         let listing = try await client.list(prefix: probe, delimiter: false, max: 2, attempt)
         try await client.delete(key, etag: nil, attempt)

@@ -69,9 +69,9 @@ extension S3Provider {
         _ key: S3Key, _ attempt: String
     ) async throws(ProviderError) -> S3UploadIntent? {
         do throws(ProviderError) {
-            let (found, now) = try await client.unfinishedUploads(prefix: key, attempt)
-            let others = found.filter { $0.key == key }.map(\.id)
-            guard let now, others.count <= S3UploadIntent.othersMax else { return nil }
+            let found = try await client.unfinishedUploads(prefix: key, attempt)
+            let others = found.uploads.filter { $0.key == key }.map(\.id)
+            guard let now = found.now, others.count <= S3UploadIntent.othersMax else { return nil }
             return S3UploadIntent(since: now.seconds, others: others)
         } catch {
             // Not everybody may list uploads, and it is the upload that matters.
@@ -98,25 +98,34 @@ extension S3Provider {
     /// How long nothing has happened to a copy that nobody works at any more: each of its requests
     /// ends within ten minutes.
     private static var leftCopySeconds: Int64 { 3_600 }
-    /// How many uploads are looked into.
-    private static var leftCopiesMax: Int { 100 }
+    /// How many uploads are listed, and looked into, at the most: an hour's worth of requests.
+    private static var leftPagesMax: Int { 100 }
+    private static var leftCopiesMax: Int { 10_000 }
 
     /// Aborts copies in parts, of whichever mount, that a crash has left below the prefix.
     ///
     /// It is done as well as it can be: what fails here is tried again by the next one.
     func abortLeftCopies(olderThan seconds: Int64 = leftCopySeconds, _ attempt: String) async {
-        guard
-            let answer = try? await client.unfinishedUploads(prefix: keys.prefix, attempt),
-            let now = answer.now
-        else { return }
-        func isOld(_ time: Timestamp?) -> Bool {
-            time.map { $0.seconds <= now.seconds - seconds } ?? false
-        }
-        for upload in answer.uploads.filter({ isOld($0.begun) }).prefix(Self.leftCopiesMax) {
-            guard let parts = try? await client.parts(of: upload.id, upload.key, attempt),
-                S3CopyMark.isOn(parts.map(\.size)), parts.allSatisfy({ isOld($0.modified) })
-            else { continue }
-            try? await client.abortUpload(upload.id, upload.key, attempt)
+        var marker: S3Client.UploadMarker?
+        var left = Self.leftCopiesMax
+        for _ in 0..<Self.leftPagesMax {
+            guard
+                let page = try? await client.unfinishedUploads(
+                    prefix: keys.prefix, after: marker, attempt),
+                let now = page.now
+            else { return }
+            func isOld(_ time: Timestamp?) -> Bool {
+                time.map { $0.seconds <= now.seconds - seconds } ?? false
+            }
+            for upload in page.uploads.filter({ isOld($0.begun) }).prefix(left) {
+                left -= 1
+                guard let parts = try? await client.parts(of: upload.id, upload.key, attempt),
+                    S3CopyMark.isOn(parts.map(\.size)), parts.allSatisfy({ isOld($0.modified) })
+                else { continue }
+                try? await client.abortUpload(upload.id, upload.key, attempt)
+            }
+            guard let next = page.next, left > 0, !Task.isCancelled else { return }
+            marker = next
         }
     }
 

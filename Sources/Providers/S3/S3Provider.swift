@@ -21,6 +21,8 @@ package final class S3Provider: Provider {
     let knownConditions = Mutex<S3Conditions?>(nil)
     /// One task at a time finds that out.
     let probing = KeyLocks()
+    /// Objects with which the store was tried out and that it did not let us remove again.
+    let leftProbes = Mutex<[S3Key]>([])
 
     init(_ client: S3Client) throws(SystemError) {
         self.client = client
@@ -54,9 +56,12 @@ package final class S3Provider: Provider {
     var limits: S3Settings.Limits { client.settings.limits }
 
     /// Makes sure that the bucket is there and may be listed.
-    func check() async throws(ProviderError) {
-        _ = try await client.list(
-            prefix: keys.prefix, delimiter: false, max: 1, "list the bucket")
+    ///
+    /// - Returns: Whether there is anything.
+    func check() async throws(ProviderError) -> Bool {
+        try await !client.list(
+            prefix: keys.prefix, delimiter: false, max: 1, "list the bucket"
+        ).objects.isEmpty
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {

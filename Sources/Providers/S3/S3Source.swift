@@ -102,17 +102,25 @@ struct S3Source: SourceForm, Hashable {
                     try await chain.load()
                 },
             logger: world.logger)
-        return try await opened(client)
+        return try await opened(client, at: endpoint, world)
     }
 
-    private func opened(_ client: S3Client) async throws(SourceError) -> S3Provider {
+    private func opened(
+        _ client: S3Client, at endpoint: S3Endpoint, _ world: SourceWorld
+    ) async throws(SourceError) -> S3Provider {
         do {
             let provider = try S3Provider(client)
-            try await provider.check()
+            if try await !provider.check(), !settings.prefix.bytes.isEmpty {
+                world.note(
+                    "nothing is below \"\(settings.prefix)\" in the bucket "
+                        + "\"\(settings.bucket)\" so far; is that the right prefix?")
+            }
             return provider
         } catch let error as ProviderError {
             throw SourceError(
-                .unavailable, "cannot list the bucket \"\(settings.bucket)\"",
+                .unavailable,
+                "cannot list the bucket \"\(settings.bucket)\" at "
+                    + "\(endpoint.scheme)://\(endpoint.authority)",
                 remedy: Self.remedy(error), cause: error)
         } catch {
             throw SourceError(
@@ -123,6 +131,10 @@ struct S3Source: SourceForm, Hashable {
     private static func remedy(_ error: ProviderError) -> String {
         if error.refusal?.code == "NoSuchBucket" {
             return "there is no such bucket: check its name, endpoint and region"
+        }
+        if let refusal = error.refusal, refusal.code.isEmpty {
+            return "what answers there does so with status \(refusal.status) and no word of S3: "
+                + "check the endpoint's host and port, and whether it is http:// or https://"
         }
         return error.explained
     }
@@ -178,8 +190,17 @@ struct S3Source: SourceForm, Hashable {
     private static func checked(
         endpoint text: String, bucket: String
     ) throws(SourceError) -> String {
-        let url = text.contains("://") ? text : "https://\(text)"
-        guard let endpoint = S3Endpoint(url: url, bucket: bucket, isPathStyle: true) else {
+        if !text.contains("://"),
+            S3Endpoint(url: "https://\(text)", bucket: bucket, isPathStyle: true) != nil
+        {
+            // Neither is the likelier: stores at home have no certificate, others nothing else.
+            throw SourceError(
+                .misspelled, "the endpoint \"\(text)\" does not say how it is spoken to",
+                remedy:
+                    "write endpoint=https://\(text), or endpoint=http://\(text) where it has no "
+                    + "TLS")
+        }
+        guard let endpoint = S3Endpoint(url: text, bucket: bucket, isPathStyle: true) else {
             throw SourceError(
                 .misspelled, "the endpoint is no URL of a server, or has a user in it",
                 remedy: "write endpoint=https://HOST or endpoint=http://HOST:PORT")

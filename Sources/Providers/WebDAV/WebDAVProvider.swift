@@ -61,9 +61,9 @@ package struct WebDAVProvider: Provider {
             let entry = try await look(
                 at: .root, attempt,
                 properties: "<D:quota-available-bytes/><D:quota-used-bytes/>"),
-            let available = entry.quotaAvailable.flatMap({ UInt64($0) }),
-            let used = entry.quotaUsed.flatMap({ UInt64($0) })
+            let available = entry.quotaAvailable.flatMap({ UInt64($0) })
         else { return nil }
+        let used = entry.quotaUsed.flatMap { UInt64($0) } ?? 0
         let (total, overflow) = available.addingReportingOverflow(used)
         return StorageSpace(totalBytes: overflow ? .max : total, availableBytes: available)
     }

@@ -23,6 +23,24 @@ import Testing
         return store
     }
 
+    @Test(arguments: 1..<20)
+    func `what a store was tried out with goes once the credentials work again`(
+        trusted: Int
+    ) async throws {
+        let store = TinyS3()
+        let provider = try store.provider()
+        provider.knownConditions.withLock { $0 = nil }
+        store.state.withLock { $0.requestsTrusted = trusted }
+        do throws(ProviderError) {
+            _ = try await provider.conditions("test")
+        } catch {
+            #expect(error.kind == .unauthorized)
+        }
+        store.state.withLock { $0.requestsTrusted = .max }
+        _ = try await provider.conditions("test")
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
+    }
+
     @Test func `new attributes make the version that the copy names`() async throws {
         let set = try await store(replacing: nil).provider().setAttributes(
             try key("a"), to: Self.attributes, etag: ETag("1"))

@@ -1,5 +1,8 @@
 import Engine
+import Host
+import Logging
 import Synchronization
+import TestServer
 import Testing
 import Transport
 
@@ -180,6 +183,22 @@ import Transport
         }
     }
 
+    @Test(arguments: [
+        ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+        ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
+    ])
+    func `half a pair of keys names the other half`(given: String, missing: String) async throws {
+        let environment = await #expect(throws: S3CredentialError.self) {
+            try await chain([given: "x", "HOME": "/home/me"], files: Self.files).load()
+        }
+        #expect(environment?.reason.contains("lacks \(missing)") == true)
+        let file = ["/home/me/.aws/credentials": "[default]\n\(given.lowercased()) = x\n"]
+        let profile = await #expect(throws: S3CredentialError.self) {
+            try await chain(["HOME": "/home/me"], files: file).load()
+        }
+        #expect(profile?.reason.contains("lacks \(missing.lowercased())") == true)
+    }
+
     @Test func `without any, what to do is said`() async throws {
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["AWS_EC2_METADATA_DISABLED": "true"]).load()
@@ -220,7 +239,7 @@ import Transport
             "s3://bucket/p?endpoint=http://127.0.0.1:9000/&region=us-east-1",
             "s3://bucket/p?endpoint=http://127.0.0.1:9000&region=us-east-1"
         ),
-        ("s3://b.c/?endpoint=Host.example", "s3://b.c?endpoint=https://host.example"),
+        ("s3://b.c/?endpoint=https://Host.example", "s3://b.c?endpoint=https://host.example"),
         (
             "s3://b?anonymous=true&path-style=false&requester-pays=true&storage-class=STANDARD_IA",
             "s3://b?storage-class=STANDARD_IA&path-style=false&requester-pays=true&anonymous=true"
@@ -239,12 +258,71 @@ import Transport
         ("s3://a b/", "no name of a bucket"), ("s3://b?regin=x", "did you mean \"region\"?"),
         ("s3://b?region=x&region=y", "given twice"), ("s3://b?anonymous=perhaps", "true"),
         ("s3://b?endpoint=ftp://x", "endpoint=https://HOST"),
+        ("s3://b?endpoint=localhost:8333", "or endpoint=http://localhost:8333"),
         ("s3://b?endpoint=http://me:hush@x", "endpoint=https://HOST"), ("s3://b/%zz", "%25"),
     ])
     func `a misspelled bucket says what would be right`(text: String, part: String) {
         let error = #expect(throws: SourceError.self) { try Source(parsing: text) }
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
         #expect(error?.description.contains("hush") == false)
+    }
+
+    private static let listing = "<ListBucketResult></ListBucketResult>"
+
+    /// Opens a bucket at a server that gives one answer to everything.
+    ///
+    /// - Returns: The notes for the user, or the error.
+    private func opening(
+        _ place: String, _ status: String, _ body: String
+    ) async throws -> (notes: [String], error: SourceError?) {
+        try await ScriptedServer.run({ try $1.answer(status, [], Array(body.utf8)) }) { server in
+            let notes = Mutex<[String]>([])
+            let error: SourceError?
+            do throws(SourceError) {
+                var world = SourceWorld(
+                    clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+                world.note = { note in notes.withLock { $0.append(note) } }
+                let url = "\(place)?endpoint=http://127.0.0.1:\(server.port)&anonymous=true"
+                _ = try await S3Provider.connect(to: url, environment: [:], world: world)
+                error = nil
+            } catch let failure {
+                error = failure
+                let address = "http://127.0.0.1:\(server.port)"
+                #expect(failure.problem.contains(address), "\(failure)")
+            }
+            return (notes.withLock { $0 }, error)
+        }
+    }
+
+    @Test func `a prefix with nothing below it is told`() async throws {
+        let mistyped = try await opening("s3://b/fotos", "200 OK", Self.listing)
+        #expect(mistyped.error == nil)
+        #expect(mistyped.notes.count == 1)
+        #expect(mistyped.notes.first?.contains("\"fotos/\"") == true, "\(mistyped.notes)")
+        let bucket = try await opening("s3://b", "200 OK", Self.listing)
+        #expect(bucket.error == nil && bucket.notes == [])
+        let object =
+            "<ListBucketResult><Contents><Key>fotos/a</Key><Size>1</Size><ETag>x</ETag></Contents>"
+            + "</ListBucketResult>"
+        let filled = try await opening("s3://b/fotos", "200 OK", object)
+        #expect(filled.error == nil && filled.notes == [])
+    }
+
+    @Test(arguments: ["400 Bad Request", "404 Not Found"])
+    func `a server that is no store is told as such`(status: String) async throws {
+        let error = try await opening("s3://b", status, "<html>No</html>").error
+        let said = error?.remedy ?? ""
+        #expect(said.contains(status.prefix(3)) && said.contains("http:// or https://"), "\(said)")
+    }
+
+    @Test(arguments: [
+        "OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number",
+        "gnutls_handshake() failed: An unexpected TLS packet was received.",
+    ])
+    func `a server without TLS is told as such`(reason: String) {
+        let cause = TransportError(.unreachable, attempt: "GET https://h", reason: reason)
+        let error = ProviderError(.unreachable, attempt: "list", reason: reason, cause: cause)
+        #expect(error.explained.contains("write http://"), "\(error.explained)")
     }
 
     @Test func `what does not say where the bytes are does not tell sources apart`() throws {

@@ -175,6 +175,21 @@ import Testing
         #expect(store.uploads == ["odd", "empty", "small"])
     }
 
+    @Test func `a copy that a crash has cut short is found behind thousands of other uploads`()
+        async throws
+    {
+        let (store, id) = try await storeWithLeftCopy()
+        store.state.withLock { state in
+            state.now = "Sun, 13 Sep 2020 13:26:41 GMT"
+            for number in 0..<2_500 {
+                state.uploads["theirs-\(number)"] = TinyS3.Upload(key: "a", headers: [:])
+            }
+        }
+        await (try store.provider()).abortLeftCopies("test")
+        #expect(!store.uploads.contains(id))
+        #expect(store.uploads.count == 2_500)
+    }
+
     @Test func `a copy that another client has aborted is made anew`() async throws {
         let isFirst = Mutex(true)
         let store = TinyS3 { operation, state in

@@ -9,7 +9,8 @@ import Transport
 @testable import Providers
 
 /// A bucket in memory behind the client's wire, and somebody else who comes in between. It knows
-/// objects, copies, listings without pages and uploads in parts; conditions only of plain PUTs.
+/// objects, copies, listings without pages and uploads in parts; conditions only of plain PUTs and
+/// DELETEs.
 final class TinyS3: S3Wire {
     struct Object: Sendable {
         var etag: String
@@ -39,6 +40,8 @@ final class TinyS3: S3Wire {
         var now = "Sun, 13 Sep 2020 12:26:40 GMT"
         /// Whether we may not list uploads.
         var deniesUploads = false
+        /// After so many more requests the credentials are refused.
+        var requestsTrusted = Int.max
         /// The status with which each DELETE is refused.
         var deletionRefusal: Int?
     }
@@ -123,6 +126,10 @@ final class TinyS3: S3Wire {
         }
         var headers: [String: String] = [:]
         for header in request.headers { headers[header.name.lowercased()] = header.value }
+        state.requestsTrusted -= 1
+        if state.requestsTrusted < 0 {
+            return ("refuse", (403, [:], "<Error><Code>InvalidAccessKeyId</Code></Error>"))
+        }
         switch request.method {
         case .get where query["uploads"] != nil && state.deniesUploads:
             return ("uploads", (403, [:], "<Error><Code>AccessDenied</Code></Error>"))
@@ -237,13 +244,27 @@ final class TinyS3: S3Wire {
     }
 
     private static func uploads(_ query: [String: String], _ state: State) -> Answer {
-        let found = state.uploads.filter { $0.value.key.hasPrefix(query["prefix"] ?? "") }
-        let body = found.sorted { $0.key < $1.key }.map { id, upload in
+        func mark(_ key: String?, _ id: String?) -> String { "\(key ?? "") \(id ?? "")" }
+        let marker = mark(query["key-marker"], query["upload-id-marker"])
+        let found = state.uploads
+            .filter { $0.value.key.hasPrefix(query["prefix"] ?? "") }
+            .map { (id: $0.key, upload: $0.value) }
+            .sorted { mark($0.upload.key, $0.id) < mark($1.upload.key, $1.id) }
+            .filter { query["key-marker"] == nil || mark($0.upload.key, $0.id) > marker }
+        let page = found.prefix(Int(query["max-uploads"] ?? "") ?? 1_000)
+        let body = page.map { id, upload in
             "<Upload><Key>\(upload.key)</Key><UploadId>\(id)</UploadId>"
                 + "<Initiated>\(upload.begun)</Initiated></Upload>"
         }
+        let next =
+            page.last.map {
+                "<NextKeyMarker>\($0.upload.key)</NextKeyMarker>"
+                    + "<NextUploadIdMarker>\($0.id)</NextUploadIdMarker>"
+            } ?? ""
         return (
-            200, [:], "<ListMultipartUploadsResult>\(body.joined())</ListMultipartUploadsResult>"
+            200, [:],
+            "<ListMultipartUploadsResult><IsTruncated>\(page.count < found.count)</IsTruncated>"
+                + "\(next)\(body.joined())</ListMultipartUploadsResult>"
         )
     }
 

@@ -20,7 +20,7 @@ struct S3CredentialChain: Sendable {
 
     func load() async throws(S3CredentialError) -> S3Credentials {
         if profile == nil {
-            if let found = ofEnvironment() { return found }
+            if let found = try ofEnvironment() { return found }
             if let found = try await ofWebIdentity(
                 role: environment["AWS_ROLE_ARN"],
                 tokenFile: environment["AWS_WEB_IDENTITY_TOKEN_FILE"],
@@ -37,13 +37,37 @@ struct S3CredentialChain: Sendable {
                 + "or write them into ~/.aws/credentials, or add anonymous=true to the source")
     }
 
-    private func ofEnvironment() -> S3Credentials? {
-        guard let accessKey = environment["AWS_ACCESS_KEY_ID"],
-            let secretKey = environment["AWS_SECRET_ACCESS_KEY"]
-        else { return nil }
-        return S3Credentials(
-            accessKey: accessKey, secretKey: secretKey,
-            sessionToken: environment["AWS_SESSION_TOKEN"])
+    private func ofEnvironment() throws(S3CredentialError) -> S3Credentials? {
+        try Self.pair(
+            ("AWS_ACCESS_KEY_ID", environment["AWS_ACCESS_KEY_ID"]),
+            ("AWS_SECRET_ACCESS_KEY", environment["AWS_SECRET_ACCESS_KEY"]),
+            sessionToken: environment["AWS_SESSION_TOKEN"], in: "the environment")
+    }
+
+    /// Two keys, each with the name by which users know it.
+    ///
+    /// - Returns: nil where there is neither.
+    /// - Throws: Where one is lacking: other credentials than those half written down would be a
+    ///   surprise.
+    private static func pair(
+        _ access: (name: String, value: String?), _ secret: (name: String, value: String?),
+        sessionToken: String?, in place: String
+    ) throws(S3CredentialError) -> S3Credentials? {
+        switch (access.value, secret.value) {
+        case (let accessKey?, let secretKey?):
+            return S3Credentials(
+                accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken)
+        case (nil, nil): return nil
+        case (.some, nil): throw half(lacking: secret.name, beside: access.name, place)
+        case (nil, .some): throw half(lacking: access.name, beside: secret.name, place)
+        }
+    }
+
+    private static func half(
+        lacking missing: String, beside given: String, _ place: String
+    ) -> S3CredentialError {
+        S3CredentialError(
+            reason: "\(place) has \(given) and lacks \(missing): set both, or neither")
     }
 
     private func ofProfile() async throws(S3CredentialError) -> S3Credentials? {
@@ -56,12 +80,12 @@ struct S3CredentialChain: Sendable {
             }
             return nil
         }
-        if let accessKey = values["aws_access_key_id"],
-            let secretKey = values["aws_secret_access_key"]
+        if let found = try Self.pair(
+            ("aws_access_key_id", values["aws_access_key_id"]),
+            ("aws_secret_access_key", values["aws_secret_access_key"]),
+            sessionToken: values["aws_session_token"], in: "the profile \"\(name)\"")
         {
-            return S3Credentials(
-                accessKey: accessKey, secretKey: secretKey,
-                sessionToken: values["aws_session_token"])
+            return found
         }
         if let found = try await ofWebIdentity(
             role: values["role_arn"], tokenFile: values["web_identity_token_file"],

@@ -19,18 +19,34 @@ extension S3Client {
         let begun: Timestamp?
     }
 
-    /// Uploads under way to keys that begin with `prefix`, of whoever it is: the first 1,000, in
-    /// the order of their keys. Keys are not asked for encoded: SeaweedFS says that they are, and
-    /// sends them as they are.
-    ///
-    /// - Returns: The uploads, and the store's clock; nil where it does not tell.
+    /// One page of them.
+    struct UnfinishedPage: Sendable {
+        var uploads: [Unfinished]
+        /// The store's clock; nil where it does not tell.
+        var now: Timestamp?
+        /// Where the next page begins; nil after the last one.
+        var next: UploadMarker?
+    }
+
+    /// The last upload of a page, as the store calls it.
+    struct UploadMarker: Hashable, Sendable {
+        let key: String
+        let id: String
+    }
+
+    /// Uploads under way to keys that begin with `prefix`, of whoever it is: up to 1,000, in the
+    /// order of their keys. Keys are not asked for encoded: SeaweedFS says that they are, and sends
+    /// them as they are.
     func unfinishedUploads(
-        prefix: S3Key, _ attempt: String
-    ) async throws(ProviderError) -> (uploads: [Unfinished], now: Timestamp?) {
+        prefix: S3Key, after marker: UploadMarker? = nil, _ attempt: String
+    ) async throws(ProviderError) -> UnfinishedPage {
         var call = Call(.get, nil)
         call.query = [
             ("uploads", ""), ("max-uploads", "1000"), ("prefix", prefix.description),
         ]
+        if let marker {
+            call.query += [("key-marker", marker.key), ("upload-id-marker", marker.id)]
+        }
         let (response, body) = try await ask(call, attempt)
         let root = try parseAnswer(body, attempt)
         let uploads = root.all("Upload").compactMap { element -> Unfinished? in
@@ -40,7 +56,14 @@ extension S3Client {
                 key: S3Key(key), id: id,
                 begun: element.text("Initiated").flatMap { S3Date.timestamp($0) })
         }
-        return (uploads, response.headers["date"].flatMap(S3Date.timestamp(header:)))
+        var page = UnfinishedPage(
+            uploads: uploads, now: response.headers["date"].flatMap(S3Date.timestamp(header:)))
+        if root.text("IsTruncated") == "true", let key = root.text("NextKeyMarker") {
+            let next = UploadMarker(key: key, id: root.text("NextUploadIdMarker") ?? "")
+            // A store that does not heed it would show the same page for ever.
+            if next != marker { page.next = next }
+        }
+        return page
     }
 
     /// - Returns: The upload's id.
