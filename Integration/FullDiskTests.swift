@@ -59,14 +59,7 @@ extension MountedTests {
 
                 // As uploads end there is room again, without anybody's doing.
                 let more = SeededRandom.bytes(4 * Self.megabyte, seed: 51)
-                try eventually("there is room again", within: .seconds(60)) {
-                    do {
-                        try Files.write(more, to: folder.local("more"))
-                        return true
-                    } catch let error as CallError where error.code == ENOSPC {
-                        return false
-                    }
-                }
+                try writeOnceThereIsRoom(more, to: folder.local("more"))
                 written["more"] = more
                 try folder.sync()
                 for (name, bytes) in written {
@@ -107,6 +100,58 @@ extension MountedTests {
                 try file.close()
                 try folder.sync()
                 #expect(try Files.read(folder.remote("open")) == before + after)
+            }
+        }
+
+        /// Goal: what makes room can always be done, however full others make the disk.
+        ///
+        /// Method: many evictions, so that the database needs more blocks than it may happen to have.
+        @Test(.timeLimit(.minutes(3)))
+        func `that others fill to the last block can be evicted from, and mounted`() throws {
+            let small = (0..<100).map { "many/\($0)" }
+            try withSmallDisk { remote in
+                try Files.makeDirectory("\(remote)/many")
+                for name in small { try Files.write([1, 2, 3], to: "\(remote)/\(name)") }
+                for number in 0..<2 {
+                    try Files.write(old(number), to: "\(remote)/old-\(number)")
+                }
+            } _: { folder, disk in
+                for name in small { _ = try Files.read(folder.local(name)) }
+                for number in 0..<2 { _ = try Files.read(folder.local("old-\(number)")) }
+                try disk.fill()
+
+                try folder.evict("many")
+                #expect(try small.map(folder.state).allSatisfy { $0 == "remote" })
+                try folder.evict("old-0")
+                let new = SeededRandom.bytes(Self.megabyte, seed: 54)
+                try writeOnceThereIsRoom(new, to: folder.local("new"))
+                try folder.sync()
+
+                try disk.fill()
+                try folder.killDaemon()
+                try folder.remount()
+                #expect(try Files.read(folder.local("new")) == new)
+                try Files.unlink(folder.local("old-1"))
+                try folder.sync()
+                #expect(!Files.exists(folder.remote("old-1")))
+
+                try disk.clear()
+                try writeOnceThereIsRoom(new, to: folder.local("newer"))
+                try folder.unmount()
+                #expect(try Files.read(folder.remote("newer")) == new)
+                let check = try Apus.run("check", folder.state)
+                #expect(check.status == 0 && check.output.contains("in order."), "\(check)")
+            }
+        }
+
+        private func writeOnceThereIsRoom(_ bytes: [UInt8], to path: String) throws {
+            try eventually("there is room again", within: .seconds(60)) {
+                do {
+                    try Files.write(bytes, to: path)
+                    return true
+                } catch let error as CallError where error.code == ENOSPC {
+                    return false
+                }
             }
         }
 

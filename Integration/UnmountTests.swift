@@ -1,3 +1,4 @@
+import GRDB
 import Glibc
 import Testing
 
@@ -86,6 +87,38 @@ extension MountedTests {
                 #expect(!folder.isMounted)
                 try folder.mount()
             }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `with --now ends a mount whose database is damaged, and says so`() throws {
+            try MountedFolder.with { folder in
+                try Files.write([1], to: folder.local("file"))
+                try folder.sync()
+                try Self.damageDatabase(of: folder)
+                try Apus.expectRefusal("unmount", folder.point, naming: "--now", "apus check")
+                #expect(folder.isMounted)
+
+                let result = try Apus.run("unmount", "--now", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.contains("is not known"), "\(result)")
+                #expect(result.output.contains("apus check \(folder.state)"), "\(result)")
+                #expect(!folder.isMounted && !folder.isDaemonRunning)
+            }
+        }
+
+        /// Whoever has the database open meets the damage with the next statement.
+        private static func damageDatabase(of folder: MountedFolder) throws {
+            let queue = try DatabaseQueue(path: "\(folder.state)/state.sqlite")
+            try queue.write { database in
+                let version = try Int.fetchOne(database, sql: "PRAGMA schema_version") ?? 0
+                try database.execute(
+                    sql: """
+                        PRAGMA writable_schema = ON;
+                        UPDATE sqlite_master SET rootpage = 1000000 WHERE type = 'table';
+                        PRAGMA schema_version = \(version + 1);
+                        """)
+            }
+            try queue.close()
         }
 
         /// The table of mounts is longer than what one read gives.

@@ -142,9 +142,8 @@ extension EngineFolder {
 
     func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {
         stream { report in
-            var last = SyncProgress()
             if !now {
-                last = try await self.syncUntilSettled(below: [""]) { progress in
+                let last = try await self.syncBeforeUnmounting { progress in
                     var progress = progress
                     // The last word is said once the folder is unmounted.
                     progress.isDone = progress.isDone && !progress.failed.isEmpty
@@ -152,12 +151,41 @@ extension EngineFolder {
                 }
                 if !last.failed.isEmpty { return }
             }
-            if now { last = try await self.progress(of: [.root], sentBefore: 0) }
+            let before = await self.pendingProgress()
             try await self.unmountIfUnused()
             // What was changed between the last look and the end of the mount counts too.
-            if let end = try? await self.progress(of: [.root], sentBefore: 0) { last = end }
+            var last = await self.pendingProgress()
+            if last.unverified != nil { last = before }
             last.isDone = true
             report(last)
+        }
+    }
+
+    /// - Throws: `.failed` with the way out, where it cannot be found out what is pending.
+    private func syncBeforeUnmounting(
+        _ report: @escaping @Sendable (SyncProgress) -> Void
+    ) async throws -> SyncProgress {
+        do {
+            return try await syncUntilSettled(below: [""], report)
+        } catch let error as ControlError {
+            throw ControlError(
+                .failed, what: "unmount \(options.mountPoint)",
+                why: "what is not on the remote yet cannot be told (\(error.problem.what): "
+                    + "\(error.problem.why))",
+                remedy: "`apus unmount --now \(options.mountPoint)` ends the mount all the same; "
+                    + "then run `apus check \(options.stateDirectory)`")
+        }
+    }
+
+    /// What is pending in the whole mount, or why that is not known.
+    private func pendingProgress() async -> SyncProgress {
+        do throws(ControlError) {
+            return try await progress(of: [.root], sentBefore: 0)
+        } catch {
+            return SyncProgress(
+                unverified: Problem(
+                    what: error.problem.what, why: error.problem.why,
+                    remedy: "run `apus check \(options.stateDirectory)` before the next mount"))
         }
     }
 

@@ -42,7 +42,8 @@ final class EngineFolder: MountedFolder {
             let source = try Source(parsing: options.source)
             stateDirectory = try StateDirectory(
                 path: options.stateDirectory, mountPoint: options.mountPoint)
-            try MountChecks.room(in: options.stateDirectory)
+            let ballast = try PosixBallast(directory: options.stateDirectory)
+            if !ballast.isSufficient { try MountChecks.room(in: options.stateDirectory) }
             try MountChecks.database(in: options.stateDirectory)
             var transport = TransportOptions()
             transport.caFile = options.caFile
@@ -52,7 +53,8 @@ final class EngineFolder: MountedFolder {
             world.note = { notes.add($0) }
             let provider = try await source.connect(world)
             self.notes = notes.all
-            store = try Store(path: "\(options.stateDirectory)/state.sqlite")
+            store = try Store(
+                path: "\(options.stateDirectory)/\(StateDatabase.name)", ballast: ballast)
             engine = try Engine(
                 configuration: Self.configuration(options, source: source), store: store,
                 disk: try PosixDisk(directory: options.stateDirectory), clock: clock,

@@ -63,7 +63,10 @@ struct UnmountCommand: AsyncParsableCommand {
         line.finish()
         guard last.failed.isEmpty || now else { throw failure(last) }
         try await waiter.wait(timeout: Self.endTimeout)
-        guard last.pending > 0 else { return Console.printLine("\(last.line).") }
+        if let unverified = last.unverified, !now { throw CommandFailure(unverified) }
+        guard last.pending > 0, last.unverified == nil else {
+            return Console.printLine("\(last.line).")
+        }
         Console.printLine("\(last.line); the next mount sends them.")
     }
 

@@ -77,6 +77,8 @@ extension Engine {
                 failure = error
             } catch let error as EngineError {
                 throw error
+            } catch let halt as Halt {
+                throw halt.failure
             } catch is CancellationError {
                 throw EngineError(.interrupted, "wait for \(need)")
             } catch {

@@ -1,3 +1,4 @@
+import Engine
 import Glibc
 
 /// One open file descriptor: it closes when the last reference goes.
@@ -38,6 +39,16 @@ final class Descriptor: Sendable {
         var status = stat()
         if fstat(rawValue, &status) != 0 { throw .last }
         return status
+    }
+
+    /// The file system that it is on.
+    func space() throws(SystemError) -> StorageSpace {
+        var status = statvfs()
+        _ = try retryingInterrupts { fstatvfs(rawValue, &status) }
+        let unit = UInt64(status.f_frsize)
+        return StorageSpace(
+            totalBytes: UInt64(status.f_blocks) * unit,
+            availableBytes: UInt64(status.f_bavail) * unit)
     }
 
     /// Returns once what was written is on the medium. POSIX: `fsync`.

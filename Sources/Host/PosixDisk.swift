@@ -131,20 +131,12 @@ package final class PosixDisk: Disk {
 
     package func space() throws(DiskError) -> StorageSpace {
         do throws(SystemError) {
-            return try measure()
+            return try root.space()
         } catch {
             throw DiskError(error, attempt: "read the free space of the state directory")
         }
     }
 
-    private func measure() throws(SystemError) -> StorageSpace {
-        var status = statvfs()
-        _ = try retryingInterrupts { fstatvfs(root.rawValue, &status) }
-        let unit = UInt64(status.f_frsize)
-        return StorageSpace(
-            totalBytes: UInt64(status.f_blocks) * unit,
-            availableBytes: UInt64(status.f_bavail) * unit)
-    }
 }
 
 // MARK: - Helpers
@@ -182,7 +174,7 @@ extension PosixDisk {
         _ = try retryingInterrupts { fstat(source, &status) }
         // POSIX: st_blocks counts 512 bytes each, and no holes.
         let bytes = UInt64(max(0, status.st_blocks)) * 512
-        let space = try measure()
+        let space = try root.space()
         guard bytes + space.reserve < space.availableBytes else { throw SystemError(ENOSPC) }
     }
 

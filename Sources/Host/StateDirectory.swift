@@ -165,10 +165,11 @@ extension StateDirectory.Holder {
     }
 
     fileprivate func write(to lock: Descriptor) throws(SystemError) {
-        _ = try retryingInterrupts { ftruncate(lock.rawValue, 0) }
         let text = Array("\(processID)\(isChecking ? " check" : "")\n\(mountPoint)\n".utf8)
         try text.withUnsafeBufferPointer { (bytes) throws(SystemError) in
             try PosixIO.write(lock.rawValue, UnsafeRawBufferPointer(bytes), at: 0)
         }
+        // Only now: on a full disk the block that it has may be the only one to be had.
+        _ = try retryingInterrupts { ftruncate(lock.rawValue, off_t(text.count)) }
     }
 }

@@ -33,13 +33,16 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var failed: [Failure]
     /// Why some of it rests, where it does.
     package var resting: String?
+    /// Why it is not known what is pending, where the mount's state cannot be read; the numbers above
+    /// mean nothing then.
+    package var unverified: Problem?
     /// Whether this is the last word: everything is on the remote, or has failed for good.
     package var isDone: Bool
 
     package init(
         pending: UInt64 = 0, bytesPending: UInt64 = 0, bytesSent: UInt64 = 0,
         uploading: [Upload] = [], failed: [Failure] = [], resting: String? = nil,
-        isDone: Bool = false
+        unverified: Problem? = nil, isDone: Bool = false
     ) {
         self.pending = pending
         self.bytesPending = bytesPending
@@ -47,11 +50,12 @@ package struct SyncProgress: Codable, Hashable, Sendable {
         self.uploading = uploading
         self.failed = failed
         self.resting = resting
+        self.unverified = unverified
         self.isDone = isDone
     }
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytesPending, bytesSent, uploading, failed, resting
+        case pending, bytesPending, bytesSent, uploading, failed, resting, unverified
         case isDone = "done"
     }
 }

@@ -11,6 +11,7 @@ extension SyncProgress {
     }
 
     private var doneLine: String {
+        if let unverified { return "What is not yet on the remote is not known: \(unverified)" }
         if !failed.isEmpty { return "\(failed.count) could not be sent" }
         if pending > 0 {
             let changes = pending == 1 ? "1 change" : "\(pending) changes"

@@ -6,7 +6,7 @@ extension CheckRun {
     private static let known: Set<String> = [
         "lock", "state.sqlite", "state.sqlite-wal", "state.sqlite-shm", "state.sqlite-journal",
         "state.sqlite.saving", "state.sqlite.saving-journal",
-        "control.sock", "log", "log.1",
+        "control.sock", "log", "log.1", "ballast",
     ]
 
     private static let folders = [

@@ -92,6 +92,11 @@ package enum StateDatabase {
 }
 
 extension DatabaseError {
+    /// Whether the disk has no room: for the log, or for the index of the log.
+    var saysFull: Bool {
+        resultCode == .SQLITE_FULL || extendedResultCode == .SQLITE_IOERR_SHMSIZE
+    }
+
     /// Whether the file is at fault.
     var saysDamage: Bool {
         resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB

@@ -130,6 +130,7 @@ extension Engine {
                     try pruneTrash()
                 }
                 try evictDownToBound()
+                try keepBallast()
             } catch {
                 logger.warning("eviction failed", metadata: ["reason": "\(error)"])
             }

@@ -26,7 +26,26 @@ extension Engine {
         throw Self.noRoom(attempt())
     }
 
+    /// - Throws: `.outOfSpace` while the database lacks room of its own, and nothing can be evicted
+    ///   for it.
+    func requireBallast(_ attempt: @autoclosure () -> String) throws(Halt) {
+        if !store.restoreBallast() { try requireRoom(for: 0, attempt()) }
+    }
+
+    /// Has the database's room whole again, at the cost of what is on the remote too.
+    func keepBallast() throws(Halt) {
+        if store.restoreBallast() { return }
+        let freed = try evictLeastRecentlyUsed(atLeast: Self.evictionBytes)
+        let isWhole = store.restoreBallast()
+        logger.log(
+            level: isWhole || freed > 0 ? .info : .debug,
+            "the disk of the state directory was full",
+            metadata: ["freed": "\(freed)", "isWhole": "\(isWhole)"])
+    }
+
     private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
+        // What is written is no use where it cannot be noted.
+        guard store.restoreBallast() else { return false }
         let result = room.withLock { room -> Result<Bool, Halt> in
             do {
                 return .success(try room.take(bytes, at: now) { try disk.space() })

@@ -82,6 +82,7 @@ extension Engine {
                     reason: "the listing does not end: \(count) entries so far")
             }
             page = listing.next
+            try requireBallast("list \"\(key)\"")
             let changes = try store.write { database in
                 try take(listing.objects, isLast: page == nil, &merge, watch, database)
             }

@@ -7,14 +7,20 @@ import Synchronization
 /// readers see the last commit and wait for nobody.
 package final class Store: Sendable {
     private let writer: any DatabaseWriter
+    private let ballast: (any Ballast)?
     /// How many have asked for ``synchronize()``, and for how many of them it is done.
     private let synchronizations = Mutex<(asked: UInt64, done: UInt64)>((0, 0))
 
     /// Brings the schema up to date.
     ///
+    /// - Parameter ballast: Room for when the disk is full; a transaction that finds it so is run
+    ///   once more for each piece of it.
     /// - Throws: `.damaged` where the database is not one of ours, or of a newer version.
-    package init(_ writer: any DatabaseWriter) throws(EngineError) {
+    package init(
+        _ writer: any DatabaseWriter, ballast: (any Ballast)? = nil
+    ) throws(EngineError) {
         self.writer = writer
+        self.ballast = ballast
         do {
             let migrator = Schema.migrator
             if try writer.read(migrator.hasBeenSuperseded) {
@@ -22,7 +28,7 @@ package final class Store: Sendable {
                     .damaged, "open the state database: a newer version of Apus made it",
                     remedy: "install that version, or mount with another --state-dir")
             }
-            try migrator.migrate(writer)
+            try withBallast { try migrator.migrate(writer) }
         } catch let error as EngineError {
             throw error
         } catch {
@@ -36,7 +42,7 @@ package final class Store: Sendable {
     /// power loss after ``synchronize()``.
     ///
     /// - Throws: `.damaged`, before anything is written, for a file that is damaged or newer.
-    package convenience init(path: String) throws(EngineError) {
+    package convenience init(path: String, ballast: (any Ballast)? = nil) throws(EngineError) {
         var configuration = Configuration()
         configuration.maximumReaderCount = 8
         configuration.busyMode = .timeout(5)
@@ -45,7 +51,7 @@ package final class Store: Sendable {
         }
         try StateDatabase.requireUsable(path)
         do {
-            try self.init(DatabasePool(path: path, configuration: configuration))
+            try self.init(DatabasePool(path: path, configuration: configuration), ballast: ballast)
         } catch let error as EngineError {
             throw error
         } catch {
@@ -64,9 +70,11 @@ package final class Store: Sendable {
     }
 
     /// Runs `body` as one transaction: committed on return, undone if it throws.
+    ///
+    /// - Parameter body: May be run again, once what it did is undone.
     func write<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
         do {
-            return try writer.write(body)
+            return try withBallast { try writer.write(body) }
         } catch let halt as Halt {
             throw halt
         } catch {
@@ -82,22 +90,47 @@ package final class Store: Sendable {
             return state.asked
         }
         do {
-            try writer.writeWithoutTransaction { database in
-                let (asked, done) = synchronizations.withLock { $0 }
-                if done >= ticket { return }
-                // In WAL mode a commit with synchronous=FULL syncs the log with all that precedes
-                // it. It has to change something, or SQLite has nothing to commit.
-                try database.execute(sql: "PRAGMA synchronous = FULL")
-                defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
-                try database.execute(
-                    sql: """
-                        INSERT INTO settings VALUES ('synchronized', '1')
-                        ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
-                        """)
-                synchronizations.withLock { $0.done = max($0.done, asked) }
-            }
+            try withBallast { try synchronize(ticket) }
         } catch {
             throw .failure(Self.translate(error, "synchronize the state database"))
+        }
+    }
+
+    private func synchronize(_ ticket: UInt64) throws {
+        try writer.writeWithoutTransaction { database in
+            let (asked, done) = synchronizations.withLock { $0 }
+            if done >= ticket { return }
+            // In WAL mode a commit with synchronous=FULL syncs the log with all that precedes it. It
+            // has to change something, or SQLite has nothing to commit.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
+            try database.execute(
+                sql: """
+                    INSERT INTO settings VALUES ('synchronized', '1')
+                    ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
+                    """)
+            synchronizations.withLock { $0.done = max($0.done, asked) }
+        }
+    }
+
+    // MARK: A full disk
+
+    /// Takes back the room that a full disk has cost.
+    ///
+    /// - Returns: Whether the database has all of its room; where it has not, only what makes room
+    ///   may be written.
+    func restoreBallast() -> Bool { ballast?.restore() ?? true }
+
+    private func withBallast<Value>(_ body: () throws -> Value) throws -> Value {
+        while true {
+            do {
+                return try body()
+            } catch let error as DatabaseError where error.saysFull {
+                guard let ballast, ballast.giveUp() else { throw error }
+                // What is in the log goes into the database, so that the log begins anew instead of
+                // growing. If it cannot, the log grows.
+                _ = try? writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
+            }
         }
     }
 
@@ -107,12 +140,12 @@ package final class Store: Sendable {
     }
 
     static func translate(_ error: any Error, _ attempt: String) -> EngineError {
-        let code = (error as? DatabaseError)?.resultCode
-        switch code {
-        case .SQLITE_FULL:
+        if let error = error as? DatabaseError, error.saysFull {
             return EngineError(
                 .outOfSpace, attempt, remedy: "free space on the disk of the state directory",
                 cause: error)
+        }
+        switch (error as? DatabaseError)?.resultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             return EngineError(
                 .damaged, attempt, remedy: "unmount, then run `apus check` on the state directory",

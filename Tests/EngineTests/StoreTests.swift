@@ -1,0 +1,70 @@
+import GRDB
+import Synchronization
+import Testing
+
+@testable import Engine
+
+@Suite("A store on a full disk") struct StoreTests {
+    /// Gives pages to a database that may not grow.
+    private final class PageBallast: Ballast {
+        private let database: DatabaseQueue
+        private let pieces: Mutex<Int>
+
+        init(_ database: DatabaseQueue, pieces: Int) {
+            self.database = database
+            self.pieces = Mutex(pieces)
+        }
+
+        func giveUp() -> Bool {
+            let isLeft = pieces.withLock { pieces in
+                pieces -= 1
+                return pieces >= 0
+            }
+            return isLeft && (try? grow(by: 2)) != nil
+        }
+
+        func restore() -> Bool { pieces.withLock { $0 > 0 } }
+
+        func grow(by pages: Int) throws {
+            try database.writeWithoutTransaction { database in
+                let count = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+                try database.execute(sql: "PRAGMA max_page_count = \(count + pages)")
+            }
+        }
+    }
+
+    private static func insert(_ database: Database, bytes: Int) throws {
+        let key = try Int.fetchOne(database, sql: "SELECT count(*) FROM settings") ?? 0
+        try database.execute(
+            sql: "INSERT INTO settings VALUES (?, ?)",
+            arguments: ["\(key)", String(repeating: "x", count: bytes)])
+    }
+
+    private static func count(_ store: Store) throws -> Int? {
+        try store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM settings") }
+    }
+
+    @Test func `takes of the ballast, and carries out each transaction once`() throws {
+        let database = try DatabaseQueue()
+        let ballast = PageBallast(database, pieces: 4)
+        let store = try Store(database, ballast: ballast)
+        try ballast.grow(by: 0)
+        for _ in 0..<4 { try store.write { try Self.insert($0, bytes: 6_000) } }
+        #expect(try Self.count(store) == 4)
+    }
+
+    @Test func `says that there is no room once the ballast is gone, and stays whole`() throws {
+        let database = try DatabaseQueue()
+        let ballast = PageBallast(database, pieces: 1)
+        let store = try Store(database, ballast: ballast)
+        try ballast.grow(by: 0)
+        #expect(store.restoreBallast())
+        try store.write { try Self.insert($0, bytes: 6_000) }
+        #expect(!store.restoreBallast())
+        let halt = #expect(throws: Halt.self) {
+            try store.write { try Self.insert($0, bytes: 100_000) }
+        }
+        #expect(halt?.failure.kind == .outOfSpace)
+        #expect(try Self.count(store) == 1)
+    }
+}
