@@ -96,6 +96,27 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `what is lost can be written anew, and is no failure any more`() throws {
+            try withState { folder in
+                for path in try Program.require("find", "\(folder.state)/content", "-size", "+512k")
+                    .split(separator: "\n")
+                { try Files.unlink(String(path)) }
+                let check = try Apus.run("check", folder.state)
+                #expect(check.status == 1 && check.output.contains("lost: new"), "\(check)")
+                try folder.mount()
+                let file = folder.local("new")
+                expectFailure(EIO) { () throws(CallError) in _ = try Files.read(file) }
+                try Apus.expectRefusal("evict", file, naming: "put a copy in its place")
+                #expect(try Apus.run("sync", folder.point).status == 1)
+
+                try Program.require("cp", folder.local("small"), file)
+                #expect(try Files.read(file) == Array("small".utf8))
+                try folder.sync()
+                #expect(try Files.read(folder.remote("new")) == Array("small".utf8))
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `a newer database is refused by mount and check, and not changed`() throws {
             try withState { folder in
                 try execute("INSERT INTO grdb_migrations VALUES ('99')", folder)

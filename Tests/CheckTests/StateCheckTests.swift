@@ -116,6 +116,23 @@ import Testing
         }
     }
 
+    @Test func `lets a lost file be emptied, which needs none of its bytes`() throws {
+        let fixture = try StateFixture()
+        try FileManager.default.removeItem(atPath: fixture.content(of: 4))
+        _ = try fixture.check()
+        let store = try Store(path: fixture.database)
+        defer { store.close() }
+        let engine = try fixture.engine(store)
+        let lost = InodeNumber(rawValue: 4)
+        var change = AttributeChange()
+        change.size = 0
+        let emptied = try engine.setAttributes(of: lost, to: change)
+        #expect(emptied.size == 0)
+        #expect(try engine.item(lost).failure == nil)
+        try engine.open(lost, access: .read, truncating: false)
+        engine.release(lost, access: .read)
+    }
+
     @Test func `does not know what it cannot read of what is on the disk`() throws {
         let fixture = try StateFixture()
         try fixture.execute("REPLACE INTO unsynced VALUES (3, 9, 7), (4, 2, 'x')")

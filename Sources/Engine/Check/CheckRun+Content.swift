@@ -215,7 +215,7 @@ extension CheckRun {
         try database.setFailure(
             SyncFailure(
                 kind: .damaged, what: "send \"\(path)\"", why: "its bytes are lost: \(what)",
-                remedy: "put a copy in its place, or remove it", isFinal: true),
+                remedy: Engine.lostBytesRemedy, isFinal: true),
             attempts: 1, of: record.id)
         try tell(
             .content, record.id, path: path, what,

@@ -27,7 +27,7 @@ extension Engine {
         _ inode: InodeNumber, access: Access, truncating: Bool
     ) throws(Halt) {
         if access == .write { try requireWritable("open inode \(inode) for writing") }
-        let file = try retain(inode)
+        let file = truncating ? try retainToEmpty(inode) : try retain(inode)
         guard access == .write else {
             do throws(Halt) {
                 return try requireKind(of: file)
@@ -157,36 +157,36 @@ extension Engine {
         guard size < ExtentSet.endMax else {
             throw .failure(.tooLarge, "give inode \(inode) a size of \(size) bytes")
         }
-        try withFile(inode) { file throws(Halt) in
-            let hasWriters = try file.withState { state throws(Halt) in
-                guard size != state.size else {
-                    // POSIX: the time changes even so, which setAttributes sees to.
-                    return true
-                }
-                try beginChange(inode, &state)
-                let before = (present: state.present, size: state.size)
-                // What comes after the new end is zeros of this version, even if it grows again.
-                state.present.insert(min(size, state.size)..<ExtentSet.endMax)
-                state.size = size
-                do throws(Halt) {
-                    // A crash in between must not leave extents beyond the end of the bytes: where
-                    // some are missing, the database goes first.
-                    if state.stored == .partial, size < before.size {
-                        try storeCut(inode, state)
-                    }
-                    try onDisk("truncate inode \(inode)") { () throws(DiskError) in
-                        try state.file.truncate(to: size)
-                    }
-                } catch {
-                    (state.present, state.size) = before
-                    throw error
-                }
-                state.modified = clock.wallTime
-                try storePresence(inode, &state)
-                return state.writers > 0
+        let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
+        defer { releaseUse(of: inode) }
+        let hasWriters = try file.withState { state throws(Halt) in
+            guard size != state.size else {
+                // POSIX: the time changes even so, which setAttributes sees to.
+                return true
             }
-            if !hasWriters { settle(inode, file) }
+            try beginChange(inode, &state)
+            let before = (present: state.present, size: state.size)
+            // What comes after the new end is zeros of this version, even if it grows again.
+            state.present.insert(min(size, state.size)..<ExtentSet.endMax)
+            state.size = size
+            do throws(Halt) {
+                // A crash in between must not leave extents beyond the end of the bytes: where
+                // some are missing, the database goes first.
+                if state.stored == .partial, size < before.size {
+                    try storeCut(inode, state)
+                }
+                try onDisk("truncate inode \(inode)") { () throws(DiskError) in
+                    try state.file.truncate(to: size)
+                }
+            } catch {
+                (state.present, state.size) = before
+                throw error
+            }
+            state.modified = clock.wallTime
+            try storePresence(inode, &state)
+            return state.writers > 0
         }
+        if !hasWriters { settle(inode, file) }
     }
 
     /// Writes to the database what is left of a partial file that is about to be cut. It stays
@@ -261,6 +261,32 @@ extension Engine {
         try store.write { try $0.touch(file.inode, at: now) }
     }
 
+    /// ``retain(_:)`` for whoever cuts the file to nothing, which takes none of its bytes: those that
+    /// are lost are given up.
+    private func retainToEmpty(_ inode: InodeNumber) throws(Halt) -> OpenFile {
+        do throws(Halt) {
+            return try retain(inode)
+        } catch {
+            guard case .failure(let failure) = error, failure.kind == .damaged else { throw error }
+            _ = try files.withExclusive(inode) { () throws(Halt) in try forgetLostBytes(of: inode) }
+            return try retain(inode)
+        }
+    }
+
+    private func forgetLostBytes(of inode: InodeNumber) throws(Halt) {
+        let now = clock.wallTime
+        try store.write { database in
+            var record = try database.existingInode(inode)
+            guard record.presence == .whole, !record.isWriting else { return }
+            record.size = 0
+            (record.modified, record.changed) = (now, now)
+            record.generation += 1
+            try database.update(record)
+            try database.markPending(inode, at: now)
+            try database.setFailure(nil, attempts: 0, of: inode)
+        }
+    }
+
     func withFile<Value>(
         _ inode: InodeNumber, _ body: (OpenFile) throws(Halt) -> Value
     ) throws(Halt) -> Value {
@@ -325,11 +351,14 @@ extension Engine {
             }
         }
         guard size < record.size else { return }
+        let isChanged = try store.read { try $0.isPending(record.id) }
         throw .failure(
             .damaged,
             "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
-            remedy: "evict the file, if `apus status` says that it is on the remote")
+            remedy: isChanged ? Self.lostBytesRemedy : "have it fetched again with `apus evict`")
     }
+
+    static var lostBytesRemedy: String { "put a copy in its place, or remove it" }
 
     // MARK: Changes
 

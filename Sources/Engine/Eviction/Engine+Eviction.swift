@@ -55,6 +55,10 @@ extension Engine {
         }
     }
 
+    private static var unsentReason: String {
+        "it has changes that are not on the remote yet; run `apus sync` first"
+    }
+
     enum Eviction {
         case evicted(bytes: UInt64)
         case nothingHere
@@ -68,10 +72,7 @@ extension Engine {
         }
         guard let eviction else {
             let isDirty = try store.read { try $0.isPending(inode) }
-            return .refused(
-                isDirty
-                    ? "it has changes that are not on the remote yet; run `apus sync` first"
-                    : "it is open; close it first")
+            return .refused(isDirty ? Self.unsentReason : "it is open; close it first")
         }
         // The kernel's copy of the bytes goes too, so that the memory is free as well.
         if case .evicted = eviction { announce([.inode(inode)]) }
@@ -95,8 +96,9 @@ extension Engine {
                 let synced = try database.synced(inode), synced.etag != nil,
                 synced.generation == record.generation
             else {
+                let isLost = try database.pending(inode)?.failure?.kind == .damaged
                 return .refused(
-                    "it has changes that are not on the remote yet; run `apus sync` first")
+                    isLost ? "its bytes are lost; \(Self.lostBytesRemedy)" : Self.unsentReason)
             }
             guard record.size > 0 else { return .nothingHere }
             // The database goes first: bytes that it does not know are fetched again.
