@@ -255,6 +255,18 @@ struct Damage: Sendable, CustomStringConvertible {
             description: "a new file counts as remote",
             sql: "UPDATE inodes SET presence = 0 WHERE id = 4", kind: .content, tree: dirtyTree),
         Damage(
+            description: "a new file counts as remote, and has its length alone",
+            sql: "UPDATE inodes SET presence = 0 WHERE id = 4",
+            files: write(String(repeating: "\0", count: StateFixture.dirtyBytes.count), to: 4),
+            kind: .content, outcome: .lost,
+            lost: [
+                "4-docs_dirty.txt": String(repeating: "\0", count: StateFixture.dirtyBytes.count)
+            ],
+            stays: true),
+        Damage(
+            description: "a new file whose presence makes no sense",
+            sql: "UPDATE inodes SET presence = 7 WHERE id = 4", kind: .content, tree: dirtyTree),
+        Damage(
             description: "bytes of no file", files: write("stray", to: 1_007), kind: .stray,
             lost: ["1007-content_ef_1007": "stray"]),
         Damage(

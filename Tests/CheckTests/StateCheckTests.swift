@@ -116,6 +116,26 @@ import Testing
         }
     }
 
+    /// A content file has its length from the open, before its bytes.
+    @Test func `takes no file for here because its content file is as long`() throws {
+        let fixture = try StateFixture()
+        try fixture.execute(
+            """
+            UPDATE inodes SET presence = 7 WHERE id = 3;
+            UPDATE inodes SET generation = 'x' WHERE id = 5;
+            """)
+        try Data(count: 5).write(to: URL(filePath: fixture.content(of: 3)))
+        try FileManager.default.createDirectory(
+            atPath: URL(filePath: fixture.content(of: 5)).deletingLastPathComponent().path,
+            withIntermediateDirectories: true)
+        try Data(count: 100).write(to: URL(filePath: fixture.content(of: 5)))
+        let report = try fixture.check()
+        #expect(report.isInOrder, "\(report.findings)")
+        #expect(try fixture.count("inodes WHERE id IN (3, 5) AND presence = 0") == 2)
+        #expect(try fixture.count("pending WHERE inode IN (3, 5)") == 0)
+        #expect(try fixture.check().isClean)
+    }
+
     @Test func `lets a lost file be emptied, which needs none of its bytes`() throws {
         let fixture = try StateFixture()
         try FileManager.default.removeItem(atPath: fixture.content(of: 4))

@@ -181,9 +181,8 @@ extension CheckRun {
     /// A changed file of which the database says that nothing is here.
     private func repairAbsent(_ inode: InodeNumber) throws {
         guard var record = try database.inode(inode) else { return }
-        guard let size = try contentSize(of: inode), size == record.size else {
-            return try giveUp(&record, "it was changed here, and its bytes are not here")
-        }
+        guard let size = try contentSize(of: inode), size == record.size, try isFilled(inode, size)
+        else { return try giveUp(&record, "it was changed here, and its bytes are not here") }
         record.presence = .whole
         try update(record)
         try database.markPending(inode, at: now)
@@ -191,6 +190,23 @@ extension CheckRun {
             .content, inode, "its bytes are here, though the database says that they are not",
             repair: "it keeps them, and is sent")
     }
+
+    /// Whether all of a content file was written, as far as that can be seen. It has its length from
+    /// the open, before its bytes, and what was not written reads as zeros.
+    private func isFilled(_ inode: InodeNumber, _ size: UInt64) throws -> Bool {
+        let file = try onDisk { () throws(DiskError) in try disk.open(OpenFile.path(of: inode)) }
+        var block = [UInt8](repeating: 0, count: Self.blockBytes)
+        var offset: UInt64 = 0
+        while offset < size {
+            let count = try block.withUnsafeMutableBytes { try file.read(into: $0, at: offset) }
+            guard block.prefix(count).contains(where: { $0 != 0 }) else { return false }
+            offset += UInt64(count)
+        }
+        return true
+    }
+
+    /// What file systems allocate, and leave out in a hole.
+    private static let blockBytes = 4_096
 
     /// The remote has the same version. Bytes that should not be as they are, are kept aside.
     private func fetchAgain(_ record: inout InodeRecord, _ what: String) throws {

@@ -75,11 +75,17 @@ extension CheckRun {
         (.integer("modified"), ":now"),
         (.integer("changed"), ":now"),
         (.bytes("target"), "CAST(target AS BLOB)"),
-        (.integer("presence", in: 0...2), "CASE kind WHEN 0 THEN 2 ELSE 0 END"),
-        // Taken for changed: what is sent needlessly does no harm.
+        // What was being written tells by its length how much there is; else the length says nothing.
+        (
+            .integer("presence", in: 0...2),
+            "CASE WHEN kind = 0 AND writing = 1 THEN 2 ELSE 0 END"
+        ),
+        // Taken for changed, if there is anything: what is sent needlessly does no harm.
         (
             .integer("generation", in: sizes),
-            "coalesce((SELECT generation FROM synced WHERE inode = inodes.id), 0) + 1"
+            """
+            coalesce((SELECT generation FROM synced WHERE inode = inodes.id), 0) + (presence > 0)
+            """
         ),
         (.integer("writing", in: 0...1), "0"),
         (.integer("listed", in: 0...1), "0"),
