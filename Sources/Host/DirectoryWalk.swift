@@ -25,6 +25,11 @@ struct DirectoryWalk {
         return files
     }
 
+    /// Everything in the root, in no order; names that are no UTF-8 left out.
+    func names() throws(SystemError) -> [String] {
+        try entries(of: "").map(\.name)
+    }
+
     private enum Kind { case file, directory, other }
 
     private func entries(of directory: String) throws(SystemError) -> [(name: String, kind: Kind)] {

@@ -1,3 +1,4 @@
+import Engine
 import Glibc
 
 /// Where one mount keeps its state, held by this process alone.
@@ -24,8 +25,8 @@ package final class StateDirectory: Sendable {
     /// - Parameters:
     ///   - path: A link to a directory will do.
     ///   - mountPoint: For the message that a second taker shows.
-    /// - Throws: ``StateDirectoryError`` if another process holds it, it belongs to somebody else or
-    ///   lets others in, or the system refuses.
+    /// - Throws: ``StateDirectoryError`` if another process holds it, it belongs to somebody else,
+    ///   lets others in or is used for something else, or the system refuses. Nothing is written then.
     package init(path: String, mountPoint: String) throws(StateDirectoryError) {
         self.path = path
         let holder = Holder(processID: getpid(), mountPoint: mountPoint)
@@ -98,6 +99,14 @@ extension StateDirectory {
         let status = try reporting(directory.status)
         // Asked of the open directory, so nobody can put another one in its place meanwhile.
         if status.st_uid != geteuid() { throw .foreign(owner: status.st_uid) }
+        let names = try reporting { () throws(SystemError) in
+            try DirectoryWalk(root: directory, hidden: nil).names()
+        }
+        if !names.contains(StateDatabase.name),
+            let other = names.filter({ !StateFiles.isOurs($0) }).min()
+        {
+            throw .occupied(by: other)
+        }
         let mode = UInt16(status.st_mode & 0o7777)
         if mode & 0o077 != 0 { throw .exposed(mode: mode) }
         return try reporting { () throws(SystemError) in

@@ -7,6 +7,8 @@ package struct StateDirectoryError: Error, CustomStringConvertible {
         case held(by: StateDirectory.Holder?)
         /// It belongs to this user id, which is not ours.
         case foreign(owner: UInt32)
+        /// It holds this, which is none of ours, and no database.
+        case occupied(by: String)
         /// Its permission bits let others in.
         case exposed(mode: UInt16)
         /// There is no home directory to put the default one in.
@@ -40,6 +42,9 @@ package struct StateDirectoryError: Error, CustomStringConvertible {
         case .foreign(let owner):
             reason = "it belongs to user \(owner), not to user \(geteuid())"
             remedy = "run as that user, or choose another one with --state-dir"
+        case .occupied(let name):
+            reason = "it holds other things, such as \"\(name)\", and no state of a mount"
+            remedy = "choose an empty directory, or one that is not there yet, with --state-dir"
         case .exposed(let mode):
             reason = "others may enter it (mode 0\(String(mode, radix: 8)))"
             remedy = "close it with: chmod 700 \"\(path)\""

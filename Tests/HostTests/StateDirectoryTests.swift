@@ -62,6 +62,34 @@ import Testing
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
     }
 
+    @Test func `one that is used for something else is refused, and stays as it is`() throws {
+        let mine = directory.path + "/Documents"
+        try FileManager.default.createDirectory(
+            atPath: mine, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700])
+        for name in ["thesis.odt", "letters.txt", "log"] {
+            try Data("mine".utf8).write(to: URL(filePath: "\(mine)/\(name)"))
+        }
+        let error = #expect(throws: StateDirectoryError.self) {
+            _ = try StateDirectory(path: mine, mountPoint: "/mnt")
+        }
+        #expect(error?.kind == .occupied(by: "letters.txt"))
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: mine).sorted()
+                == ["letters.txt", "log", "thesis.odt"])
+    }
+
+    @Test func `one that we have used is taken, whatever else was put there`() throws {
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        try FileManager.default.createDirectory(
+            atPath: path + "/lost+found", withIntermediateDirectories: false)
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        for name in ["state.sqlite", "notes.txt"] {
+            try Data().write(to: URL(filePath: "\(path)/\(name)"))
+        }
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+    }
+
     @Test(arguments: [0o750, 0o707, 0o701])
     func `one that others may enter is refused`(mode: Int) throws {
         try FileManager.default.createDirectory(

@@ -3,16 +3,6 @@ import GRDB
 // What else lies in the state directory.
 
 extension CheckRun {
-    private static let known: Set<String> = [
-        "lock", "state.sqlite", "state.sqlite-wal", "state.sqlite-shm", "state.sqlite-journal",
-        "state.sqlite.saving", "state.sqlite.saving-journal",
-        "control.sock", "log", "log.1", "ballast",
-    ]
-
-    private static let folders = [
-        OpenFile.folder, lostFolder, Engine.frozenFolder, Engine.trashFolder, clonesFolder,
-    ].map { "\($0)/" }
-    private static let damagedPrefix = "state.sqlite.damaged-"
     static let clonesFolder = DiskPath("clones")
 
     func checkFiles() throws {
@@ -27,17 +17,13 @@ extension CheckRun {
                     what: "\(count) files were open for writing when the process ended",
                     repair: "the next mount takes them up"))
         }
-        for path in try files(below: DiskPath("")) where !isKnown(path.description) {
+        for path in try files(below: DiskPath(""))
+        where !StateFiles.isOurs(atPath: path.description) {
             report.add(
                 CheckFinding(
                     .unknown, .note, path: path.description,
                     what: "a file that is not ours", repair: "it is left alone"))
         }
-    }
-
-    private func isKnown(_ path: String) -> Bool {
-        Self.known.contains(path) || Self.folders.contains { path.hasPrefix($0) }
-            || path.hasPrefix(Self.damagedPrefix)
     }
 
     /// Clones that a killed process made; the files that they were made of are newer.

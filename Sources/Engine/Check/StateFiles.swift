@@ -1,0 +1,25 @@
+/// What lies in a state directory; see `docs/formats.md`.
+package enum StateFiles {
+    private static let files: Set<String> = [
+        "lock", "state.sqlite", "state.sqlite-wal", "state.sqlite-shm", "state.sqlite-journal",
+        "state.sqlite.saving", "state.sqlite.saving-journal",
+        "control.sock", "log", "log.1", "ballast",
+    ]
+    private static let folders: Set<String> = [
+        OpenFile.folder.description, CheckRun.lostFolder.description,
+        Engine.frozenFolder.description, Engine.trashFolder.description,
+        CheckRun.clonesFolder.description,
+    ]
+    private static let damagedPrefix = "state.sqlite.damaged-"
+
+    /// Whether a file or directory of this name in a state directory is one of ours.
+    package static func isOurs(_ name: String) -> Bool {
+        files.contains(name) || folders.contains(name) || name.hasPrefix(damagedPrefix)
+    }
+
+    /// - Parameter path: Of a file, below the state directory.
+    static func isOurs(atPath path: String) -> Bool {
+        guard let end = path.firstIndex(of: "/") else { return isOurs(path) }
+        return folders.contains(String(path[..<end]))
+    }
+}
