@@ -57,24 +57,65 @@ struct S3MountTests {
         }
     }
 
-    /// Listings do not tell what others noted of an object, so the first look is answered from less.
-    @Test func `what others noted of a file shows soon after the first look`() async throws {
-        try await ObjectStore.with(.moto) { store in
-            let count = 40
-            try store.python(
-                """
-                for number in range(\(count)):
-                    s3.put_object(Bucket=bucket, Key='p/%d' % number, Body=b'x',
-                        Metadata={'mode': '33152', 'mtime': '1234567890.5'})
-                """)
+    /// Goal: the first look at what others wrote tells what they noted of it, also where names were
+    /// listed before. Listings of S3 do not tell it.
+    @Test(arguments: [false, true])
+    func `what rclone and s3fs wrote is right at the first look`(isListed: Bool) async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            try fill(store)
             try MountedFolder.with(Self.options(store)) { folder in
-                try eventually("modes and times are theirs") {
-                    let found = try Program.require(
-                        "sh", "-c", "stat -c '%a %.1Y' \(folder.point)/*")
-                    return found.split(separator: "\n")
-                        == Array(repeating: "600 1234567890.5", count: count)
+                if isListed {
+                    let names = try Program.require("find", folder.point, "-type", "f")
+                    #expect(names.split(separator: "\n").count == 4)
                 }
+                func look(_ name: String) throws -> String {
+                    try Program.require("stat", "-c", "%F %a %.9Y %s", folder.local(name))
+                }
+                #expect(
+                    try look("by-rclone") == "regular file 644 981173106.789000000 5\n",
+                    "rclone keeps no modes")
+                #expect(try look("by-s3fs") == "regular file 640 1234567890.000000000 3\n")
+                let target = try Program.require("readlink", folder.local("link"))
+                #expect(target == "by-s3fs\n")
+                let text = try Program.require("cat", folder.local("other-link"))
+                #expect(text == "abc")
             }
+        }
+    }
+
+    @Test func `what rclone and s3fs wrote is right in the first copy`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            try fill(store)
+            try MountedFolder.with(Self.options(store)) { folder in
+                let copy = "\(folder.base)/copy"
+                try Program.require("cp", "-a", folder.point, copy)
+                let found = try Program.require(
+                    "find", copy, "-mindepth", "1", "-printf", "%f %y %m %T@ %l\\n")
+                #expect(
+                    found.split(separator: "\n").filter { !$0.contains("link l ") }.sorted() == [
+                        "by-rclone f 644 981173106.7890000000 ",
+                        "by-s3fs f 640 1234567890.0000000000 ",
+                    ])
+                #expect(
+                    found.split(separator: "\n").filter { $0.contains("link l 777 ") }
+                        .allSatisfy { $0.hasSuffix(" by-s3fs") })
+                #expect(found.split(separator: "\n").count == 4)
+            }
+        }
+    }
+
+    /// What rclone and s3fs themselves write: two files and two links.
+    private func fill(_ store: ObjectStore) throws {
+        let file = "\(store.base)/by-rclone"
+        try Files.write(Array("12345".utf8), to: file)
+        try Program.require("touch", "-d", "2001-02-03T04:05:06.789Z", file)
+        try store.rclone("copy", file, "store:\(ObjectStore.bucket)/p")
+        try store.withS3FS { point in
+            try Files.write(Array("abc".utf8), to: "\(point)/p/by-s3fs")
+            try Files.setMode(0o640, of: "\(point)/p/by-s3fs")
+            try Program.require("touch", "-d", "@1234567890", "\(point)/p/by-s3fs")
+            try Files.link("by-s3fs", at: "\(point)/p/link")
+            try Files.link("by-s3fs", at: "\(point)/p/other-link")
         }
     }
 

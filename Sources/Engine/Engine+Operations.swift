@@ -71,6 +71,7 @@ extension Engine {
                             .busy, attempt: "look at inode \(inode)",
                             reason: "it is just being moved or changed")
                     }
+                case .look(let inode): await awaitLook(at: inode)
                 }
                 return
             } catch let error as ProviderError {

@@ -44,8 +44,8 @@ package final class Engine: Sendable {
     let trashBell = Doorbell()
     /// Evicted inodes whose eviction may not survive a power cut yet.
     let evictionsUnsynced = Mutex<Set<InodeNumber>>([])
-    let detailQueue = Mutex<[InodeNumber]>([])
-    let detailBell = Doorbell()
+    let looks = LookQueue()
+    let walks = Mutex(DirectoryWalks())
     let room = Mutex(RoomLedger())
     let remoteSpace = Mutex<StorageSpace?>(nil)
     private let departure: Departure

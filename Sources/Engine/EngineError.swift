@@ -112,4 +112,6 @@ package enum Need: Hashable, Sendable {
     case content(InodeNumber, Range<UInt64>)
     /// What a listing did not tell of an inode.
     case details(InodeNumber)
+    /// The same, for somebody who can do without: it is waited for a while, and never fails.
+    case look(InodeNumber)
 }

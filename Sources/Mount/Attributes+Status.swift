@@ -53,7 +53,8 @@ extension Attributes {
         entry.generation = 0
         entry.attr = status
         entry.attr_timeout = timeouts.seconds(for: self)
-        entry.entry_timeout = timeouts.entries.seconds
+        // What turns out to be a link gets another inode.
+        entry.entry_timeout = isKindProvisional ? 0 : timeouts.entries.seconds
         return entry
     }
 }

@@ -57,7 +57,10 @@ struct DirectoryBuffer: ~Copyable {
     }
 
     mutating func append(_ entry: DirectoryEntry, next: Int64) -> Bool {
-        let parameters = entry.attributes.entry(timeouts)
+        var parameters = entry.attributes.entry(timeouts)
+        // Names and types only: the kernel takes no inode for 0, and looks the name up when somebody
+        // wants to know more.
+        if entry.attributes.isKindProvisional { parameters.ino = 0 }
         let name = entry.name.bytes
         return withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: FileName.bytesMax + 1

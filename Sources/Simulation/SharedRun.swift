@@ -326,7 +326,7 @@ struct SharedRun {
         for path in paths {
             do throws(Halt) {
                 var inode = InodeNumber.root
-                for name in path.names { inode = try mount.engine.lookup(name, in: inode).inode }
+                for name in path.names { inode = try mount.engine.knownInode(name, in: inode) }
                 durableNames[inode] = nil
             } catch {
                 if case .failure(let error) = error, error.kind == .notFound { continue }
@@ -341,7 +341,7 @@ struct SharedRun {
         if weather.hadStaleListings { return }
         for (inode, place) in durableNames.sorted(by: { $0.key < $1.key })
         where ledger.isDurable(inode) {
-            guard (try? mount.engine.lookup(place.name, in: place.parent).inode) == inode else {
+            guard (try? mount.engine.knownInode(place.name, in: place.parent)) == inode else {
                 throw ProgramFailure(
                     "I1: the name \"\(place.name)\" of inode \(inode) in directory "
                         + "\(place.parent) was synchronised, and is gone after the power cut")
@@ -454,6 +454,18 @@ extension Engine {
     /// The names of a directory; none where it was not listed yet.
     fileprivate func knownEntries(of directory: InodeNumber) -> [DirectoryEntry] {
         (try? entries(of: directory, after: 0, limit: .max)) ?? []
+    }
+
+    /// The inode of a name, whatever else the remote knows of it.
+    fileprivate func knownInode(
+        _ name: FileName, in parent: InodeNumber
+    ) throws(Halt) -> InodeNumber {
+        do throws(Halt) {
+            return try lookup(name, in: parent).inode
+        } catch {
+            if case .awaits(.look(let inode)) = error { return inode }
+            throw error
+        }
     }
 
     /// The inode of a name, if there is one.

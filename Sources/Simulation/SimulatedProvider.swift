@@ -43,6 +43,7 @@ package final class SimulatedProvider: Provider {
             movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce,
             keepsVersionsInMoves: settings.movesFilesAtOnce,
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
+            listsDetails: settings.listsDetails,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))
         state = Mutex(State(random: random, faults: faults))

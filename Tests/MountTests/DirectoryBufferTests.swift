@@ -39,6 +39,21 @@ struct DirectoryBufferTests {
         }
     }
 
+    /// The kernel would know the inode by that name, and go through it where there is a link.
+    @Test
+    func `a name that may be a link comes with its number and type only`() {
+        var entry = Self.entries[0]
+        entry.attributes.isKindProvisional = true
+        var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, timeouts: CacheTimeouts())
+        Listing(dots: [], entries: [entry, Self.entries[1]]).append(to: &buffer)
+        buffer.withBytes { bytes in
+            let records = Record.parse(bytes, headerBytes: 128)
+            #expect(records.map(\.nodeID) == [0, 11])
+            #expect(records.map(\.inode) == [10, 11])
+            #expect(records.map(\.type) == [8, 8])
+        }
+    }
+
     @Test(arguments: 0..<200)
     func `entries that do not fit whole are left out`(room: Int) {
         var buffer = DirectoryBuffer(.names, bytesMax: room, timeouts: CacheTimeouts())

@@ -73,7 +73,7 @@ extension Engine {
     private func resume() {
         queueBell.ring()
         refreshBell.ring()
-        detailBell.ring()
+        looks.wake()
     }
 
     /// While the credentials are refused, asks whether they work: at once, as it may be one object

@@ -16,6 +16,8 @@ package struct Attributes: Hashable, Sendable {
     /// Whether the remote may know better: a listing has told them, and not all of them. They are
     /// asked for, and whoever remembers these would miss what comes.
     package var isProvisional = false
+    /// Whether it may even be of another kind: what a listing calls a file may be a symbolic link.
+    package var isKindProvisional = false
 }
 
 /// The attributes to set, nil for those that stay. POSIX: `chmod`, `chown`, `utimensat`.

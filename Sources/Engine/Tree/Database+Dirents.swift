@@ -58,6 +58,25 @@ extension Database {
         return rows.map { (Dirent($0), InodeRecord($0, from: 4)) }
     }
 
+    /// Which of the `count` names after `cookie` are files that are not known but from a listing, in
+    /// the order of the names' cookies.
+    func unseenFiles(
+        in directory: InodeNumber, after cookie: Int64, among count: Int
+    ) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inodes.id FROM (
+                    SELECT cookie, inode FROM dirents WHERE parent = ? AND cookie > ?
+                    ORDER BY cookie LIMIT ?
+                ) AS next CROSS JOIN inodes ON inodes.id = next.inode
+                WHERE detailed = 0 AND kind = ? ORDER BY next.cookie
+                """)
+        return try Int64.fetchAll(
+            statement,
+            arguments: [directory.rawValue, cookie, count, FileKind.file.rawValue]
+        ).map { InodeNumber(rawValue: $0) }
+    }
+
     func children(of directory: InodeNumber) throws -> [Dirent] {
         let statement = try cachedStatement(
             sql: "SELECT cookie, parent, name, inode FROM dirents WHERE parent = ?")

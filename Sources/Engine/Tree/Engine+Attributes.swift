@@ -3,10 +3,13 @@ import Synchronization
 extension Engine {
     /// POSIX: `stat`.
     ///
+    /// Of a file that only a listing has told of, waits for the rest, see
+    /// ``requireDetails(of:)``.
+    ///
     /// - Throws: `.notFound` once the inode is gone.
     package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
         let record = try store.read { try $0.existingInode(inode) }
-        noteInterest(in: record)
+        try requireDetails(of: record)
         return try current(record)
     }
 
@@ -18,7 +21,7 @@ extension Engine {
         // The row that is read then, or the next writer's file, knows.
         while record.kind == .file, record.isWriting {
             if let written = files.existing(record.id)?.writtenState {
-                var attributes = record.attributes
+                var attributes = attributes(record)
                 attributes.size = written.size
                 attributes.modified = written.modified
                 attributes.changed = max(attributes.changed, written.modified)
@@ -30,7 +33,14 @@ extension Engine {
             record = row
             if isAbandoned, files.existing(id) == nil { break }
         }
-        return record.attributes
+        return attributes(record)
+    }
+
+    private func attributes(_ record: InodeRecord) -> Attributes {
+        var attributes = record.attributes
+        attributes.isKindProvisional =
+            attributes.isProvisional && record.kind == .file && !provider.traits.listsDetails
+        return attributes
     }
 
     /// POSIX: `chmod`, `chown`, `truncate`, `utimensat`. Permissions were checked by the kernel.

@@ -3,64 +3,109 @@ import Logging
 import Synchronization
 
 // What a listing does not tell, and only a look at the object itself does: its mode, its exact
-// time, its extended attributes, whether it is a symbolic link. It is asked for when somebody looks
-// at the inode, in the background, and never for a whole directory. Who asks for the extended
-// attributes, or changes them, waits for it.
+// time, its extended attributes, whether it is a symbolic link. A listing never asks for it. Whoever
+// looks up a file waits for it, for a while; of a directory it is asked for in the background. Who
+// asks for the extended attributes, or changes them, waits for as long as for anything else.
 
 extension Engine {
-    /// How many inodes wait at the most; of more, nobody looks at all.
-    private static var detailsMax: Int { 1_024 }
-    /// How many looks are under way at a time.
-    private static var looksMax: Int { 8 }
+    /// How long somebody waits who can do with what the listing told.
+    static var lookPatience: Duration { .seconds(5) }
+    /// For how long nobody waits for an inode again, after that was in vain.
+    private static var vainTime: Duration { .seconds(5) }
+    /// How often one object is asked for before it is given up.
+    private static var lookTries: Int { 3 }
 
-    /// Somebody looks at an inode of which not all is known.
-    func noteInterest(in record: InodeRecord) {
+    /// Has a program that looks at a file wait until all is known that the remote knows of it, so
+    /// that it sees no mode, time or kind that was only assumed.
+    ///
+    /// It does without where the remote is out of reach, or has just been waited for in vain.
+    func requireDetails(of record: InodeRecord) throws(Halt) {
         guard !record.isDetailed else { return }
-        let isNew = detailQueue.withLock { queue in
-            guard queue.count < Self.detailsMax, !queue.contains(record.id) else { return false }
-            queue.append(record.id)
-            return true
+        let isAwaited = try isLookAwaited(record)
+        looks.request(record.id, isAwaited: isAwaited)
+        guard isAwaited else { return }
+        try lookAhead(of: record.id)
+        throw .awaits(.look(record.id))
+    }
+
+    private func isLookAwaited(_ record: InodeRecord) throws(Halt) -> Bool {
+        let now = clock.uptime
+        guard record.kind == .file, !provider.traits.listsDetails,
+            !looks.isVain(record.id, at: now), !isOutOfReach(at: now)
+        else { return false }
+        return try store.read { try isUnseen(record, $0) }
+    }
+
+    /// A connection that broke a moment ago is no outage.
+    private func isOutOfReach(at now: Duration) -> Bool {
+        reachability.withLock { state in
+            !state.isReachable
+                && (state.isUnauthorized
+                    || state.lostAt.map { now - $0 >= Self.lookPatience } ?? true)
         }
-        if isNew { detailBell.ring() }
+    }
+
+    /// Asks for the files as well that a program is likely to look at next.
+    private func lookAhead(of inode: InodeNumber) throws(Halt) {
+        let expected = try store.read { database -> [InodeNumber] in
+            guard let dirent = try database.dirent(of: inode) else { return [] }
+            let count = walks.withLock {
+                $0.note(dirent.parent, cookie: dirent.cookie, at: clock.uptime)
+            }
+            guard count > 0 else { return [] }
+            return try database.unseenFiles(in: dirent.parent, after: dirent.cookie, among: count)
+        }
+        for inode in expected { looks.request(inode, isAwaited: false) }
+    }
+
+    /// Returns once a look at an inode has ended, well or not, or has taken too long.
+    func awaitLook(at inode: InodeNumber) async {
+        let flight = looks.request(inode, isAwaited: true)
+        await flight.landing.wait(
+            after: 0, until: clock.uptime + Self.lookPatience, on: clock)
+        if flight.landing.rings == 0, !Task.isCancelled {
+            // The next one would wait as long.
+            looks.noteVain(nil, until: clock.uptime + ImpatientProvider.lookMax)
+        }
     }
 
     func runDetailer() async {
-        while !Task.isCancelled {
-            let rings = detailBell.rings
-            let inodes = isPaused ? [] : nextOfInterest()
-            if inodes.isEmpty {
-                await detailBell.wait(after: rings)
-                continue
+        await looks.run(sideBySide: provider.traits.transfersMax) { [self] in
+            isPaused
+        } look: { [self] inode in
+            var backoff = Backoff(first: .milliseconds(200), longest: .seconds(1))
+            for _ in 1..<Self.lookTries {
+                if await fetchDetails(of: inode) { return }
+                try? await clock.sleep(until: clock.uptime + backoff.next(random))
             }
-            await withDiscardingTaskGroup { group in
-                for inode in inodes { group.addTask { await self.fetchDetails(of: inode) } }
-            }
+            if await fetchDetails(of: inode) { return }
+            // Whoever looks again later asks again.
+            looks.noteVain(inode, until: clock.uptime + Self.vainTime)
         }
     }
 
-    private func nextOfInterest() -> [InodeNumber] {
-        detailQueue.withLock { queue in
-            let first = Array(queue.prefix(Self.looksMax))
-            queue.removeFirst(first.count)
-            return first
-        }
-    }
-
-    private func fetchDetails(of inode: InodeNumber) async {
+    /// - Returns: Whether there is nothing more to ask for.
+    private func fetchDetails(of inode: InodeNumber) async -> Bool {
         do throws(ProviderError) {
-            _ = try await lookAtDetails(of: inode)
+            guard try await lookAtDetails(of: inode) else { return false }
+            looks.noteSuccess()
+            return true
         } catch {
-            // Whoever looks again asks again.
             logger.debug(
                 "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            if !error.isPassing { looks.noteVain(inode, until: clock.uptime + Self.vainTime) }
+            return !error.isPassing
         }
     }
 
     /// Whether the remote may know more of an inode than is known here, of what is sent as a whole.
     func lacksDetails(_ record: InodeRecord, _ database: Database) throws -> Bool {
-        guard !record.isDetailed, provider.traits.extendedAttributes != nil,
-            let synced = try database.synced(record.id)
-        else { return false }
+        guard provider.traits.extendedAttributes != nil else { return false }
+        return try isUnseen(record, database)
+    }
+
+    private func isUnseen(_ record: InodeRecord, _ database: Database) throws -> Bool {
+        guard !record.isDetailed, let synced = try database.synced(record.id) else { return false }
         // Where the remote has something else by now, what it had is not to be known any more.
         return try database.remote(record.id, name: synced.name) == nil
     }

@@ -3,7 +3,8 @@ import Logging
 import Synchronization
 
 extension Engine {
-    /// The inode that a name points at.
+    /// The inode that a name points at. Of a file that only a listing has told of, waits for the
+    /// rest, see ``requireDetails(of:)``.
     ///
     /// - Throws: `.notFound`, `.notDirectory`.
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
@@ -14,7 +15,7 @@ extension Engine {
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
-        noteInterest(in: found)
+        try requireDetails(of: found)
         return try current(found)
     }
 

@@ -17,6 +17,9 @@ package struct ProviderTraits: Sendable {
     /// Whether a file gets its bytes and its attributes in one step; else it may be found there
     /// with the bytes alone, after a call that was cut short.
     package var storesAttributesAtOnce: Bool
+    /// Whether a listing tells all that the store knows of an object; else
+    /// ``RemoteObject/isDetailed`` says of each whether it does.
+    package var listsDetails: Bool
     /// What it can keep of extended attributes; nil where it keeps none.
     package var extendedAttributes: ExtendedAttributeSpace?
 
@@ -24,7 +27,7 @@ package struct ProviderTraits: Sendable {
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
-        storesAttributesAtOnce: Bool = true,
+        storesAttributesAtOnce: Bool = true, listsDetails: Bool = true,
         extendedAttributes: ExtendedAttributeSpace? = nil
     ) {
         self.name = name
@@ -35,6 +38,7 @@ package struct ProviderTraits: Sendable {
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
+        self.listsDetails = listsDetails
         self.extendedAttributes = extendedAttributes
     }
 }

@@ -11,7 +11,8 @@ import Transport
 package final class S3Provider: Provider {
     package let traits = ProviderTraits(
         name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
-        transfersMax: 16, movesDirectoriesAtOnce: false, extendedAttributes: S3Attributes.space)
+        transfersMax: 16, movesDirectoriesAtOnce: false, listsDetails: false,
+        extendedAttributes: S3Attributes.space)
 
     let client: S3Client
     let keys: S3KeyMap

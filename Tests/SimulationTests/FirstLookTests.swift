@@ -1,0 +1,132 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// A store whose listings tell neither modes nor exact times, and a program that looks at a file.
+@Suite("The first look at a file")
+struct FirstLookTests {
+    private static let latency: Duration = .milliseconds(100)
+    private static let count = 200
+
+    private static func run(
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listsDetails = false
+        settings.provider.latency = latency...latency
+        try Scenario.run(settings: settings) { remote in
+            for number in 0..<count {
+                try remote.otherClientWrites(
+                    Scenario.key("file \(1_000 + number)"), [1], mode: 0o600)
+            }
+        } _: { scenario in
+            // What a listing alone tells.
+            #expect(try await scenario.names(in: "").count == count)
+            try await body(scenario)
+        }
+    }
+
+    @Test func `tells what a listing does not`() throws {
+        try Self.run { it in
+            let begin = it.mount.clock.uptime
+            let attributes = try await it.look(at: "file 1007")
+            #expect(attributes.mode == 0o600)
+            #expect(!attributes.isProvisional)
+            #expect(it.mount.clock.uptime - begin < Self.latency * 2)
+        }
+    }
+
+    @Test func `at all of a directory costs no round trip for each`() throws {
+        try Self.run { it in
+            let entries = try await it.engine.completing { () throws(Halt) in
+                try it.engine.entries(of: .root, after: 0, limit: .max)
+            }
+            let begin = it.mount.clock.uptime
+            for entry in entries {
+                let found = try await it.look(at: entry.name.description)
+                #expect(found.mode == 0o600)
+            }
+            // The store has four at a time; the first few are asked for one by one.
+            let took = it.mount.clock.uptime - begin
+            #expect(took < Self.latency * (Self.count / 4 + 10), "\(took)")
+        }
+    }
+
+    @Test func `at one file says nothing of the others, nor does a listing`() throws {
+        try Self.run { it in
+            _ = try await it.look(at: "file 1000")
+            try await it.wait(.seconds(5))
+            let entries = try await it.engine.completing { () throws(Halt) in
+                try it.engine.entries(of: .root, after: 0, limit: .max)
+            }
+            #expect(entries.filter { !$0.attributes.isProvisional }.count == 1)
+            #expect(
+                entries.allSatisfy {
+                    $0.attributes.isProvisional == $0.attributes.isKindProvisional
+                })
+        }
+    }
+
+    /// A store that stands still is waited for once, not file by file.
+    @Test func `is answered from the listing where the store does not answer`() throws {
+        try Self.run { it in
+            it.remote.stand(true, attempts: "stat")
+            let begin = it.mount.clock.uptime
+            for number in 0..<Self.count {
+                let found = try await it.look(at: "file \(1_000 + number)")
+                #expect(found.isProvisional)
+            }
+            #expect(it.mount.clock.uptime - begin == Engine.lookPatience)
+            it.remote.stand(false)
+            try await it.wait(.seconds(130))
+            let found = try await it.look(at: "file 1100")
+            #expect(found.mode == 0o600)
+        }
+    }
+
+    @Test func `is answered from the listing while there is no network`() throws {
+        try Self.run { it in
+            it.remote.setReachable(false)
+            let found = try await it.look(at: "file 1000")
+            #expect(found.isProvisional)
+            try await it.wait(.seconds(10))
+            let begin = it.mount.clock.uptime
+            for number in 0..<Self.count {
+                let found = try await it.look(at: "file \(1_000 + number)")
+                #expect(found.isProvisional)
+            }
+            #expect(it.mount.clock.uptime == begin)
+        }
+    }
+
+    @Test func `is repeated where a connection breaks`() throws {
+        try Self.run { it in
+            it.remote.setReachable(false)
+            async let looker = it.look(at: "file 1000")
+            try await it.wait(Self.latency + .milliseconds(10))
+            it.remote.setReachable(true)
+            let found = try await looker
+            #expect(found.mode == 0o600)
+        }
+    }
+
+    @Test func `is answered from the listing where the store refuses it`() throws {
+        try Self.run { it in
+            it.remote.refuse(.denied, attempts: "stat")
+            let found = try await it.look(at: "file 1000")
+            #expect(found.isProvisional)
+            it.remote.refuse(nil)
+            try await it.wait(.seconds(10))
+            let again = try await it.look(at: "file 1000")
+            #expect(again.mode == 0o600)
+        }
+    }
+}
+
+extension Scenario {
+    fileprivate func look(at path: String) async throws -> Attributes {
+        let inode = try await find(path)
+        return try await engine.completing { () throws(Halt) in try engine.attributes(of: inode) }
+    }
+}
