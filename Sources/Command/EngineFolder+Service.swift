@@ -279,6 +279,7 @@ extension StatusItem {
             bytes: item.size, bytesSent: item.transfer?.bytesSent ?? 0, bytesHere: item.bytesHere,
             attempts: item.attempts,
             error: item.failure.map { Problem($0) },
+            isPassing: item.failure?.isPassing ?? false, retryAt: item.retry?.date,
             since: item.state == .dirty || item.state == .uploading ? item.since.date : nil,
             conflictsWith: item.counterpart,
             target: item.link.map { String(decoding: $0.target, as: UTF8.self) },

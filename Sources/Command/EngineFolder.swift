@@ -219,7 +219,7 @@ extension ControlError {
         let kind: Kind =
             switch error.kind {
             case .notFound, .notDirectory: .missing
-            case .busy: .refused
+            case .busy, .ambiguous: .refused
             case .invalid: .invalid
             default: .failed
             }

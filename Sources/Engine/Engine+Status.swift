@@ -27,9 +27,9 @@ package struct PendingSummary: Hashable, Sendable {
     package var count: UInt64 = 0
     /// Bytes of the files among them.
     package var bytes: UInt64 = 0
-    /// Those whose last attempt failed.
+    /// Those whose last attempt failed for good.
     package var failed: UInt64 = 0
-    /// Those of them that only a change can help.
+    /// They, and those that wait for them.
     package var failedFinally: UInt64 = 0
     /// Those that the remote deleted, and that somebody is to confirm.
     package var held: UInt64 = 0
@@ -55,6 +55,8 @@ package struct PendingItem: Sendable {
     package var bytesHere: UInt64?
     package var attempts: Int
     package var failure: SyncFailure?
+    /// When it is tried again, where that failed and is known.
+    package var retry: Timestamp?
     package var since: Timestamp
     /// Of a conflict, the path of the remote's version.
     package var counterpart: String?
@@ -163,8 +165,22 @@ extension Engine {
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
             state: state, transfer: transfer, size: record?.size ?? 0, bytesHere: bytesHere,
-            attempts: pending.attempts, failure: pending.failure, since: pending.since,
+            attempts: pending.attempts, failure: pending.failure,
+            retry: pending.failure?.isPassing == true ? retryTime(of: pending.inode) : nil,
+            since: pending.since,
             link: try record.flatMap { try symbolicLink($0, database) })
+    }
+
+    private func retryTime(of inode: InodeNumber) -> Timestamp? {
+        guard let delay = retryDelay(of: inode) else { return nil }
+        // To a second: as long as nothing changes, a status stays the same.
+        let seconds = clock.wallTime.nanoseconds / 1_000_000_000 + delay.components.seconds
+        return Timestamp(seconds: seconds)
+    }
+
+    /// How long it takes until an inode that failed is tried again, where that is known.
+    func retryDelay(of inode: InodeNumber) -> Duration? {
+        queue.withLock { $0.due(inode) }.map { max(.zero, $0 - clock.uptime) }
     }
 
     /// How often something that ``status(below:limit:)`` shows has changed.

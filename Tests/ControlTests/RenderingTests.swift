@@ -72,6 +72,21 @@ struct RenderingTests {
                 + "deleting there what was deleted here: 1 item.")
     }
 
+    @Test func `what is tried again by itself waits, and has not failed`() {
+        var report = Sample.clean
+        report.items = [later + 7.2, nil].map { time in
+            StatusItem(
+                path: "a", state: .dirty, operation: .upload, attempts: 2,
+                error: Problem(what: "upload", why: "no route"), isPassing: true, retryAt: time)
+        }
+        let lines = report.text(now: later).split(separator: "\n")
+        #expect(
+            lines.dropFirst(2).prefix(2) == [
+                "  waiting  0 B  a  (to be retried in 8 s: upload: no route, 2 attempts)",
+                "  waiting  0 B  a  (to be retried soon: upload: no route, 2 attempts)",
+            ])
+    }
+
     @Test func `a remote out of reach is told with its age`() {
         var report = Sample.clean
         report.remote = RemoteReachability(

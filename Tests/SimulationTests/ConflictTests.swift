@@ -197,6 +197,25 @@ struct ConflictTests {
         }
     }
 
+    @Test func `of several versions one has to be named`() throws {
+        try Self.quarrel { it, ours in
+            it.remote.setReachable(false)
+            try await it.write("plan.txt", [4, 4])
+            try it.remote.otherClientWrites(Scenario.key("plan.txt"), [5, 5, 5])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "").count == 3)
+            let inode = try await it.find("plan.txt")
+            let error = await #expect(throws: EngineError.self) {
+                _ = try await it.engine.settleConflict(inode, keeping: .mine)
+            }
+            #expect(error?.description.contains("in use") == false)
+            #expect(error?.remedy?.contains(ours) == true)
+            _ = try await it.engine.settleConflict(try await it.find(ours), keeping: .theirs)
+            #expect(try await it.names(in: "").count == 2)
+        }
+    }
+
     @Test func `what is no conflict cannot be resolved`() throws {
         try Scenario.run { it in
             try await it.write("a", [1])

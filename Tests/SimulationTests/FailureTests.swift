@@ -49,6 +49,27 @@ struct FailureTests {
         }
     }
 
+    @Test func `one that passes is told to be retried, and asks nothing of anybody`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.corrupt, attempts: "\"bad\"")
+            try await it.write("bad", [1])
+            try await it.wait(.seconds(30))
+            let inode = try await it.find("bad")
+            let item = try it.engine.item(inode)
+            #expect(item.failure?.isPassing == true)
+            #expect(item.failure?.remedy == nil)
+            #expect(item.retry != nil)
+            #expect(try it.status().pending.failed == 0)
+            let told = try await it.engine.completing { () throws(Halt) in
+                try it.engine.extendedAttribute(Array("user.apus.error".utf8), of: inode)
+            }
+            #expect(String(decoding: told, as: UTF8.self).hasPrefix("waiting to retry in "))
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+        }
+    }
+
     /// A store that has lost its disk knows no name, and has deleted none.
     @Test func `a deletion waits for a store that has lost everything`() throws {
         try Scenario.run { it in

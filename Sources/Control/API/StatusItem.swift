@@ -27,6 +27,10 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var attempts: Int
     /// What the last attempt said, if it failed.
     package var error: Problem?
+    /// Whether that is tried again soon by itself.
+    package var isPassing: Bool
+    /// When, where that is known.
+    package var retryAt: Date?
     /// Since when it waits; nil for what is clean.
     package var since: Date?
     /// Of a conflict, the path of the remote's version; `path` is the one made here.
@@ -39,7 +43,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package init(
         path: String, state: State, operation: Operation? = nil, bytes: UInt64 = 0,
         bytesSent: UInt64 = 0, bytesHere: UInt64? = nil, attempts: Int = 0, error: Problem? = nil,
-        since: Date? = nil, conflictsWith: String? = nil, target: String? = nil,
+        isPassing: Bool = false, retryAt: Date? = nil, since: Date? = nil,
+        conflictsWith: String? = nil, target: String? = nil,
         isContained: Bool = false
     ) {
         self.path = path
@@ -50,6 +55,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
         self.bytesHere = bytesHere
         self.attempts = attempts
         self.error = error
+        self.isPassing = isPassing
+        self.retryAt = retryAt
         self.since = since
         self.conflictsWith = conflictsWith
         self.target = target
@@ -64,8 +71,10 @@ package struct StatusItem: Codable, Hashable, Sendable {
 
 extension StatusItem {
     private enum CodingKeys: String, CodingKey {
-        case path, state, operation, bytes, bytesSent, bytesHere, percent, attempts, error, since,
+        case path, state, operation, bytes, bytesSent, bytesHere, percent, attempts, error, retryAt,
+            since,
             conflictsWith, target
+        case isPassing = "passing"
         case isContained = "contained"
     }
 
@@ -81,6 +90,8 @@ extension StatusItem {
         try container.encode(percent, forKey: .percent)
         try container.encode(attempts, forKey: .attempts)
         try container.encodeIfPresent(error, forKey: .error)
+        if isPassing { try container.encode(isPassing, forKey: .isPassing) }
+        try container.encodeIfPresent(retryAt, forKey: .retryAt)
         try container.encodeIfPresent(since, forKey: .since)
         try container.encodeIfPresent(conflictsWith, forKey: .conflictsWith)
         try container.encodeIfPresent(target, forKey: .target)
@@ -97,6 +108,8 @@ extension StatusItem {
         bytesHere = try container.decodeIfPresent(UInt64.self, forKey: .bytesHere)
         attempts = try container.decode(Int.self, forKey: .attempts)
         error = try container.decodeIfPresent(Problem.self, forKey: .error)
+        isPassing = try container.decodeIfPresent(Bool.self, forKey: .isPassing) ?? false
+        retryAt = try container.decodeIfPresent(Date.self, forKey: .retryAt)
         since = try container.decodeIfPresent(Date.self, forKey: .since)
         conflictsWith = try container.decodeIfPresent(String.self, forKey: .conflictsWith)
         target = try container.decodeIfPresent(String.self, forKey: .target)

@@ -90,6 +90,7 @@ extension StatusItem {
     private var stateText: String {
         switch (state, operation) {
         case (.uploading, _): "uploading \(percent) %"
+        case _ where isPassing: "waiting"
         case _ where error != nil: attempts > 0 ? "failed" : "held"
         case _ where bytesHere != nil: "downloading \(percent) %"
         case (_, .conflict): "conflict"
@@ -116,7 +117,15 @@ extension StatusItem {
             default: "\(attempts) attempts"
             }
         let effort = [tries, age].compactMap(\.self).joined(separator: " ")
-        return effort.isEmpty ? "\(error)" : "\(error), \(effort)"
+        let reason = retry(now: now) + "\(error)"
+        return effort.isEmpty ? reason : "\(reason), \(effort)"
+    }
+
+    private func retry(now: Date) -> String {
+        guard isPassing, state != .uploading else { return "" }
+        guard let retryAt, retryAt > now else { return "to be retried soon: " }
+        let seconds = retryAt.timeIntervalSince(now).rounded(.up)
+        return "to be retried in \(HumanDuration.format(seconds: seconds)): "
     }
 
     private var link: String? {

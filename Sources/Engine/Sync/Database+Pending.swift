@@ -11,6 +11,11 @@ package struct SyncFailure: Hashable, Sendable {
     package var isFinal: Bool
 }
 
+extension SyncFailure {
+    /// Whether it is tried again soon; what is ``EngineError/Kind/busy`` waits for people.
+    package var isPassing: Bool { !isFinal && kind != .busy }
+}
+
 /// An inode whose states may differ.
 struct PendingRecord {
     var inode: InodeNumber
@@ -122,7 +127,7 @@ extension Database {
             sql: """
                 \(Self.below(ancestor)) SELECT count(*),
                     coalesce(sum(CASE WHEN links > 0 AND inodes.kind = 0 THEN size END), 0),
-                    coalesce(sum(what IS NOT NULL AND pending.kind IS NOT 'busy'), 0),
+                    coalesce(sum(what IS NOT NULL AND final AND pending.kind IS NOT 'busy'), 0),
                     coalesce(sum(what IS NOT NULL AND final), 0),
                     coalesce(sum(pending.kind IS 'busy' AND EXISTS (
                         SELECT 1 FROM remote

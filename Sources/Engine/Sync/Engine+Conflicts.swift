@@ -17,7 +17,7 @@ extension Engine {
     /// - Parameter inode: Either version.
     /// - Returns: The path, from the mount point on, of the version that the decision leaves under
     ///   the original name; for `.both` that of ours beside it.
-    /// - Throws: `.notFound` where it is no conflict; `.busy` where several versions of ours lie
+    /// - Throws: `.notFound` where it is no conflict; `.ambiguous` where several versions of ours lie
     ///   beside the remote's and none of them was named; `.isDirectory` and `.notDirectory` where
     ///   one version cannot take the other's place.
     package func settleConflict(
@@ -71,7 +71,7 @@ extension Engine {
                 }
                 guard versions.count == 1 else {
                     throw Halt.failure(
-                        .busy, "choose among \(versions.count) versions of \"\(dirent.name)\"",
+                        .ambiguous, "choose among \(versions.count) versions of \"\(dirent.name)\"",
                         remedy: "name one of the versions: "
                             + versions.map { "\"\($0.name)\"" }.joined(separator: ", "))
                 }

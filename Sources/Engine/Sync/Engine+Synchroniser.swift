@@ -224,8 +224,10 @@ extension SyncFailure {
         switch error {
         case let error as ProviderError:
             let known = EngineError(error)
+            // What passes by itself asks nothing of anybody.
             self.init(
-                kind: known.kind, what: error.attempt, why: error.reason, remedy: known.remedy,
+                kind: known.kind, what: error.attempt, why: error.reason,
+                remedy: error.isPassing ? nil : known.remedy,
                 isFinal: !error.isPassing && !known.isLocalAndPassing)
         case let error as EngineError:
             self.init(

@@ -187,6 +187,12 @@ struct SyncQueue {
         }
     }
 
+    /// When an inode is looked at again; nil for one that is not in the window, or waits for another.
+    func due(_ inode: InodeNumber) -> Duration? {
+        guard case .due(let time) = conditions[inode] else { return nil }
+        return time
+    }
+
     private func isAwaited(_ inode: InodeNumber) -> Bool { blocked[inode]?.isEmpty == false }
 
     private var isCrowded: Bool { conditions.count > Self.windowMax / 2 }

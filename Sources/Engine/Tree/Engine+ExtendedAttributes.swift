@@ -115,7 +115,9 @@ extension Engine {
                 return nil
             }
             let remedy = failure.remedy.map { "; \($0)" } ?? ""
-            return Array("\(failure.what): \(failure.why)\(remedy)".utf8)
+            let delay = retryDelay(of: inode).map { "in \($0.components.seconds + 1) s" } ?? "soon"
+            let retry = failure.isPassing ? "waiting to retry \(delay): " : ""
+            return Array("\(retry)\(failure.what): \(failure.why)\(remedy)".utf8)
         default:
             return nil
         }
