@@ -135,6 +135,13 @@ extension MountedTests {
                 try folder.sync()
                 #expect(!Files.exists(folder.remote("old-1")))
 
+                // An orderly end leaves the room whole, and nothing of the log.
+                try disk.clear()
+                try folder.unmount()
+                try disk.fill()
+                try folder.remount()
+                #expect(try Files.read(folder.local("new")) == new)
+
                 try disk.clear()
                 try writeOnceThereIsRoom(new, to: folder.local("newer"))
                 try folder.unmount()

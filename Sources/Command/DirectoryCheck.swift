@@ -18,6 +18,7 @@ struct DirectoryCheck {
         defer { progress.finish() }
         do {
             progress.show(CheckProgress(step: "the database", done: 0, total: nil))
+            if !isDryRun { try makeRoom() }
             var report = CheckReport(isDryRun: isDryRun)
             let store = try store(&report)
             let check = StateCheck(
@@ -33,6 +34,16 @@ struct DirectoryCheck {
                 what: "check \(path)", why: error.attempt, remedy: error.remedy)
         } catch let error as DiskError {
             throw CommandFailure(what: error.attempt, why: error.reason)
+        }
+    }
+
+    /// On a full disk the room that is held for the database is for this; the next mount takes it
+    /// again.
+    private func makeRoom() throws(DiskError) {
+        do {
+            try MountChecks.room(in: path)
+        } catch {
+            try PosixDisk(directory: path).remove(DiskPath(PosixBallast.name))
         }
     }
 

@@ -172,7 +172,8 @@ extension EngineFolder {
                 .failed, what: "unmount \(options.mountPoint)",
                 why: "what is not on the remote yet cannot be told (\(error.problem.what): "
                     + "\(error.problem.why))",
-                remedy: "`apus unmount --now \(options.mountPoint)` ends the mount all the same; "
+                remedy: (error.problem.remedy.map { "\($0); or " } ?? "")
+                    + "`apus unmount --now \(options.mountPoint)` ends the mount all the same; "
                     + "then run `apus check \(options.stateDirectory)`")
         }
     }

@@ -40,7 +40,9 @@ package final class PosixBallast: Ballast {
             let space = try file.space()
             bytes = min(Self.bytesMax, space.totalBytes / 16)
             state = Mutex(State(held: isAllocated ? min(size, bytes) : 0))
-            if !restore(), space.availableBytes < Self.pieceBytes { _ = giveUp() }
+            // Whole or not: what could not be opened could not make room either.
+            _ = restore()
+            if space.availableBytes < Self.pieceBytes / 2 { _ = giveUp() }
         } catch {
             throw DiskError(error, attempt: "hold room for the database in \"\(path)\"")
         }

@@ -172,6 +172,24 @@ struct HalfDoneTests {
         }
     }
 
+    @Test func `a move that never arrived, onto a file of the same bytes`() throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            for name in ["a", "b"] {
+                try await it.write(name, [1, 2, 3])
+                try it.set("user.\(name)", "1", of: try await it.find(name))
+            }
+            #expect(try await it.rest())
+            it.remote.setReachable(false)
+            try await it.rename("a", to: "b")
+            try await it.wait(.seconds(10))
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["b"])
+            #expect(it.remoteAttributes("b") == ["user.a": "1"], "what was moved has its own")
+        }
+    }
+
     /// Goal: what somebody else moved over our moved file is not taken for ours (I4), though size and
     /// time are the same.
     @Test(arguments: [Change.none, .edit])

@@ -101,13 +101,11 @@ extension Engine {
     ///   were deleted here go out.
     package func confirmDeletions() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
         do throws(Halt) {
-            let (here, released, waiting) = try store.write { database in
-                deletions.withLock { $0.confirm() }
-                let here = try database.heldDeletions(below: .root)
-                return (
-                    here, try database.releaseHeld(), try database.pendingDeletions(limit: .max)
-                )
+            let here = try store.read { try $0.heldDeletions(below: .root) }
+            let (released, waiting) = try store.write {
+                (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
             }
+            deletions.withLock { $0.confirm() }
             for inode in released + waiting { enqueue(inode, after: .zero) }
             return (here, waiting.count)
         } catch {

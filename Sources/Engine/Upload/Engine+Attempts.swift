@@ -105,7 +105,9 @@ extension Engine {
         }
         let happened: Bool
         if let there, let former, try isOurs(there, state) {
-            happened = try await removeCopied(there, at: former, to: object, at: place)
+            happened =
+                try await !isReplaced(object, by: attempt)
+                && removeCopied(there, at: former, to: object, at: place)
         } else {
             happened = try await isResult(object, at: place, of: attempt, state)
         }
@@ -194,6 +196,9 @@ extension Engine {
         }
     }
 
+    /// Of a larger file size and time have to do.
+    private static var comparedBytesMax: UInt64 { 64 << 20 }
+
     /// Whether an object is what the attempt would have made.
     private func isResult(
         _ object: RemoteObject?, at key: ObjectKey, of attempt: AttemptRecord, _ state: SyncState
@@ -210,23 +215,45 @@ extension Engine {
             if isMove, isSameVersion { return true }
             // The version that was there before says that nothing happened.
             if isSameVersion { return false }
-            // So does the one that was to be replaced, which may have the same size and time.
-            let replaced = try attempt.replaced.flatMap { replaced in
-                try store.read { try $0.synced(replaced)?.etag }
-            }
-            if let replaced, object.etag == replaced { return false }
+            if try isReplaced(object, by: attempt) { return false }
             guard object.size == attempt.size else { return false }
             if isMove {
                 // Somebody else may have moved a file of equal size and time over it.
                 if provider.traits.keepsVersionsInMoves { return false }
-                if let local = state.local, local.isWhole, local.generation == attempt.generation {
-                    return try await hasContent(of: state.inode, object, at: key)
+                if isUnchanged(state, since: attempt), object.size <= Self.comparedBytesMax {
+                    return try await isSame(object, at: key, state)
                 }
             }
             if isModified(object, at: attempt.modified) { return true }
             guard let digest = attempt.digest else { return false }
             return try await self.digest(of: object, at: key) == digest
         }
+    }
+
+    /// Whether an object is the one that an attempt was to replace, which may have the same bytes,
+    /// size and time as what was to come.
+    private func isReplaced(
+        _ object: RemoteObject?, by attempt: AttemptRecord
+    ) throws(Halt) -> Bool {
+        guard let etag = object?.etag, let replaced = attempt.replaced else { return false }
+        return try store.read { try $0.synced(replaced)?.etag } == etag
+    }
+
+    private func isUnchanged(_ state: SyncState, since attempt: AttemptRecord) -> Bool {
+        guard let local = state.local else { return false }
+        return local.isWhole && !local.isWriting && local.generation == attempt.generation
+    }
+
+    private func isSame(
+        _ object: RemoteObject, at key: ObjectKey, _ state: SyncState
+    ) async throws -> Bool {
+        if try await hasContent(of: state.inode, object, at: key) { return true }
+        guard try store.read({ try syncState(of: state.inode, $0) }) == state else {
+            throw ProviderError(
+                .busy, attempt: "compare \"\(key)\" with what is here",
+                reason: "it is just being changed here")
+        }
+        return false
     }
 
     /// Reads what the store holds.

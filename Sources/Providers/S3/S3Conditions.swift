@@ -106,7 +106,12 @@ extension S3Provider {
     /// Removes what an earlier try of this mount left.
     private func removeLeftProbes(_ attempt: String) async throws(ProviderError) {
         for key in leftProbes.withLock({ $0 }) {
-            try await client.delete(key, etag: nil, attempt)
+            do throws(ProviderError) {
+                try await client.delete(key, etag: nil, attempt)
+            } catch {
+                // Some stores say so of what never came to be.
+                guard error.kind == .missing else { throw error }
+            }
             leftProbes.withLock { $0.removeAll { $0 == key } }
         }
     }

@@ -46,7 +46,6 @@ extension S3Provider {
         _ condition: S3Condition?, _ attempt: String
     ) async throws(ProviderError) -> ETag {
         let client = client
-        await abortLeftCopies(attempt)
         let upload = try await client.beginUpload(
             key, headers: metadata.headers + ownHeaders(head), attempt)
         do {

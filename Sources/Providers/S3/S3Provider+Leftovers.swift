@@ -104,7 +104,7 @@ extension S3Provider {
 
     /// Aborts copies in parts, of whichever mount, that a crash has left below the prefix.
     ///
-    /// It is done as well as it can be: what fails here is tried again by the next one.
+    /// It is done as well as it can be: what fails here is tried again by the next mount.
     func abortLeftCopies(olderThan seconds: Int64 = leftCopySeconds, _ attempt: String) async {
         var marker: S3Client.UploadMarker?
         var left = Self.leftCopiesMax

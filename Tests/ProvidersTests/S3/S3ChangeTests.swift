@@ -23,14 +23,17 @@ import Testing
         return store
     }
 
-    @Test(arguments: 1..<20)
+    @Test(arguments: 1..<20, [false, true])
     func `what a store was tried out with goes once the credentials work again`(
-        trusted: Int
+        trusted: Int, missesWhatIsDeleted: Bool
     ) async throws {
         let store = TinyS3()
         let provider = try store.provider()
         provider.knownConditions.withLock { $0 = nil }
-        store.state.withLock { $0.requestsTrusted = trusted }
+        store.state.withLock { state in
+            state.requestsTrusted = trusted
+            state.missesWhatIsDeleted = missesWhatIsDeleted
+        }
         do throws(ProviderError) {
             _ = try await provider.conditions("test")
         } catch {

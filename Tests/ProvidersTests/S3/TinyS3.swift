@@ -44,6 +44,8 @@ final class TinyS3: S3Wire {
         var requestsTrusted = Int.max
         /// The status with which each DELETE is refused.
         var deletionRefusal: Int?
+        /// Whether deleting what is not there is answered with 404, as some stores do.
+        var missesWhatIsDeleted = false
     }
 
     /// Changes what is there right after a request was answered.
@@ -161,6 +163,8 @@ final class TinyS3: S3Wire {
                 state.uploads[id] = nil
             } else if let refusal = state.deletionRefusal {
                 return ("delete", (refusal, [:], ""))
+            } else if state.missesWhatIsDeleted, state.objects[key] == nil {
+                return ("delete", (404, [:], "<Error><Code>NoSuchKey</Code></Error>"))
             } else if let expected = headers["if-match"],
                 expected != "\"\(state.objects[key]?.etag ?? "")\""
             {
