@@ -105,9 +105,10 @@ extension Engine {
         }
         let happened: Bool
         if let there, let former, try isOurs(there, state) {
+            let isStillThere = try isReplaced(object, by: attempt)
             happened =
-                try await !isReplaced(object, by: attempt)
-                && removeCopied(there, at: former, to: object, at: place)
+                isStillThere
+                ? false : try await removeCopied(there, at: former, to: object, at: place)
         } else {
             happened = try await isResult(object, at: place, of: attempt, state)
         }
