@@ -24,6 +24,8 @@ extension MountedTests {
                     try settle(folder, cloud)
                     try change(folder)
                     try settle(folder, cloud)
+                    try setDirectory(folder)
+                    try settle(folder, cloud)
                     try readCold(folder)
                     try followOthers(folder, cloud)
                     before = try remounted(folder)
@@ -72,6 +74,13 @@ extension MountedTests {
             try Files.unlink(folder.local("gone"))
             try Files.removeDirectory(folder.local("empty"))
             try Files.makeDirectory(folder.local("gone"))
+        }
+
+        /// Mode and time of a directory alone, as `tar` and `rsync` set them in the end.
+        private func setDirectory(_ folder: MountedFolder) throws {
+            let deep = folder.local("Album 2/deep")
+            try Files.setMode(0o711, of: deep)
+            try Files.setModified(seconds: 1_100_000_000, nanoseconds: 987_654_321, of: deep)
         }
 
         /// Everything is sent, and both sides hold the same.
@@ -160,6 +169,10 @@ extension MountedTests {
             #expect(now.differences(from: before) == [], "a cold mount against the one before")
             #expect(try Files.linkTarget(folder.local("link")) == "data")
             #expect(try Files.status(folder.local("Album 2")).st_mode & 0o777 == 0o750)
+            let deep = try Files.status(folder.local("Album 2/deep"))
+            #expect(deep.st_mode & 0o777 == 0o711)
+            #expect(deep.st_mtim.tv_sec == 1_100_000_000)
+            #expect(deep.st_mtim.tv_nsec == 987_654_321)
         }
     }
 }

@@ -55,6 +55,13 @@ struct PlannerTests {
         #expect(Planner.plan(state) == .setAttributes)
     }
 
+    @Test func `sends a directory's time that somebody set`() {
+        var state = SyncState.file(kind: .directory)
+        state.local?.modified = Timestamp(seconds: 9)
+        state.local?.generation += 1
+        #expect(Planner.plan(state) == .setAttributes)
+    }
+
     @Test func `leaves a directory's time to the directory's names`() {
         var state = SyncState.file(kind: .directory)
         state.local?.modified = Timestamp(seconds: 99)

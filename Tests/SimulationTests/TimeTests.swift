@@ -57,6 +57,57 @@ struct TimeTests {
             #expect(try it.engine.attributes(of: inode).modified == Self.time)
         }
     }
+
+    @Test func `the time of a directory, until something changes in it`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+        } _: { it in
+            let directory = try await it.find("d")
+            _ = try await it.names(in: "d")
+            try it.setTime(Self.time, of: directory)
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("d")]?.modified == Self.time)
+            try await it.write("d/file", [1])
+            #expect(try await it.rest())
+            #expect(try it.engine.attributes(of: directory).modified != Self.time)
+            #expect(
+                it.remote.attributes()[Scenario.key("d")]?.modified == Self.time,
+                "what changes by itself is not sent")
+        }
+    }
+
+    @Test func `the time of a directory that becomes known`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+            for index in 0..<250 {
+                try remote.otherClientWrites(Scenario.key("d/\(index)"), [1])
+            }
+        } _: { it in
+            let directory = try await it.find("d")
+            let before = try it.engine.attributes(of: directory).modified
+            try await it.wait(.seconds(5))
+            #expect(try await it.names(in: "d").count == 250, "in several pages")
+            #expect(try it.engine.attributes(of: directory).modified == before)
+        }
+    }
+
+    /// Goal: a time that was set arrives although the first request for it did not, or its answer.
+    @Test func `the time of a directory that the daemon was killed over`() throws {
+        let requests = 30
+        for count in 1...requests {
+            try Scenario.run(seed: UInt64(count)) { remote in
+                try remote.otherClientMakesDirectory(Scenario.key("d"))
+            } _: { it in
+                let directory = try await it.find("d")
+                try it.setTime(Self.time, of: directory)
+                try await it.wait(.milliseconds(1_000 + Int64(count) * 4))
+                await it.mount.kill()
+                try it.mount.start()
+                #expect(try await it.rest())
+                #expect(it.remote.attributes()[Scenario.key("d")]?.modified == Self.time)
+            }
+        }
+    }
 }
 
 extension Scenario {

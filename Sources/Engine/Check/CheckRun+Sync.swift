@@ -135,8 +135,8 @@ extension CheckRun {
                         OR synced.mode <> inodes.mode
                         OR synced.xattrs <> coalesce(
                             (SELECT attributes FROM xattrs WHERE inode = id), x'')
-                        OR kind = 0 AND (synced.generation <> inodes.generation
-                            OR synced.modified <> inodes.modified))
+                        OR kind <> 2 AND synced.generation <> inodes.generation
+                        OR kind = 0 AND synced.modified <> inodes.modified)
                 ) GROUP BY id ORDER BY id
             """
         ) { row in

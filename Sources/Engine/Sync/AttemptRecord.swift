@@ -15,7 +15,7 @@ struct AttemptRecord: Hashable {
     var mode: UInt16
     var extendedAttributes: ExtendedAttributes
     var modified: Timestamp
-    /// The ``InodeRecord/generation`` whose bytes it has then.
+    /// The ``InodeRecord/generation`` whose bytes it has then, of a directory whose time.
     var generation: Int64
     /// The inode whose place on the remote it takes.
     var replaced: InodeNumber?

@@ -129,6 +129,12 @@ extension Engine {
             if try database.attemptingInode(object.name, in: merge.directory) != nil { continue }
             try observe(object, in: merge.directory, &changes, database)
         }
+        if !directory.isListed {
+            // To become known is no change.
+            var filled = try database.existingInode(merge.directory)
+            filled.modified = directory.modified
+            try database.update(filled)
+        }
         guard isLast else { return changes }
         if directory.isListed {
             let gone = try database.syncedChildren(of: merge.directory).filter { _, synced in

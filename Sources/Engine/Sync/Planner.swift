@@ -91,9 +91,15 @@ enum Planner {
 
     private static func isAttributesEdited(_ state: SyncState) -> Bool {
         guard let local = state.local, let synced = state.synced else { return false }
+        if local.mode != synced.mode || local.extendedAttributes != synced.extendedAttributes {
+            return true
+        }
+        switch state.kind {
+        case .file: return local.modified != synced.modified
         // A directory's time changes with its names, on both sides by themselves.
-        return local.mode != synced.mode || local.extendedAttributes != synced.extendedAttributes
-            || (state.kind == .file && local.modified != synced.modified)
+        case .directory: return local.generation != synced.generation
+        case .symlink: return false
+        }
     }
 
     private static func planCreation(_ state: SyncState, _ local: LocalState) -> SyncOperation {

@@ -12,7 +12,7 @@ struct SyncedRecord: Hashable {
     /// The local attributes that the remote has been given, or has given us.
     var mode: UInt16
     var modified: Timestamp
-    /// The ``InodeRecord/generation`` whose bytes the remote has.
+    /// The ``InodeRecord/generation`` whose bytes the remote has, of a directory whose time.
     var generation: Int64
     var extendedAttributes: ExtendedAttributes
 }

@@ -71,6 +71,8 @@ extension Engine {
             record.userID = change.userID ?? record.userID
             record.groupID = change.groupID ?? record.groupID
             record.modified = modified ?? record.modified
+            // Only times that somebody set are sent of a directory, not those of its changes.
+            if modified != nil, record.kind == .directory { record.generation += 1 }
             record.changed = now
             try database.update(record)
             try database.markPending(inode, at: now)

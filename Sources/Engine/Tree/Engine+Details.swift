@@ -178,7 +178,11 @@ extension Engine {
         let mode = object.mode ?? synced.mode
         // What was changed here meanwhile stays changed.
         if record.mode == synced.mode { record.mode = mode }
-        if record.modified == synced.modified { record.modified = object.modified }
+        if record.modified == synced.modified {
+            // A directory of which the store tells no time is as old as we know it.
+            let isTold = object.kind != .directory || object.modified.nanoseconds != 0
+            record.modified = isTold ? object.modified : record.changed
+        }
         (synced.mode, synced.modified) = (mode, object.modified)
         synced.extendedAttributes = try database.adopt(
             object.extendedAttributes, of: inode, since: synced.extendedAttributes)

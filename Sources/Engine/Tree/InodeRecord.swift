@@ -21,7 +21,8 @@ struct InodeRecord {
     var changed: Timestamp
     var target: [UInt8]?
     var presence: Presence
-    /// Counts the versions that the content has had here; see ``SyncedRecord/generation``.
+    /// Counts the versions that the content has had here, of a directory the times that somebody set;
+    /// see ``SyncedRecord/generation``.
     var generation: Int64
     /// Set while somebody may be writing: after a crash the content file knows better (I1).
     var isWriting: Bool

@@ -306,13 +306,19 @@ extension Engine {
                 isTimeThere
                 ? try agreed(on: object, inode, attempt, database)
                 : object.extendedAttributes ?? attempt.extendedAttributes
+            // A directory is there whether its new attributes arrived or not.
+            let isSent =
+                object.kind != .directory || !provider.traits.hasFineTimes
+                || isModified(object, at: attempt.modified)
+            let former = isSent ? nil : try database.synced(inode)?.generation ?? 0
             if let replaced = attempt.replaced { try database.removeSynced(replaced) }
             try database.setSynced(
                 SyncedRecord(
                     parent: attempt.parent, name: attempt.name, etag: object.etag,
                     size: object.size, mode: object.mode ?? modeOfOthers(object, attempt),
                     modified: isTimeThere ? attempt.modified : object.modified,
-                    generation: attempt.generation, extendedAttributes: extendedAttributes),
+                    generation: former ?? attempt.generation,
+                    extendedAttributes: extendedAttributes),
                 of: inode)
         }
         guard object != nil, let replaced = attempt.replaced else { return }

@@ -110,7 +110,7 @@ extension Engine {
         var attempt = AttemptRecord(
             parent: place.parent, name: place.name, size: state.synced?.size ?? 0,
             mode: attributes.mode, extendedAttributes: attributes.extendedAttributes,
-            modified: attributes.modified, generation: state.synced?.generation ?? 0,
+            modified: attributes.modified, generation: generation(after: plan, state),
             replaced: nil)
         switch plan {
         case .createDirectory, .createSymlink, .setAttributes: return attempt
@@ -123,6 +123,13 @@ extension Engine {
             return attempt
         default: return nil
         }
+    }
+
+    /// What is agreed on once a plan that sends no bytes is carried out.
+    private func generation(after plan: SyncOperation, _ state: SyncState) -> Int64 {
+        let sendsTime = plan == .createDirectory || plan == .setAttributes
+        let local = sendsTime && state.kind == .directory ? state.local : nil
+        return local?.generation ?? state.synced?.generation ?? 0
     }
 
     private func carryOut(
@@ -142,7 +149,9 @@ extension Engine {
                 return try await provider.createSymlink(
                     place.key, target: target, attributes: attributes)
             }
-            try commit(object, of: inode, at: place, sent: attributes, generation: 0)
+            try commit(
+                object, of: inode, at: place, sent: attributes,
+                generation: generation(after: plan, state))
         case .move(let replaced):
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
             try await move(state, place, base: base, replaced: replaced?.inode)
@@ -156,7 +165,7 @@ extension Engine {
             }
             try commit(
                 object, of: inode, at: place, sent: attributes,
-                generation: state.synced?.generation ?? 0)
+                generation: generation(after: plan, state))
         case .delete:
             try await tracking(inode, .delete) { () async throws(ProviderError) in
                 try await provider.delete(

@@ -77,6 +77,35 @@ private final class Collector: ByteSink {
         request?.headers.first { $0.name.lowercased() == name }?.value
     }
 
+    @Test func `a key of any bytes is listed as it is, and asked for as it is`() async throws {
+        let object = "<Size>3</Size><ETag>1</ETag></Contents>"
+        let listing =
+            "<ListBucketResult><EncodingType>url</EncodingType>"
+            + "<Contents><Key>a%FF%01%0A%E2%90%9B</Key>\(object)<Contents><Key>b%00+%2B</Key>\(object)"
+            + "</ListBucketResult>"
+        let range = [
+            (name: "Content-Range", value: "bytes 0-2/3"), (name: "ETag", value: "\"1\""),
+            (name: "Content-Length", value: "3"),
+        ]
+        let wire = ScriptedWire([
+            .init(body: listing), .init(status: 206, headers: range, body: "abc"),
+            .init(status: 206, headers: range, body: "abc"),
+        ])
+        let provider = try S3Provider(try client(wire))
+        let names = try await provider.list(.root, page: nil).objects.map(\.name)
+        let escape: [UInt8] = [0xE2, 0x90, 0x9B]
+        #expect(
+            names.map(\.bytes) == [
+                [0x61, 0xFF, 0x01, 0x0A] + escape, [0x62] + escape + Array("00 +".utf8),
+            ])
+        for name in names {
+            try await provider.read(
+                ObjectKey([name]), range: 0..<3, etag: ETag("1"), into: Collector())
+        }
+        let paths = wire.requests.dropFirst().map { $0.url.split(separator: "/").last }
+        #expect(paths == ["a%FF%01%0A%E2%90%9B", "b%00%20%2B"])
+    }
+
     @Test func `a clock that is off is corrected by the store's own, once`() async throws {
         let date = (name: "Date", value: "Sun, 13 Sep 2020 13:26:40 GMT")
         let skewed = ScriptedWire.Answer(
