@@ -104,6 +104,33 @@ struct S3MountTests {
         }
     }
 
+    /// s3fs sets mode and time by a copy of the object onto itself, which keeps its ETag.
+    @Test func `what s3fs sets of a known file is seen, and kept by a change here`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            try fill(store)
+            try MountedFolder.with(Self.options(store)) { folder in
+                func look() throws -> String {
+                    try Program.require("stat", "-c", "%a %Y", folder.local("by-s3fs"))
+                }
+                #expect(try look() == "640 1234567890\n")
+                try store.withS3FS { point in
+                    try Files.setMode(0o600, of: "\(point)/p/by-s3fs")
+                    try Program.require("touch", "-d", "@1300000000", "\(point)/p/by-s3fs")
+                }
+                try eventually("it is seen", within: .seconds(30)) {
+                    try look() == "600 1300000000\n"
+                }
+                try Files.write(Array("changed".utf8), to: folder.local("by-s3fs"))
+                try folder.sync()
+                let mode = try store.python(
+                    """
+                    print(s3.head_object(Bucket=bucket, Key='p/by-s3fs')['Metadata']['mode'])
+                    """)
+                #expect(mode == "33152\n")
+            }
+        }
+    }
+
     /// What rclone and s3fs themselves write: two files and two links.
     private func fill(_ store: ObjectStore) throws {
         let file = "\(store.base)/by-rclone"

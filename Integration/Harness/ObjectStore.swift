@@ -135,6 +135,7 @@ final class ObjectStore: Sendable {
             _ = try? Program.run("fusermount3", "-uz", point)
             program.signal(SIGTERM)
             if (try? program.wait()) == nil { Issue.record("s3fs did not end") }
+            try? Files.removeDirectory(point)
         }
         try eventually("s3fs is mounted", within: .seconds(30)) {
             let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""

@@ -43,6 +43,16 @@ extension SimulatedProvider {
         }
     }
 
+    /// Sets mode and time of a file as a store does that keeps them in headers: its bytes stay, and
+    /// with them its version.
+    package func otherClientSetsHeaders(
+        of key: ObjectKey, mode: UInt16, modified: Timestamp
+    ) throws(ProviderError) {
+        try edit("change \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
+            try tree.setHeaders(of: key, mode: mode, modified: modified)
+        }
+    }
+
     /// Deletes a file, a symbolic link, or an empty directory.
     package func otherClientDeletes(_ key: ObjectKey) throws(ProviderError) {
         try edit("delete \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in

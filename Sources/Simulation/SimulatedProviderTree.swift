@@ -201,6 +201,14 @@ struct SimulatedProviderTree {
         return object(parent.name, node)
     }
 
+    mutating func setHeaders(
+        of key: ObjectKey, mode: UInt16, modified: Timestamp
+    ) throws(Failure) {
+        let number = try number(of: key)
+        nodes[number]?.mode = mode
+        nodes[number]?.modified = modified
+    }
+
     mutating func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
     ) throws(Failure) -> RemoteObject {

@@ -124,6 +124,65 @@ struct FirstLookTests {
     }
 }
 
+extension FirstLookTests {
+    private static let key = Scenario.key("file 1000")
+    private static let time = Timestamp(seconds: 1_234_567_890)
+
+    /// The version stays, and so do the bytes here.
+    @Test func `is repeated after others set mode or time of a file that is known`() throws {
+        try Self.run { it in
+            let before = try await it.look(at: "file 1000")
+            #expect(before.mode == 0o600)
+            try it.remote.otherClientSetsHeaders(of: Self.key, mode: 0o640, modified: Self.time)
+            try await it.refresh()
+            let after = try await it.look(at: "file 1000")
+            #expect(after.inode == before.inode)
+            #expect(after.mode == 0o640)
+            #expect(after.modified == Self.time)
+            #expect(after.changed > before.changed)
+        }
+    }
+
+    @Test func `comes before a change here, so that what others set is kept`() throws {
+        try Self.run { it in
+            _ = try await it.look(at: "file 1000")
+            try it.remote.otherClientSetsHeaders(of: Self.key, mode: 0o640, modified: Self.time)
+            try await it.refresh()
+            // By its number, so that nobody looks.
+            let entry = try #require(
+                try await it.engine.completing { () throws(Halt) in
+                    try it.engine.entries(of: .root, after: 0, limit: .max)
+                }.first { $0.name.description == "file 1000" })
+            try await it.open(entry.attributes.inode)
+            try await it.write([7], at: 0, of: entry.attributes.inode)
+            it.engine.release(entry.attributes.inode, access: .write)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("file 1000") == [7])
+            #expect(it.remote.attributes()[Self.key]?.mode == 0o640)
+        }
+    }
+
+    /// The store writes a file for each change of ours, which listings tell.
+    @Test func `is not repeated for changes of ours`() throws {
+        try Self.run { it in
+            let file = try await it.look(at: "file 1000").inode
+            var change = AttributeChange()
+            change.modified = .at(Self.time)
+            _ = try it.engine.setAttributes(of: file, to: change)
+            #expect(try await it.rest())
+            for _ in 0..<2 {
+                try await it.refresh()
+                let entries = try await it.engine.completing { () throws(Halt) in
+                    try it.engine.entries(of: .root, after: 0, limit: .max)
+                }
+                let entry = try #require(entries.first { $0.name.description == "file 1000" })
+                #expect(!entry.attributes.isProvisional)
+                #expect(entry.attributes.modified == Self.time)
+            }
+        }
+    }
+}
+
 extension Scenario {
     fileprivate func look(at path: String) async throws -> Attributes {
         let inode = try await find(path)

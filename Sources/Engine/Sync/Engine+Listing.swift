@@ -199,6 +199,7 @@ extension Engine {
         {
             try database.setRemote(nil, of: inode)
             try adoptAttributes(of: object, record, &changes, database)
+            try noteWritten(object, record, &changes, database)
             return
         }
         try database.setRemote(observation, of: inode)
@@ -226,6 +227,24 @@ extension Engine {
         case .directory: true
         case .symlink: object.target == record.target
         }
+    }
+
+    /// A version that is listed with another time than before was written again with the same bytes:
+    /// what a listing does not tell of it is not known any more. Who looks asks for it.
+    private func noteWritten(
+        _ object: RemoteObject, _ record: InodeRecord, _ changes: inout RemoteChanges,
+        _ database: Database
+    ) throws {
+        guard record.kind == .file, !object.isDetailed else { return }
+        let former = try database.written(record.id)
+        guard former != object.modified else { return }
+        try database.setWritten(object.modified, of: record.id)
+        guard former != nil, var current = try database.inode(record.id), current.isDetailed else {
+            return
+        }
+        current.isDetailed = false
+        try database.update(current)
+        changes.cacheChanges.append(.inode(record.id))
     }
 
     /// Follows a `chmod` on the remote, where nobody has changed the mode here, and what became of

@@ -59,7 +59,9 @@ extension Database {
     func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: """
-                INSERT INTO synced VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO synced
+                    (inode, parent, name, etag, size, mode, modified, generation, xattrs)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (inode) DO UPDATE SET
                     parent = excluded.parent, name = excluded.name, etag = excluded.etag,
                     size = excluded.size, mode = excluded.mode, modified = excluded.modified,
@@ -71,6 +73,33 @@ extension Database {
             synced.extendedAttributes.data,
         ])
         try setRemote(nil, of: inode)
+    }
+
+    /// When the store last wrote the file on which both sides agree, as a listing told it; nil where
+    /// none has since.
+    func written(_ inode: InodeNumber) throws -> Timestamp? {
+        let statement = try cachedStatement(sql: "SELECT written FROM synced WHERE inode = ?")
+        return try Int64.fetchOne(statement, arguments: [inode.rawValue])
+            .map { Timestamp(nanoseconds: $0) }
+    }
+
+    func setWritten(_ time: Timestamp?, of inode: InodeNumber) throws {
+        try cachedStatement(sql: "UPDATE synced SET written = ? WHERE inode = ?")
+            .execute(arguments: [time?.nanoseconds, inode.rawValue])
+    }
+
+    /// All below a directory has been written anew, as far as its listings will tell.
+    func forgetWritten(below directory: InodeNumber) throws {
+        try cachedStatement(
+            sql: """
+                WITH RECURSIVE below(inode) AS (
+                    SELECT inode FROM synced WHERE parent = ?
+                    UNION ALL SELECT synced.inode FROM below JOIN synced ON synced.parent = below.inode
+                )
+                UPDATE synced SET written = NULL
+                WHERE inode IN (SELECT inode FROM below) AND written NOT NULL
+                """
+        ).execute(arguments: [directory.rawValue])
     }
 
     func removeSynced(_ inode: InodeNumber) throws {

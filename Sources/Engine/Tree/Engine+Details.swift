@@ -183,6 +183,9 @@ extension Engine {
             let isTold = object.kind != .directory || object.modified.nanoseconds != 0
             record.modified = isTold ? object.modified : record.changed
         }
+        if (mode, object.modified) != (synced.mode, synced.modified) {
+            record.changed = clock.wallTime
+        }
         (synced.mode, synced.modified) = (mode, object.modified)
         synced.extendedAttributes = try database.adopt(
             object.extendedAttributes, of: inode, since: synced.extendedAttributes)

@@ -11,6 +11,7 @@ enum Schema {
         migrator.registerMigration("5") { database in try database.execute(sql: fifth) }
         migrator.registerMigration("6") { database in try database.execute(sql: sixth) }
         migrator.registerMigration("7") { database in try database.execute(sql: seventh) }
+        migrator.registerMigration("8") { database in try database.execute(sql: eighth) }
         return migrator
     }
 
@@ -185,5 +186,11 @@ enum Schema {
             name BLOB NOT NULL,
             time INTEGER NOT NULL
         );
+        """
+
+    private static let eighth = """
+        -- When the store last wrote a file, as a listing told it since both sides agreed; where a
+        -- listing does not tell all. It changes with what it does not tell.
+        ALTER TABLE synced ADD COLUMN written INTEGER;
         """
 }

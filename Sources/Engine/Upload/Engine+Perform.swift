@@ -209,6 +209,7 @@ extension Engine {
                 // Gone meanwhile, with a directory that the remote deleted: what we have put there
                 // is found by the next listing.
                 guard try database.inode(inode) != nil else { return }
+                try forgetWritten(inode, at: place, database)
                 try database.setSynced(
                     SyncedRecord(
                         parent: place.parent, name: place.name, etag: object.etag,
@@ -228,6 +229,18 @@ extension Engine {
                 enqueue(replaced, after: .zero)
             }
         }
+    }
+
+    /// What we have written ourselves, the next listing tells with another time.
+    private func forgetWritten(
+        _ inode: InodeNumber, at place: Place, _ database: Database
+    ) throws {
+        guard !provider.traits.listsDetails, let former = try database.synced(inode) else { return }
+        try database.setWritten(nil, of: inode)
+        guard !provider.traits.movesDirectoriesAtOnce,
+            (former.parent, former.name) != (place.parent, place.name)
+        else { return }
+        try database.forgetWritten(below: inode)
     }
 
     /// Runs local work amid an operation on the remote. Its failure says nothing about the remote,
