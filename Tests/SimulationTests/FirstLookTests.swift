@@ -111,6 +111,23 @@ struct FirstLookTests {
         }
     }
 
+    /// Method: a look that ends without a result and is asked for again at once would never end, as no
+    /// time passes meanwhile.
+    @Test func `is answered from the listing where nobody knows its place on the remote`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listsDetails = false
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+            try remote.otherClientWrites(Scenario.key("d/a"), [1])
+        } _: { it in
+            _ = try await it.names(in: "d")
+            let directory = try await it.find("d")
+            try it.engine.store.write { try $0.removeSynced(directory) }
+            let found = try await it.look(at: "d/a")
+            #expect(found.isProvisional)
+        }
+    }
+
     @Test func `is answered from the listing where the store refuses it`() throws {
         try Self.run { it in
             it.remote.refuse(.denied, attempts: "stat")

@@ -63,10 +63,19 @@ extension Engine {
         let flight = looks.request(inode, isAwaited: true)
         await flight.landing.wait(
             after: 0, until: clock.uptime + Self.lookPatience, on: clock)
-        if flight.landing.rings == 0, !Task.isCancelled {
+        guard flight.landing.rings > 0 else {
             // The next one would wait as long.
-            looks.noteVain(nil, until: clock.uptime + ImpatientProvider.lookMax)
+            if !Task.isCancelled {
+                looks.noteVain(nil, until: clock.uptime + ImpatientProvider.lookMax)
+            }
+            return
         }
+        // The process ends, or nobody knows where on the remote it is: to ask again at once would
+        // end as soon, and so on.
+        let isSeen = try? store.read { database in
+            try database.inode(inode).map { try !isUnseen($0, database) } ?? true
+        }
+        if isSeen != true { looks.noteVain(inode, until: clock.uptime + Self.vainTime) }
     }
 
     func runDetailer() async {

@@ -135,6 +135,8 @@ package final class Store: Sendable {
     }
 
     package func close() {
+        // The next mount needs it where others fill the disk meanwhile.
+        _ = restoreBallast()
         // What is left open closes with the process; every commit is safe already.
         try? writer.close()
     }
