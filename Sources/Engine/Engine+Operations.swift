@@ -18,6 +18,9 @@ extension Engine {
             } catch {
                 switch error {
                 case .failure(let failure): throw failure
+                case .awaits(.look(let inode)) where Task.isCancelled:
+                    // A signal, to whoever can do without.
+                    giveUpLook(at: inode)
                 case .awaits(let need):
                     // Also where the need was met in vain, again and again.
                     if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }

@@ -174,8 +174,9 @@ extension Engine {
     private func retryTime(of inode: InodeNumber) -> Timestamp? {
         guard let delay = retryDelay(of: inode) else { return nil }
         // To a second: as long as nothing changes, a status stays the same.
-        let seconds = clock.wallTime.nanoseconds / 1_000_000_000 + delay.components.seconds
-        return Timestamp(seconds: seconds)
+        let (seconds, attoseconds) = delay.components
+        let part = clock.wallTime.nanoseconds + attoseconds / 1_000_000_000
+        return Timestamp(seconds: part / 1_000_000_000 + seconds)
     }
 
     /// How long it takes until an inode that failed is tried again, where that is known.

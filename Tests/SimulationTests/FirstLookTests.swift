@@ -128,6 +128,46 @@ struct FirstLookTests {
         }
     }
 
+    /// A program with a timer of its own would else never get to know a file.
+    @Test func `is answered from the listing where a signal interrupts it`() throws {
+        try Self.run { it in
+            it.remote.stand(true, attempts: "stat")
+            let found = try await withThrowingTaskGroup(of: Attributes.self) { group in
+                group.addTask { try await it.look(at: "file 1000") }
+                try await it.wait(.seconds(1))
+                group.cancelAll()
+                return try await group.next()
+            }
+            #expect(found?.isProvisional == true)
+        }
+    }
+
+    @Test func `is answered from the listing amid the move of a directory above it`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listsDetails = false
+        settings.provider.movesDirectoriesAtOnce = false
+        settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("old"))
+            for name in ["a", "b", "c"] {
+                try remote.otherClientWrites(Scenario.key("old/\(name)"), [1], mode: 0o600)
+            }
+        } _: { it in
+            _ = try await it.names(in: "old")
+            try await it.rename("old", to: "new")
+            for _ in 0..<100 where !it.remotePaths.contains("new/a") {
+                try await it.wait(.seconds(1))
+            }
+            let begin = it.mount.clock.uptime
+            let found = try await it.look(at: "new/c")
+            #expect(found.isProvisional)
+            #expect(it.mount.clock.uptime == begin)
+            #expect(try await it.rest())
+            let after = try await it.look(at: "new/c")
+            #expect(after.mode == 0o600)
+        }
+    }
+
     @Test func `is answered from the listing where the store refuses it`() throws {
         try Self.run { it in
             it.remote.refuse(.denied, attempts: "stat")
@@ -176,6 +216,23 @@ extension FirstLookTests {
             #expect(try await it.rest())
             #expect(it.remoteBytes("file 1000") == [7])
             #expect(it.remote.attributes()[Self.key]?.mode == 0o640)
+        }
+    }
+
+    @Test func `keeps what others set of a file that is open here, and was not written`() throws {
+        try Self.run { it in
+            let file = try await it.look(at: "file 1000").inode
+            try await it.open(file)
+            try it.remote.otherClientSetsHeaders(of: Self.key, mode: 0o640, modified: Self.time)
+            try await it.refresh()
+            let found = try await it.look(at: "file 1000")
+            #expect(found.mode == 0o640)
+            it.engine.release(file, access: .write)
+            #expect(try await it.rest())
+            let object = try await it.remote.stat(Self.key)
+            #expect(object.modified == Self.time)
+            let after = try await it.look(at: "file 1000")
+            #expect(after.modified == Self.time)
         }
     }
 

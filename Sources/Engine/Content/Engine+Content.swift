@@ -456,9 +456,12 @@ extension Engine {
             var record = try database.existingInode(inode)
             guard isMarked else { return record }
             record.size = size
-            record.modified = modified
-            record.changed = max(record.changed, modified)
-            record.generation += isChanged ? 1 : 0
+            // Of what was not written the time may be known better by now.
+            if isChanged {
+                record.modified = modified
+                record.changed = max(record.changed, modified)
+                record.generation += 1
+            }
             record.isWriting = isWriting
             try database.update(record)
             return record

@@ -21,6 +21,8 @@ extension Engine {
     /// It does without where the remote is out of reach, or has just been waited for in vain.
     func requireDetails(of record: InodeRecord) throws(Halt) {
         guard !record.isDetailed else { return }
+        // Amid a move of ours a look finds nothing that holds.
+        if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
         let isAwaited = try isLookAwaited(record)
         looks.request(record.id, isAwaited: isAwaited)
         guard isAwaited else { return }
@@ -61,13 +63,15 @@ extension Engine {
     /// Returns once a look at an inode has ended, well or not, or has taken too long.
     func awaitLook(at inode: InodeNumber) async {
         let flight = looks.request(inode, isAwaited: true)
+        let successes = looks.successes
         await flight.landing.wait(
             after: 0, until: clock.uptime + Self.lookPatience, on: clock)
         guard flight.landing.rings > 0 else {
-            // The next one would wait as long.
-            if !Task.isCancelled {
-                looks.noteVain(nil, until: clock.uptime + ImpatientProvider.lookMax)
-            }
+            if Task.isCancelled { return }
+            let end = clock.uptime + ImpatientProvider.lookMax
+            looks.noteVain(inode, until: end)
+            // Where the store has answered nobody, the next one would wait as long.
+            if looks.successes == successes { looks.noteVain(nil, until: end) }
             return
         }
         // The process ends, or nobody knows where on the remote it is: to ask again at once would
@@ -75,7 +79,12 @@ extension Engine {
         let isSeen = try? store.read { database in
             try database.inode(inode).map { try !isUnseen($0, database) } ?? true
         }
-        if isSeen != true { looks.noteVain(inode, until: clock.uptime + Self.vainTime) }
+        if isSeen != true { giveUpLook(at: inode) }
+    }
+
+    /// Has the next request for an inode answered from the listing.
+    func giveUpLook(at inode: InodeNumber) {
+        looks.noteVain(inode, until: clock.uptime + Self.vainTime)
     }
 
     func runDetailer() async {
@@ -89,7 +98,7 @@ extension Engine {
             }
             if await fetchDetails(of: inode) { return }
             // Whoever looks again later asks again.
-            looks.noteVain(inode, until: clock.uptime + Self.vainTime)
+            giveUpLook(at: inode)
         }
     }
 
@@ -102,7 +111,12 @@ extension Engine {
         } catch {
             logger.debug(
                 "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
-            if !error.isPassing { looks.noteVain(inode, until: clock.uptime + Self.vainTime) }
+            if let delay = error.retryAfter {
+                // It asks to be left alone, with other files too.
+                looks.noteVain(nil, until: clock.uptime + delay)
+                return true
+            }
+            if !error.isPassing { giveUpLook(at: inode) }
             return !error.isPassing
         }
     }

@@ -23,6 +23,7 @@ final class LookQueue: Sendable {
         var vain: [InodeNumber: Duration] = [:]
         /// Until when nobody waits for any.
         var allVain: Duration?
+        var successes: UInt64 = 0
         var isClosed = false
     }
 
@@ -87,8 +88,14 @@ final class LookQueue: Sendable {
 
     /// The remote answers again.
     func noteSuccess() {
-        state.withLock { $0.allVain = nil }
+        state.withLock { state in
+            state.allVain = nil
+            state.successes += 1
+        }
     }
+
+    /// How many looks have succeeded.
+    var successes: UInt64 { state.withLock(\.successes) }
 
     // MARK: Doing
 

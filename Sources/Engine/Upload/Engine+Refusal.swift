@@ -265,7 +265,10 @@ extension Engine {
                         parent: state.synced?.parent ?? local.parent,
                         name: state.synced?.name ?? local.name, etag: object.etag,
                         size: object.size, mode: object.mode ?? local.mode,
-                        modified: object.modified, generation: local.generation,
+                        modified: object.modified,
+                        // Nobody has been sent the time that somebody set of a directory.
+                        generation: record.kind == .directory
+                            ? state.synced?.generation ?? 0 : local.generation,
                         extendedAttributes: try database.adopt(
                             object.extendedAttributes, of: state.inode,
                             since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
