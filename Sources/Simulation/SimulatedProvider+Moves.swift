@@ -46,43 +46,57 @@ extension SimulatedProvider {
                 extendedAttributes: old.extendedAttributes)
             _ = try tree.create(node, at: destination)
         }
+        var staying: Set<FileName> = []
         while true {
             try await pause(attempt)
-            let child = try moveChild(of: key, to: destination, attempt)
-            if child == .none { break }
-            guard case .copied(let copied) = child else { continue }
-            try await pause(attempt)
-            try step(attempt) { tree throws(Tree.Failure) in
-                try tree.delete(key.appending(copied.name), kind: copied.kind, etag: copied.etag)
+            switch try moveChild(of: key, to: destination, except: staying, attempt) {
+            case .none:
+                return try change(attempt) { tree throws(Tree.Failure) in
+                    try tree.object(destination)
+                }
+            case .moved: break
+            case .stays(let name): staying.insert(name)
+            case .copied(let copied):
+                try await pause(attempt)
+                try step(attempt) { tree throws(Tree.Failure) in
+                    try tree.delete(
+                        key.appending(copied.name), kind: copied.kind, etag: copied.etag)
+                }
             }
         }
-        return try change(attempt) { tree throws(Tree.Failure) in try tree.object(destination) }
     }
 
-    private enum MovedChild: Equatable {
+    private enum MovedChild {
         case none
         case moved
         /// Its original is still to be deleted.
         case copied(RemoteObject)
+        /// Somebody else has something of this name in the new place.
+        case stays(FileName)
     }
 
-    /// Moves the first child of a directory, or removes the directory where it has none.
+    /// Moves the first child of a directory that can be, or removes the directory where it has none.
     private func moveChild(
-        of key: ObjectKey, to destination: ObjectKey, _ attempt: String
+        of key: ObjectKey, to destination: ObjectKey, except staying: Set<FileName>,
+        _ attempt: String
     ) throws(ProviderError) -> MovedChild {
         try step(attempt) { tree throws(Tree.Failure) in
-            guard let child = try tree.children(of: key).first else {
-                try tree.delete(key, kind: .directory, etag: nil)
+            let children = try tree.children(of: key)
+            guard let child = children.first(where: { !staying.contains($0.name) }) else {
+                if children.isEmpty { try tree.delete(key, kind: .directory, etag: nil) }
                 return .none
             }
             let (from, to) = (key.appending(child.name), destination.appending(child.name))
+            let there = try? tree.object(to)
+            // It may be there of a move that was cut short.
+            let isCopied = there == child && child.kind != .directory
+            guard there == nil || isCopied else { return .stays(child.name) }
             // Directories move whole: one level is as good as many.
-            if settings.movesFilesAtOnce || child.kind == .directory {
+            if settings.movesFilesAtOnce || child.kind == .directory, !isCopied {
                 _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
                 return .moved
             }
-            // It may be there of a move that was cut short.
-            if (try? tree.object(to)) != child { try tree.copyVersion(from, to: to) }
+            if !isCopied { try tree.copyVersion(from, to: to) }
             return .copied(child)
         }
     }

@@ -14,6 +14,8 @@ package final class SimulatedProvider: Provider {
         var random: SeededGenerator
         var faults = SimulatedProviderFaults()
         var isReachable = true
+        /// See ``RemoteObject/isSettled``.
+        var settlesAtOnce = true
         /// Calls that nobody answers: those whose attempt contains this.
         var standing: String?
         /// What has arrived of uploads that can be gone on with.
@@ -59,6 +61,12 @@ package final class SimulatedProvider: Provider {
     /// Takes the store off the network, or puts it back.
     package func setReachable(_ isReachable: Bool) {
         state.withLock { $0.isReachable = isReachable }
+    }
+
+    /// Whether every change of a file has a time of its own, or they share one for as long as this
+    /// does not change.
+    package func setSettlesAtOnce(_ settlesAtOnce: Bool) {
+        state.withLock { $0.settlesAtOnce = settlesAtOnce }
     }
 
     /// Refuses calls from now on, for a reason that does not pass by itself.
@@ -139,7 +147,11 @@ package final class SimulatedProvider: Provider {
         let attempt = "stat \"\(key)\""
         try await arrive(attempt)
         return try state.withLock { state throws(ProviderError) in
-            try Self.attempting(attempt) { () throws(Tree.Failure) in try state.tree.object(key) }
+            var object = try Self.attempting(attempt) { () throws(Tree.Failure) in
+                try state.tree.object(key)
+            }
+            object.isSettled = state.settlesAtOnce
+            return object
         }
     }
 

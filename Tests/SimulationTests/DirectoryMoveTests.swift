@@ -33,6 +33,42 @@ struct DirectoryMoveTests {
         }
     }
 
+    /// Goal: what cannot move as others use its name stays where it is; all else moves, and nothing is
+    /// left under a name of ours.
+    @Test(arguments: [false, true])
+    func `leave in the old place what others make under a name that has moved`(dies: Bool) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.movesDirectoriesAtOnce = false
+        settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("old"))
+            for index in 0..<8 {
+                try remote.otherClientWrites(Scenario.key("old/f\(index)"), [UInt8(index)])
+            }
+        } _: { it in
+            _ = try await it.names(in: "old")
+            try await it.rename("old", to: "new")
+            for _ in 0..<100 where !it.remotePaths.contains("new/f2") {
+                try await it.wait(.seconds(1))
+            }
+            try it.remote.otherClientWrites(Scenario.key("old/f0"), [100])
+            try it.remote.otherClientWrites(Scenario.key("new/f7"), [107])
+            if dies {
+                await it.mount.kill()
+                try it.mount.start()
+            }
+            #expect(try await it.rest())
+            let moved = (0..<8).map { "new/f\($0)" }
+            #expect(it.remotePaths == ["new"] + moved + ["old", "old/f0", "old/f7"])
+            try await it.refresh()
+            #expect(try await it.read("new/f0") == [0])
+            #expect(try await it.read("old/f0") == [100])
+            try await it.refresh("new")
+            #expect(try await it.read("new/f7") == [107])
+            #expect(try await it.read("old/f7") == [7])
+        }
+    }
+
     /// Goal: who reads a file does not wait for the thousands beside it.
     @Test(arguments: [false, true])
     func `leave what they hold readable meanwhile`(dies: Bool) throws {

@@ -88,6 +88,12 @@ extension Database {
             .execute(arguments: [time?.nanoseconds, inode.rawValue])
     }
 
+    /// What is known of a file may be outdated without another time: any that a listing tells counts as
+    /// another one.
+    func doubtWritten(_ inode: InodeNumber) throws {
+        try setWritten(Timestamp(nanoseconds: .min), of: inode)
+    }
+
     /// All below a directory has been written anew, as far as its listings will tell.
     func forgetWritten(below directory: InodeNumber) throws {
         try cachedStatement(

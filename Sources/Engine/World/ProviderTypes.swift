@@ -106,13 +106,17 @@ package struct RemoteObject: Hashable, Sendable {
     /// tells: the mode, the exact time, extended attributes, and that a file is really a symbolic
     /// link.
     package var isDetailed: Bool
+    /// Of a file that was looked at: whether every later change of what a listing does not tell
+    /// shows in the time that it does tell. Not so where that counts seconds and this one is not
+    /// over.
+    package var isSettled: Bool
     /// Those of a file or directory; nil where the store keeps none, or does not tell.
     package var extendedAttributes: ExtendedAttributes?
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
         mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true,
-        extendedAttributes: ExtendedAttributes? = nil
+        isSettled: Bool = true, extendedAttributes: ExtendedAttributes? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -122,6 +126,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.mode = mode
         self.target = target
         self.isDetailed = isDetailed
+        self.isSettled = isSettled
         self.extendedAttributes = extendedAttributes
     }
 }

@@ -131,7 +131,9 @@ extension S3Provider {
     /// Moves object by object: each is copied, then deleted, so that a call that is cut short
     /// leaves every object in at least one of the two places, and another goes on from there.
     ///
-    /// The marker at the old place goes last: as long as it is there, so is the directory.
+    /// The marker at the old place goes last: as long as it is there, so is the directory. It stays,
+    /// with the markers on the way, where an object has to: somebody else made another one of its
+    /// name meanwhile, in the new place or, after ours had left, in the old one.
     private func moveDirectory(
         _ key: ObjectKey, _ marker: S3Head?, to destination: ObjectKey, continues: Bool,
         _ attempt: String
@@ -155,7 +157,8 @@ extension S3Provider {
 
         // Until a listing shows nothing more: what others make or change meanwhile moves too.
         var passes = 0
-        while try await moveObjects(from, to, conditions, attempt) > 0 {
+        var staying: Set<S3Key> = []
+        while try await moveObjects(from, to, &staying, conditions, attempt) > 0 {
             try checkCancelled(attempt)
             passes += 1
             guard passes < Self.passesMax else {
@@ -163,25 +166,29 @@ extension S3Provider {
                     .busy, attempt: attempt, reason: "others change what is in it all the time")
             }
         }
-        try await client.delete(from.marker, etag: nil, attempt)
-        if try await client.head(from.folderMarker, attempt) != nil {
-            try await client.delete(from.folderMarker, etag: nil, attempt)
+        if staying.isEmpty {
+            try await client.delete(from.marker, etag: nil, attempt)
+            if try await client.head(from.folderMarker, attempt) != nil {
+                try await client.delete(from.folderMarker, etag: nil, attempt)
+            }
         }
         return try await directory(destination, to.marker, attempt)
     }
 
     /// Moves what one listing of all below a directory shows.
     ///
-    /// - Returns: How many objects that were.
+    /// - Parameter staying: What is left in the old place; what an earlier pass has found is passed
+    ///   over.
+    /// - Returns: How many objects have moved.
     private func moveObjects(
-        _ from: S3KeyMap.Place, _ to: S3KeyMap.Place, _ conditions: S3Conditions,
-        _ attempt: String
+        _ from: S3KeyMap.Place, _ to: S3KeyMap.Place, _ staying: inout Set<S3Key>,
+        _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) -> Int {
         var count = 0
         var token: String?
-        // Markers of the directories that the listing is in, each below the one before. They go
-        // once it has left them, the deepest first: SeaweedFS keeps a directory that was not empty.
-        var open: [S3Key] = []
+        // The directories that the listing is in, each below the one before. Their markers go once
+        // it has left them, the deepest first: SeaweedFS keeps a directory that was not empty.
+        var open: [(marker: S3Key, isEmpty: Bool)] = []
         repeat {
             let page = try await client.list(
                 prefix: from.directory, delimiter: false, token: token, attempt)
@@ -189,22 +196,39 @@ extension S3Provider {
                 object.key.bytes.starts(with: from.directory.bytes)
                     && (object.key != from.marker || object.size > 0)
             }
-            count += objects.count
-            for start in stride(from: 0, to: objects.count, by: Self.batchObjects) {
-                let batch = objects[start..<min(start + Self.batchObjects, objects.count)]
-                try await moveObjects(batch, from, to, conditions, attempt)
+            let moving = objects.filter { !staying.contains($0.key) }
+            count += moving.count
+            for start in stride(from: 0, to: moving.count, by: Self.batchObjects) {
+                let batch = moving[start..<min(start + Self.batchObjects, moving.count)]
+                let left = try await moveObjects(batch, from, to, conditions, attempt)
+                count -= left.count
+                staying.formUnion(left)
             }
             for object in objects {
-                while let last = open.last, !object.key.bytes.starts(with: last.bytes) {
-                    open.removeLast()
-                    try await client.delete(last, etag: nil, attempt)
+                while let last = open.last, !object.key.bytes.starts(with: last.marker.bytes) {
+                    try await leave(open.removeLast(), &staying, attempt)
                 }
-                if object.isMarker { open.append(object.key) }
+                if object.isMarker {
+                    open.append((object.key, isEmpty: true))
+                } else if staying.contains(object.key) {
+                    for index in open.indices { open[index].isEmpty = false }
+                }
             }
             token = page.next
         } while token != nil
-        for marker in open.reversed() { try await client.delete(marker, etag: nil, attempt) }
+        while let last = open.popLast() { try await leave(last, &staying, attempt) }
         return count
+    }
+
+    /// All that a listing shows of a directory below the one that moves has moved, or stays.
+    private func leave(
+        _ directory: (marker: S3Key, isEmpty: Bool), _ staying: inout Set<S3Key>, _ attempt: String
+    ) async throws(ProviderError) {
+        if directory.isEmpty {
+            try await client.delete(directory.marker, etag: nil, attempt)
+        } else {
+            staying.insert(directory.marker)
+        }
     }
 
     /// Each pass moves what the one before has left, or what came after it.
@@ -220,17 +244,37 @@ extension S3Provider {
         let targetETag: ETag
     }
 
+    /// What has become of one object of a directory.
+    private enum Outcome: Sendable {
+        /// It has moved, is a marker that was copied, or is not there any more.
+        case done
+        /// It is to be deleted with others.
+        case copied(Copied)
+        /// Something else has its name in the new place.
+        case stays(S3Key)
+    }
+
     /// Moves files, and copies markers.
+    ///
+    /// - Returns: What stays, as something else has its name in the new place.
     private func moveObjects(
         _ objects: ArraySlice<S3Listing.Object>, _ from: S3KeyMap.Place, _ to: S3KeyMap.Place,
         _ conditions: S3Conditions, _ attempt: String
-    ) async throws(ProviderError) {
+    ) async throws(ProviderError) -> [S3Key] {
         var copied: [Copied] = []
+        var staying: [S3Key] = []
+        func note(_ outcome: Outcome) {
+            switch outcome {
+            case .done: break
+            case .copied(let version): copied.append(version)
+            case .stays(let key): staying.append(key)
+            }
+        }
         do {
-            try await withThrowingTaskGroup(of: Copied?.self) { group in
+            try await withThrowingTaskGroup(of: Outcome.self) { group in
                 for (index, object) in objects.enumerated() {
                     if index >= limits.movesAtOnce, let done = try await group.next() {
-                        if let done { copied.append(done) }
+                        note(done)
                     }
                     let target = to.directory.appending(
                         object.key.bytes.dropFirst(from.directory.bytes.count))
@@ -238,9 +282,7 @@ extension S3Provider {
                         try await self.copyBelow(object, to: target, conditions, attempt)
                     }
                 }
-                for try await done in group {
-                    if let done { copied.append(done) }
-                }
+                for try await done in group { note(done) }
             }
         } catch {
             // What is in both places would look like twice as many files.
@@ -249,6 +291,7 @@ extension S3Provider {
             throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
         }
         try await deleteCopied(copied, conditions, attempt)
+        return staying
     }
 
     /// Deletes the versions that have been copied: in one request where the store heeds versions
@@ -285,25 +328,29 @@ extension S3Provider {
         }
     }
 
-    /// - Returns: What is to be deleted with others; nil where it is done, or not there any more.
     private func copyBelow(
         _ object: S3Listing.Object, to target: S3Key, _ conditions: S3Conditions,
         _ attempt: String
-    ) async throws(ProviderError) -> Copied? {
+    ) async throws(ProviderError) -> Outcome {
         let source = object.key
-        guard let head = try await client.head(source, attempt) else { return nil }
+        guard let head = try await client.head(source, attempt) else { return .done }
         if object.isMarker {
             // Not every store copies markers.
             try await putMarker(target, head.metadata, nil, attempt)
-            return nil
+            return .done
         }
-        guard let etag = try await copyOrFind(source, head, at: target, conditions, attempt) else {
-            return nil
+        let copy: ETag?
+        do throws(ProviderError) {
+            copy = try await copyOrFind(source, head, at: target, conditions, attempt)
+        } catch {
+            guard error.kind == .exists else { throw error }
+            return .stays(source)
         }
+        guard let etag = copy else { return .done }
         let copied = Copied(source: source, etag: head.etag, target: target, targetETag: etag)
-        if conditions.batchIfVersion { return copied }
+        if conditions.batchIfVersion { return .copied(copied) }
         try await deleteCopied(copied, conditions, attempt)
-        return nil
+        return .done
     }
 
     /// Copies a version to where nothing is, or finds that an earlier call has.

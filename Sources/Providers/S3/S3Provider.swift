@@ -156,7 +156,7 @@ package final class S3Provider: Provider {
         case .object(let head):
             return RemoteObject(
                 name: name, kind: .file, etag: head.etag, size: head.size,
-                modified: modified(head), mode: head.metadata.mode,
+                modified: modified(head), mode: head.metadata.mode, isSettled: head.isSettled,
                 extendedAttributes: head.metadata.extendedAttributes)
         }
     }

@@ -138,6 +138,36 @@ import Testing
         #expect(objects["e/6"] == "copy-of-6")
     }
 
+    /// Method: others make `e/tree/7` before ours gets there, and `d/sub/5` again after ours has left.
+    @Test(arguments: [true, false])
+    func `what others make under a name in the new place leaves ours in the old one`(
+        copiesIfAbsent: Bool
+    ) async throws {
+        let store = TinyS3 { operation, state in
+            guard state.objects["e/sub/5"] != nil, state.objects["d/sub/5"] == nil else { return }
+            state.objects["d/sub/5"] = Self.foreign
+        }
+        let names = ["4", "6", "sub/", "sub/5", "sub/6", "tree/", "tree/7"]
+        store.state.withLock { state in
+            state.objects["d/"] = TinyS3.Object(etag: "0", bytes: [])
+            state.objects["e/tree/7"] = Self.foreign
+            for name in names {
+                state.objects["d/" + name] = TinyS3.Object(
+                    etag: name, bytes: name.hasSuffix("/") ? [] : [1])
+            }
+        }
+        let provider = try store.provider()
+        provider.knownConditions.withLock { $0?.copyIfAbsent = copiesIfAbsent }
+        _ = try await provider.move(
+            try key("d"), etag: nil, to: try key("e"), base: .absent, continues: true)
+        let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
+        #expect(
+            Set(objects.keys)
+                == Set(names.map { "e/" + $0 } + ["e/", "d/", "d/tree/", "d/tree/7", "d/sub/5"]))
+        #expect(objects["d/tree/7"] == "tree/7" && objects["e/tree/7"] == "foreign")
+        #expect(objects["d/sub/5"] == "foreign" && objects["e/sub/5"] == "copy-of-sub/5")
+    }
+
     @Test func `files that are changed all the time are left for later`() async throws {
         let store = TinyS3 { operation, state in
             guard operation == "copy" else { return }
@@ -167,6 +197,24 @@ import Testing
     }
 
     // MARK: Metadata
+
+    /// A store's times count seconds: what follows within one cannot be told by its time.
+    @Test(arguments: [
+        ("Sun, 13 Sep 2020 12:26:40 GMT", false), ("Sun, 13 Sep 2020 12:26:41 GMT", false),
+        ("Sun, 13 Sep 2020 12:26:42 GMT", true), ("Sun, 13 Sep 2020 12:26:39 GMT", false),
+        ("Sun, 13 Sep 2020 12:20:00 GMT", true), ("no date", true),
+    ])
+    func `a look within the second of the last write is not the last one`(
+        now: String, isSettled: Bool
+    ) async throws {
+        let store = TinyS3()
+        store.state.withLock { state in
+            state.now = now
+            state.objects["a"] = TinyS3.Object(
+                etag: "1", bytes: [1], headers: ["last-modified": "Sun, 13 Sep 2020 12:26:40 GMT"])
+        }
+        #expect(try await store.provider().stat(try key("a")).isSettled == isSettled)
+    }
 
     @Test func `new bytes keep what others have noted of a file, but for sums of the old ones`()
         async throws

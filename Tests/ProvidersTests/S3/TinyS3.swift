@@ -9,7 +9,7 @@ import Transport
 @testable import Providers
 
 /// A bucket in memory behind the client's wire, and somebody else who comes in between. It knows
-/// objects, copies, listings without pages and uploads in parts; conditions only of plain PUTs and
+/// objects, copies, listings without pages and uploads in parts; conditions only of PUTs, copies and
 /// DELETEs.
 final class TinyS3: S3Wire {
     struct Object: Sendable {
@@ -189,6 +189,13 @@ final class TinyS3: S3Wire {
     private static func put(
         _ key: String, _ request: HTTPRequest, _ headers: [String: String], _ state: inout State
     ) -> (operation: String, answer: Answer) {
+        let expected = headers["if-match"]
+        let isThere = state.objects[key].map { "\"\($0.etag)\"" }
+        if headers["if-none-match"] != nil && isThere != nil
+            || expected != nil && expected != isThere
+        {
+            return ("put", (412, [:], "<Error><Code>PreconditionFailed</Code></Error>"))
+        }
         if let source = headers["x-amz-copy-source"] {
             let from = String(source.dropFirst("/bucket/".count)).removingPercentEncoding ?? ""
             guard var object = state.objects[from] else { return ("copy", (404, [:], "")) }
@@ -196,13 +203,6 @@ final class TinyS3: S3Wire {
             object.etag = "copy-of-\(object.etag)"
             state.objects[key] = object
             return ("copy", (200, [:], "<R><ETag>\"\(object.etag)\"</ETag></R>"))
-        }
-        let expected = headers["if-match"]
-        let isThere = state.objects[key].map { "\"\($0.etag)\"" }
-        if headers["if-none-match"] != nil && isThere != nil
-            || expected != nil && expected != isThere
-        {
-            return ("put", (412, [:], "<Error><Code>PreconditionFailed</Code></Error>"))
         }
         let bytes = content(request)
         state.objects[key] = Object(etag: tag(bytes), bytes: bytes, headers: own(headers))

@@ -8,6 +8,9 @@ struct S3Head: Hashable, Sendable {
     let etag: ETag
     let size: UInt64
     let modified: Timestamp
+    /// Whether any later write shows in ``modified``, which counts seconds: the one that it names
+    /// was over when the store answered.
+    let isSettled: Bool
     let metadata: S3Metadata
     /// Headers that belong to the object, for a copy that replaces its metadata.
     let ownHeaders: [String: String]
@@ -21,9 +24,10 @@ struct S3Head: Hashable, Sendable {
     init(_ headers: HTTPHeaders) {
         etag = S3ETag.etag(headers["etag"] ?? "")
         size = headers["content-length"].flatMap { UInt64($0) } ?? 0
-        modified =
-            headers["last-modified"].flatMap(S3Date.timestamp(header:))
-            ?? Timestamp(nanoseconds: 0)
+        let modified = headers["last-modified"].flatMap(S3Date.timestamp(header:))
+        let now = headers["date"].flatMap(S3Date.timestamp(header:))
+        self.modified = modified ?? Timestamp(nanoseconds: 0)
+        isSettled = Self.isOver(modified, at: now)
         var values: [String: String] = [:]
         for field in headers where field.name.hasPrefix(S3Metadata.prefix) {
             values[String(field.name.dropFirst(S3Metadata.prefix.count))] = field.value
@@ -32,6 +36,13 @@ struct S3Head: Hashable, Sendable {
         metadata.add(contentType: headers["content-type"] ?? "")
         self.metadata = metadata
         ownHeaders = Self.ownNames.reduce(into: [:]) { $0[$1] = headers[$1] }
+    }
+
+    /// Two clocks of one store may be apart by as much as a second.
+    private static func isOver(_ time: Timestamp?, at now: Timestamp?) -> Bool {
+        guard let time, let now else { return true }
+        let (difference, overflow) = now.seconds.subtractingReportingOverflow(time.seconds)
+        return overflow || difference.magnitude > 1
     }
 }
 
