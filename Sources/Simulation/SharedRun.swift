@@ -6,22 +6,22 @@ import Engine
 /// possible. In the end, when all faults are over, both sides have to be alike (I7), and nothing may
 /// be lost: see ``SurvivalLedger``.
 struct SharedRun {
-    private struct Handle {
+    struct Handle {
         let inode: InodeNumber
         let isWriting: Bool
     }
 
-    private let mount: SimulatedMount
+    let mount: SimulatedMount
     private let program: RandomProgram
-    private var ledger = SurvivalLedger()
-    private var handles: [Int: Handle] = [:]
-    private var weather = Weather()
+    var ledger = SurvivalLedger()
+    var handles: [Int: Handle] = [:]
+    var weather = Weather()
     /// Whether the next death is one of the whole machine.
-    private var isPowerCut = false
-    private var hadDiskFaults = false
-    private var hadPowerCuts = false
+    var isPowerCut = false
+    var hadDiskFaults = false
+    var hadPowerCuts = false
     /// Names that a power cut has to leave as they are, by what they point to.
-    private var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
+    var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
 
     /// See ``RandomProgram/run(logLines:)``.
     static func perform(_ program: RandomProgram, logLines: Int) throws -> ExecutionTrace {
@@ -165,7 +165,7 @@ struct SharedRun {
         ledger.meet(inode, bytes ?? [])
     }
 
-    private mutating func close(_ slot: Int) {
+    mutating func close(_ slot: Int) {
         guard let handle = handles.removeValue(forKey: slot) else { return }
         mount.engine.release(handle.inode, access: handle.isWriting ? .write : .read)
     }
@@ -280,7 +280,7 @@ struct SharedRun {
     // MARK: Asking
 
     /// - Returns: nil where the engine refused for a reason that there may be, or died.
-    private func ask<Answer>(
+    func ask<Answer>(
         _ question: (Engine) async throws -> Answer
     ) async throws -> Answer? {
         do {
@@ -296,141 +296,6 @@ struct SharedRun {
                 throw ProgramFailure("refused: \(error)")
             default: throw ProgramFailure("refused: \(error)")
             }
-        }
-    }
-
-    // MARK: Names that last
-
-    private mutating func synchronizeDirectory(_ path: Path) async throws {
-        var names: [DirectoryEntry] = []
-        var directory = InodeNumber.root
-        let done: Void? = try await ask { engine in
-            directory = try await find(path, engine)
-            names = engine.knownEntries(of: directory)
-            try await path.synchronizeDirectory(engine)
-        }
-        if done != nil { keep(names, in: directory) }
-    }
-
-    /// Notes names that were synchronised. A file's name goes with its bytes, so that it lasts as
-    /// long as they do. Where the remote is seen as it was, what it has takes the names' place.
-    private mutating func keep(_ names: [DirectoryEntry], in directory: InodeNumber) {
-        guard !hadPowerCuts else { return }
-        for entry in names where ledger.isDurable(entry.attributes.inode) {
-            durableNames[entry.attributes.inode] = (directory, entry.name)
-        }
-    }
-
-    /// Before a program removes or renames something.
-    private mutating func forgetDurableNames(at paths: [Path]) {
-        for path in paths {
-            do throws(Halt) {
-                var inode = InodeNumber.root
-                for name in path.names { inode = try mount.engine.knownInode(name, in: inode) }
-                durableNames[inode] = nil
-            } catch {
-                if case .failure(let error) = error, error.kind == .notFound { continue }
-                // What it is only the remote knows.
-                durableNames = [:]
-            }
-        }
-    }
-
-    private mutating func checkDurableNames() throws(ProgramFailure) {
-        defer { durableNames = [:] }
-        if weather.hadStaleListings { return }
-        for (inode, place) in durableNames.sorted(by: { $0.key < $1.key })
-        where ledger.isDurable(inode) {
-            guard (try? mount.engine.knownInode(place.name, in: place.parent)) == inode else {
-                throw ProgramFailure(
-                    "I1: the name \"\(place.name)\" of inode \(inode) in directory "
-                        + "\(place.parent) was synchronised, and is gone after the power cut")
-            }
-        }
-    }
-
-    /// An orderly end loses nothing, whatever happens to the machine afterwards (I6).
-    private mutating func remount(cutsPower: Bool) async throws {
-        for slot in handles.keys.sorted() { close(slot) }
-        var names: [(InodeNumber, [DirectoryEntry])] = []
-        var directories = [InodeNumber.root]
-        while let directory = directories.popLast() {
-            let entries = mount.engine.knownEntries(of: directory)
-            names.append((directory, entries))
-            directories += entries.filter { $0.attributes.kind == .directory }
-                .map(\.attributes.inode)
-        }
-        if await mount.stop() != nil, !hadDiskFaults {
-            ledger.noteOrderlyEnd()
-            for (directory, entries) in names { keep(entries, in: directory) }
-        }
-        isPowerCut = isPowerCut || cutsPower
-        try await comeBack()
-    }
-
-    private mutating func comeBack(recoveryDeath: Int? = nil) async throws {
-        let hasPower = !isPowerCut
-        if !hasPower { hadPowerCuts = true }
-        if hasPower { await mount.kill() } else { await mount.cutPower() }
-        isPowerCut = false
-        mount.setDiskFaults(DiskFaultPlan())
-        try mount.check()
-        handles = [:]
-        try await mount.startAgain(dyingBeforeStep: recoveryDeath)
-        if !hasPower {
-            try checkDurableNames()
-            try await takeStock()
-        }
-    }
-
-    /// After a power cut: all that was synced is there (I1), and no file holds what none ever held.
-    private mutating func takeStock() async throws {
-        Weather().apply(to: mount.provider)
-        let everything = mount.provider.everyContent()
-        var found: [InodeNumber: [UInt8]] = [:]
-        var incomplete: Set<InodeNumber> = []
-        var directories = [InodeNumber.root]
-        while let directory = directories.popLast() {
-            // One that the remote has replaced since is gone by now.
-            let entries = try? await mount.engine.allEntries(of: directory)
-            for entry in entries ?? [] {
-                let inode = entry.attributes.inode
-                switch entry.attributes.kind {
-                case .directory: directories.append(inode)
-                case .symlink: break
-                case .file:
-                    found[inode] = try await bytes(of: inode)
-                    if found[inode] == nil, isBaseLost(of: inode, everything) {
-                        incomplete.insert(inode)
-                    }
-                }
-            }
-        }
-        try ledger.takeStock(found, incomplete: incomplete, everything)
-        weather.apply(to: mount.provider)
-    }
-
-    /// Whether the remote may no longer have the version that a file is based on, in its place: what
-    /// of it was never here cannot come any more. A stale listing gives such versions, also those of
-    /// what has another name by now.
-    private func isBaseLost(of inode: InodeNumber, _ everything: [SimulatedContent]) -> Bool {
-        if weather.hadStaleListings { return true }
-        guard let version = try? mount.engine.agreedVersion(of: inode) else { return false }
-        return everything.contains { $0.etags.contains(version) && $0.endedBy != nil }
-    }
-
-    private func bytes(of inode: InodeNumber) async throws -> [UInt8]? {
-        let engine = mount.engine
-        do throws(EngineError) {
-            try await engine.completing { () throws(Halt) in
-                try engine.open(inode, access: .read, truncating: false)
-            }
-            defer { engine.release(inode, access: .read) }
-            return try await engine.bytes(of: inode, at: 0, count: 1 << 30)
-        } catch {
-            mount.log.note("inode \(inode) cannot be read: \(error)")
-            if error.kind == .changedRemotely || error.kind == .notFound { return nil }
-            throw ProgramFailure("I1: after the power cut: \(error)")
         }
     }
 
@@ -451,23 +316,6 @@ struct SharedRun {
 }
 
 extension Engine {
-    /// The names of a directory; none where it was not listed yet.
-    fileprivate func knownEntries(of directory: InodeNumber) -> [DirectoryEntry] {
-        (try? entries(of: directory, after: 0, limit: .max)) ?? []
-    }
-
-    /// The inode of a name, whatever else the remote knows of it.
-    fileprivate func knownInode(
-        _ name: FileName, in parent: InodeNumber
-    ) throws(Halt) -> InodeNumber {
-        do throws(Halt) {
-            return try lookup(name, in: parent).inode
-        } catch {
-            if case .awaits(.look(let inode)) = error { return inode }
-            throw error
-        }
-    }
-
     /// The inode of a name, if there is one.
     fileprivate func existing(
         _ name: FileName, in parent: InodeNumber
@@ -477,28 +325,6 @@ extension Engine {
         } catch {
             if case .failure(let failure) = error, failure.kind == .notFound { return nil }
             throw error
-        }
-    }
-}
-
-extension SimulatedProvider {
-    /// Lets the other client do something; what cannot be done is not done.
-    func take(_ step: OtherClientStep) {
-        switch step {
-        case .write(let path, let count, let seed):
-            _ = try? otherClientWrites(path.key, ProgramBytes.make(count, seed: seed))
-        case .makeDirectory(let path): _ = try? otherClientMakesDirectory(path.key)
-        case .delete(let path): try? otherClientDeletes(path.key)
-        case .deleteTree(let path): try? otherClientDeletesTree(path.key)
-        case .replaceByDirectory(let path):
-            guard (try? otherClientDeletesTree(path.key)) != nil else { return }
-            _ = try? otherClientMakesDirectory(path.key)
-        case .rename(let from, let to): try? otherClientRenames(from.key, to: to.key)
-        case .setAttribute(let path, let name, let seed):
-            // A listing that does not tell attributes does not tell that they were changed.
-            guard listsDetails else { return }
-            try? otherClientSets(
-                Array(name.utf8), of: path.key, to: seed.map(ProgramBytes.attribute))
         }
     }
 }
