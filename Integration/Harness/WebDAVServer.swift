@@ -224,7 +224,6 @@ final class WebDAVServer: Sendable {
             AllowEncodedSlashes NoDecode
             LimitRequestLine 65536
             LimitRequestFieldSize 65536
-            LimitRequestBody 0
             DocumentRoot \(folder)
             <Directory \(folder)>
             Dav On

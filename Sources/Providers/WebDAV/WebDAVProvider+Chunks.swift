@@ -215,7 +215,7 @@ extension WebDAVProvider {
     }
 
     /// Whether nobody will go on with what has arrived.
-    private func isOver(_ error: ProviderError, _ upload: WebDAVUpload) -> Bool {
+    func isOver(_ error: ProviderError, _ upload: WebDAVUpload) -> Bool {
         if upload.session is UntrackedUpload { return true }
         switch error.kind {
         case .exists, .changed, .missing, .wrongKind, .source, .corrupt: return true

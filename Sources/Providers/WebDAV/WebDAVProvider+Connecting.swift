@@ -70,7 +70,7 @@ extension WebDAVProvider {
     ///
     /// - Parameters:
     ///   - pageEntries: How many entries of a directory make a page.
-    ///   - chunkBytes: Larger files go in chunks of this size, where the server takes such.
+    ///   - chunkBytes: See ``chunkBytes``.
     package static func connect(
         to source: String, credentials: Credentials? = nil, world: SourceWorld,
         pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual

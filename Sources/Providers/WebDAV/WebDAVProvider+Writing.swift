@@ -141,7 +141,10 @@ extension WebDAVProvider {
         try expect(upload.base, of: entry, named: upload.name, upload.attempt)
         let conditions =
             entry == nil ? [("If-None-Match", "*")] : conditions([(upload.key, entry?.etag)])
-        let stored = try await putDiffering(upload, at: upload.key, conditions)
+        let stored = try await putDiffering(upload, at: upload.key, conditions) {
+            conditions async throws(ProviderError) in
+            try await put(upload, at: upload.key, conditions)
+        }
         return try await cleaningUp { () async throws(ProviderError) in
             try await self.described(stored, upload, at: upload.key)
         }
@@ -155,40 +158,6 @@ extension WebDAVProvider {
         return lists.isEmpty || !server.obeysIf ? [] : [("If", lists.joined(separator: " "))]
     }
 
-    /// A PUT to a name of our own, which then takes the place of what is there.
-    private func storeStaged(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
-        let entry = try await look(at: upload.key, upload.attempt)
-        try expect(upload.base, of: entry, named: upload.name, upload.attempt)
-        guard let parent = upload.key.parent else {
-            preconditionFailure("the root is not written")
-        }
-        let name = WebDAVName.new()
-        let staging = parent.appending(name)
-        // Half a file cannot be gone on with, but a later try can take it away.
-        if let token = upload.session.token { try? await abandon(token, of: upload.key) }
-        try keep(UploadToken(name.description), upload)
-        do throws(ProviderError) {
-            let stored = try await putDiffering(upload, at: staging, [])
-            return try await finishing(upload.attempt) { () async throws(ProviderError) in
-                _ = try await self.described(stored, upload, at: staging)
-                let published = try await self.publish(staging, upload)
-                try self.keep(nil, upload)
-                guard WebDAVVersion(published).mayHaveMoved(from: WebDAVVersion(stored)) else {
-                    throw ProviderError(
-                        .changed, attempt: upload.attempt,
-                        reason: "somebody else wrote it at this moment")
-                }
-                return self.object(published, named: upload.name).object
-            }
-        } catch {
-            // The first failure tells more than one in cleaning up would.
-            if (try? await abandon(UploadToken(name.description), of: upload.key)) != nil {
-                try? keep(nil, upload)
-            }
-            throw error
-        }
-    }
-
     func keep(_ token: UploadToken?, _ upload: WebDAVUpload) throws(ProviderError) {
         do {
             try upload.session.keep(token)
@@ -199,80 +168,18 @@ extension WebDAVProvider {
         }
     }
 
-    /// A token is that of an upload in chunks, or the name of the file, beside the key, that an upload
-    /// goes to first.
-    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        let attempt = "abandon an upload of \"\(key)\""
-        if try await abandonChunks(token, of: key, attempt) { return }
-        guard let name = FileName(token.rawValue), WebDAVName.isReserved(name),
-            let staging = key.parent?.appending(name)
-        else { return }
-        let answer = try await cleaningUp { () async throws(ProviderError) in
-            try await client.send(.delete, client.address.url(staging), attempt: attempt)
-        }
-        guard !answer.isSuccess, answer.status != 404, answer.status != 409 else { return }
-        throw answer.failure(attempt)
-    }
-
-    /// - Returns: What is at the key afterwards; under the lock, if there is one.
-    private func publish(
-        _ staging: ObjectKey, _ upload: WebDAVUpload
-    ) async throws(ProviderError) -> WebDAVEntry {
-        switch upload.base {
-        case .absent:
-            try await publishNew(staging, upload)
-            return try await stored(upload, at: upload.key)
-        case .version:
-            return try await locking(server.locks ? [upload.key] : [], upload.attempt) {
-                locks async throws(ProviderError) in
-                let entry = try await look(at: upload.key, upload.attempt)
-                try expect(upload.base, of: entry, named: upload.name, upload.attempt)
-                let guards =
-                    locks.isEmpty ? conditions([(upload.key, entry?.etag)]) : locks.headers
-                do throws(ProviderError) {
-                    try await sendMove(
-                        staging, to: upload.key, overwrite: true, guards, upload.attempt)
-                } catch {
-                    // Whatever it was that changed, this look tells.
-                    guard error.kind == .changed else { throw error }
-                    let entry = try await look(at: upload.key, upload.attempt)
-                    try expect(upload.base, of: entry, named: upload.name, upload.attempt)
-                    throw error
-                }
-                return try await stored(upload, at: upload.key)
-            }
-        }
-    }
-
-    /// A server that guards a MOVE by a lock of its own refuses one that meets another.
-    private func publishNew(
-        _ staging: ObjectKey, _ upload: WebDAVUpload
-    ) async throws(ProviderError) {
-        let deadline = clock.uptime + Self.lockPatience
-        while true {
-            do throws(ProviderError) {
-                return try await sendMove(
-                    staging, to: upload.key, overwrite: false, [], upload.attempt)
-            } catch {
-                guard error.kind == .busy, error.retryAfter == nil, clock.uptime < deadline else {
-                    throw error
-                }
-            }
-            let entry = try await look(at: upload.key, upload.attempt)
-            try expect(.absent, of: entry, named: upload.name, upload.attempt)
-            try await wait(.milliseconds(Int.random(in: 10...100)), upload.attempt)
-        }
-    }
-
     /// Puts the bytes, again if the server's tag for them is that of the version they replace:
     /// servers that make tags of time and size do that within one tick of their clock.
-    private func putDiffering(
-        _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: [(name: String, value: String)]
+    ///
+    /// - Parameter send: Puts them, under conditions.
+    func putDiffering(
+        _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: [(name: String, value: String)],
+        _ send: ([(name: String, value: String)]) async throws(ProviderError) -> WebDAVAnswer
     ) async throws(ProviderError) -> WebDAVEntry {
         var pause = Duration.milliseconds(20)
         var conditions = conditions
         while true {
-            let answer = try await put(upload, at: key, conditions)
+            let answer = try await send(conditions)
             guard answer.isSuccess else { throw await refusal(answer, of: upload) }
             let entry = try await cleaningUp { () async throws(ProviderError) in
                 try await self.stored(upload, at: key, answer)
@@ -292,7 +199,7 @@ extension WebDAVProvider {
         }
     }
 
-    private func put(
+    func put(
         _ upload: WebDAVUpload, at key: ObjectKey, _ headers: [(name: String, value: String)]
     ) async throws(ProviderError) -> WebDAVAnswer {
         let session = upload.session

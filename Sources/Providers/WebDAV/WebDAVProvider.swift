@@ -14,7 +14,8 @@ package struct WebDAVProvider: Provider {
     let clock: any Clock
     let logger: Logger
     let listings: WebDAVListings
-    /// What goes in chunks of this size, where the server takes such: files that are larger.
+    /// Files that are larger go in chunks of this size, or in ranges that can be gone on with, where the
+    /// server takes such.
     let chunkBytes: UInt64
     let turns = WebDAVTurns()
 

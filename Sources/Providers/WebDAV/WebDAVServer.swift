@@ -39,6 +39,9 @@ struct WebDAVServer: Hashable, Sendable {
     /// The path of the collection that takes uploads in chunks; nil where there is none.
     var uploads: [[UInt8]]?
 
+    /// Whether a PUT with `Content-Range` writes that range of a file in its place (RFC 9110, 14.5).
+    var takesRanges = false
+
     /// Whether its listings leave out names that begin with a dot.
     var hidesDotNames = false
 
@@ -56,6 +59,7 @@ struct WebDAVServer: Hashable, Sendable {
             // Its data base of locks does not outlive several clients that lock at a time.
             locks = false
             tagsRipen = true
+            takesRanges = true
             keepsProperties = true
             keepsAnyBytesInNames = true
             // Each is a file `.DAV/NAME.dir` there on some systems.
