@@ -168,25 +168,31 @@ extension WebDAVProvider {
                 if !locks.isEmpty {
                     seen = try await checkDeletion(key, named: name, kind, etag, attempt)
                 }
-                // A directory's tag changes with the names in it, so the one that was seen before
-                // they were listed holds off what has come since.
-                var headers = locks.isEmpty ? conditions([(key, seen.etag)]) : locks.headers
-                if server.obeysIfMatch, let etag, WebDAVVersion.isTag(etag) {
-                    headers.append(("If-Match", etag.description))
-                }
                 let url = client.address.url(key, isCollection: kind == .directory)
-                let answer = try await client.send(
-                    .delete, url, headers: headers, attempt: attempt)
-                if answer.isSuccess { return }
-                if answer.status == 412, kind == .directory {
-                    _ = try await checkDeletion(key, named: name, kind, etag, attempt)
-                    throw ProviderError(
-                        .busy, attempt: attempt, reason: "it was changed at this moment")
+                for _ in 0..<Self.deletionTries {
+                    // A directory's tag changes with the names in it, so the one that was seen
+                    // before they were listed holds off what has come since.
+                    var headers = locks.isEmpty ? conditions([(key, seen.etag)]) : locks.headers
+                    if server.obeysIfMatch, let etag, WebDAVVersion.isTag(etag) {
+                        headers.append(("If-Match", etag.description))
+                    }
+                    let answer = try await client.send(
+                        .delete, url, headers: headers, attempt: attempt)
+                    if answer.isSuccess { return }
+                    guard answer.status == 412, kind == .directory else {
+                        throw await explained(answer, key, attempt)
+                    }
+                    seen = try await checkDeletion(key, named: name, kind, etag, attempt)
                 }
-                throw await explained(answer, key, attempt)
+                throw ProviderError(
+                    .busy, attempt: attempt, reason: "it was changed at this moment")
             }
         }
     }
+
+    /// What came into a directory may have gone again: Apache keeps a file of its own beside one that
+    /// it is sent, and takes it away a moment after that was cut short.
+    private static var deletionTries: Int { 3 }
 
     /// Looks whether a deletion takes with it nothing but what it should: DELETE is recursive.
     private func checkDeletion(
