@@ -212,6 +212,33 @@ struct HTTPTransportTests {
         }
     }
 
+    /// Method: the limit is one, as after refusals, and the first request is never answered.
+    @Test(.timeLimit(.minutes(2)))
+    func `a request that is never answered holds up no other`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 8)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        try await ScriptedServer.run { request, connection in
+            guard request.target == "/first" else {
+                return try connection.answer("204 No Content")
+            }
+            hasArrived.yield()
+            connection.awaitHangUp()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let first = Task {
+                try await transport.send(
+                    HTTPRequest(.get, server.url("/first"), stallTimeout: .seconds(600)))
+            }
+            for await _ in arrived { break }
+            let second = try await transport.send(HTTPRequest(.get, server.url("/second")))
+            #expect(second.response.status == 204)
+            first.cancel()
+            _ = await first.result
+        }
+    }
+
     @Test func `the time in the queue counts for the whole`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)

@@ -118,6 +118,20 @@ import Testing
         #expect(fresh.limit(of: "a") == 6)
     }
 
+    @Test func `what stands still leaves its place to others, up to the bound`() {
+        var admission = Admission<Int>(.init(start: 1, max: 3))
+        #expect(admission.enqueue(1, host: "a", at: .zero) == [1])
+        for request in 2...5 { #expect(admission.enqueue(request, host: "a", at: .zero) == []) }
+        #expect(admission.judge(at: .seconds(6), standing: ["a": 1]) == [2])
+        #expect(admission.judge(at: .seconds(7), standing: ["a": 1]) == [])
+        #expect(admission.judge(at: .seconds(12), standing: ["a": 2]) == [3])
+        #expect(admission.judge(at: .seconds(18), standing: ["a": 3]) == [])
+        #expect(admission.end(host: "a", status: nil, at: .seconds(19)) == [4])
+        // One of them goes on.
+        #expect(admission.judge(at: .seconds(20), standing: ["a": 2]) == [])
+        #expect(admission.end(host: "a", status: 200, at: .seconds(21)) == [5])
+    }
+
     @Test func `hosts that nothing goes to are forgotten`() {
         var admission = Admission<Int>(.init(start: 1, max: 1))
         for host in 0..<1_000 {

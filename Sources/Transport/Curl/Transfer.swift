@@ -152,6 +152,11 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return uncountedBytes
     }
 
+    /// Whether nothing has moved for a while.
+    func isStanding(at now: ContinuousClock.Instant) -> Bool {
+        now - lastActivity >= HostLimit.standstill
+    }
+
     /// When to look next whether it has stalled; nil where it may take as long as it takes.
     var stallsAt: ContinuousClock.Instant? { request.stallTimeout.map { lastActivity + $0 } }
 

@@ -107,11 +107,13 @@ struct TransportLoop: ~Copyable {
         let now = ContinuousClock.now
         guard now >= nextJudgement else { return }
         nextJudgement = now + HostLimit.windowMin
+        var standing: [String: Int] = [:]
         for transfer in active.values {
             guard let host = transfer.limitedHost else { continue }
             admission.noteBytes(transfer.takeUncountedBytes(), host: host)
+            if transfer.isStanding(at: now) { standing[host, default: 0] += 1 }
         }
-        activate(admission.judge(at: uptime))
+        activate(admission.judge(at: uptime, standing: standing))
     }
 
     private mutating func noteDeadline(_ deadline: ContinuousClock.Instant?) {

@@ -1,5 +1,6 @@
 /// Decides which request to which host starts when: in the order they came, as many side by side
-/// as the host's ``HostLimit`` says.
+/// as the host's ``HostLimit`` says. One that stands still keeps none of these places, only one of
+/// those of the limit's upper bound: a request that is never answered holds up nobody.
 ///
 /// The queues have no bound of their own: every request in them is an awaiting task, so whoever
 /// bounds the tasks bounds the queues.
@@ -7,9 +8,16 @@ struct Admission<Request: Hashable> {
     private struct Host {
         var limit: HostLimit
         var active = 0
+        /// Of these, in which nothing has moved for a while.
+        var standing = 0
         /// Those before `next` have started; those not in `Admission.waiting` are gone.
         var queue: [Request] = []
         var next = 0
+
+        mutating func noteEnd() {
+            active -= 1
+            standing = min(standing, active)
+        }
     }
 
     /// Hosts whose limit is remembered while nothing goes there.
@@ -43,7 +51,7 @@ struct Admission<Request: Hashable> {
     /// - Returns: Those that start now.
     mutating func end(host name: String, status: Int?, at now: Duration) -> [Request] {
         guard hosts[name] != nil else { return [] }
-        hosts[name]?.active -= 1
+        hosts[name]?.noteEnd()
         if let status {
             hosts[name]?.limit.noteAnswer(isRefusal: status == 429 || status == 503, at: now)
         }
@@ -58,10 +66,12 @@ struct Admission<Request: Hashable> {
 
     /// Looks at what got done lately.
     ///
+    /// - Parameter standing: How many requests stand still, by their hosts.
     /// - Returns: Those that start now.
-    mutating func judge(at now: Duration) -> [Request] {
+    mutating func judge(at now: Duration, standing: [String: Int] = [:]) -> [Request] {
         var started: [Request] = []
         for name in hosts.keys {
+            hosts[name]?.standing = standing[name] ?? 0
             hosts[name]?.limit.judge(at: now)
             started += start(name)
         }
@@ -76,7 +86,8 @@ struct Admission<Request: Hashable> {
         while host.next < host.queue.count {
             let request = host.queue[host.next]
             if waiting[request] != nil {
-                guard host.active < host.limit.current else {
+                guard host.active - host.standing < host.limit.current, host.active < bounds.max
+                else {
                     host.limit.noteWaiting()
                     break
                 }

@@ -18,6 +18,8 @@ package struct HostLimit: Sendable {
     }
 
     static let windowMin: Duration = .milliseconds(250)
+    /// A request in which nothing has moved for so long stands still.
+    static let standstill: Duration = .seconds(5)
     /// How long nothing more is tried after it brought nothing, or was refused.
     static let pause: Duration = .seconds(5)
     /// Refusals within this time after one that counted are of the same crowd.
