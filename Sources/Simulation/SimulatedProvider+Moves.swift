@@ -87,7 +87,8 @@ extension SimulatedProvider {
                 return .none
             }
             let (from, to) = (key.appending(child.name), destination.appending(child.name))
-            let there = try? tree.object(to)
+            var there = try? tree.object(to)
+            there?.written = child.written
             // It may be there of a move that was cut short.
             let isCopied = there == child && child.kind != .directory
             guard there == nil || isCopied else { return .stays(child.name) }

@@ -14,7 +14,7 @@ package final class SimulatedProvider: Provider {
         var random: SeededGenerator
         var faults = SimulatedProviderFaults()
         var isReachable = true
-        /// See ``RemoteObject/isSettled``.
+        /// See ``setSettlesAtOnce(_:)``.
         var settlesAtOnce = true
         /// Calls that nobody answers: those whose attempt contains this.
         var standing: String?
@@ -63,8 +63,8 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.isReachable = isReachable }
     }
 
-    /// Whether every change of a file has a time of its own, or they share one for as long as this
-    /// does not change.
+    /// Whether every change of a file has a time of its own, or whoever looks at one now cannot know
+    /// whether another will have the same.
     package func setSettlesAtOnce(_ settlesAtOnce: Bool) {
         state.withLock { $0.settlesAtOnce = settlesAtOnce }
     }
@@ -150,7 +150,9 @@ package final class SimulatedProvider: Provider {
             var object = try Self.attempting(attempt) { () throws(Tree.Failure) in
                 try state.tree.object(key)
             }
-            object.isSettled = state.settlesAtOnce
+            if !state.settlesAtOnce {
+                object.written = object.written.map { Timestamp(nanoseconds: $0.nanoseconds - 1) }
+            }
             return object
         }
     }

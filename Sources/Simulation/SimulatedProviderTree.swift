@@ -10,6 +10,8 @@ struct SimulatedProviderTree {
         var mode: UInt16
         var extendedAttributes = ExtendedAttributes()
         var etag: ETag?
+        /// When a file was written last, bytes or attributes, by a clock that counts writes.
+        var written = Timestamp(nanoseconds: 0)
         /// Which of ``contents`` a file holds.
         var content: Int?
         var children: [FileName: Int] = [:]
@@ -36,6 +38,7 @@ struct SimulatedProviderTree {
     private(set) var nodes: [Int: Node]
     private var lastNumber = 0
     private var lastVersion = 0
+    private var lastWrite: Int64 = 0
     private(set) var bytesStored: UInt64 = 0
     /// Every version that any key ever held, in their order.
     private(set) var history: [ObjectKey: [SimulatedVersion]] = [:]
@@ -141,10 +144,10 @@ struct SimulatedProviderTree {
             extendedAttributes: attributes.extendedAttributes, etag: etag, content: contents.count)
         if let old = nodes[parent.number]?.children[parent.name] { drop(old) }
         bytesStored += UInt64(bytes.count)
-        insert(node, at: parent)
+        let stored = insert(node, at: parent)
         record(key)
         contents.append(SimulatedContent(bytes: bytes, author: client, key: key, etags: [etag]))
-        return object(parent.name, node)
+        return object(parent.name, stored)
     }
 
     /// Makes a second file or symbolic link like the one at `key`. Its bytes are still those of
@@ -177,8 +180,7 @@ struct SimulatedProviderTree {
         if key == .root { throw Failure(.exists, "the root is always there") }
         let parent = try parent(of: key)
         try expect(.absent, at: key)
-        insert(node, at: parent)
-        return object(parent.name, node)
+        return object(parent.name, insert(node, at: parent))
     }
 
     mutating func setAttributes(
@@ -196,6 +198,7 @@ struct SimulatedProviderTree {
         node.modified = attributes.modified
         node.mode = attributes.mode
         node.extendedAttributes = attributes.extendedAttributes
+        node.written = nextWrite()
         nodes[number] = node
         record(key)
         return object(parent.name, node)
@@ -205,8 +208,9 @@ struct SimulatedProviderTree {
         of key: ObjectKey, mode: UInt16, modified: Timestamp
     ) throws(Failure) {
         let number = try number(of: key)
-        nodes[number]?.mode = mode
-        nodes[number]?.modified = modified
+        var node = node(number)
+        (node.mode, node.modified, node.written) = (mode, modified, nextWrite())
+        nodes[number] = node
     }
 
     mutating func move(
@@ -268,6 +272,7 @@ struct SimulatedProviderTree {
         RemoteObject(
             name: name, kind: node.kind, etag: node.etag, size: UInt64(node.bytes.count),
             modified: node.modified, mode: node.mode, target: node.target,
+            written: node.kind == .file ? node.written : nil,
             extendedAttributes: node.kind == .symlink ? nil : node.extendedAttributes)
     }
 
@@ -301,16 +306,26 @@ struct SimulatedProviderTree {
         guard node.etag == etag else { throw Failure(.changed, "it is another version") }
     }
 
-    private mutating func insert(_ node: Node, at parent: (number: Int, name: FileName)) {
+    private mutating func insert(
+        _ node: Node, at parent: (number: Int, name: FileName)
+    ) -> Node {
         lastNumber += 1
+        var node = node
+        node.written = nextWrite()
         nodes[lastNumber] = node
         nodes[parent.number]?.children[parent.name] = lastNumber
+        return node
     }
 
     private mutating func drop(_ number: Int) {
         bytesStored -= UInt64(node(number).bytes.count)
         if let content = node(number).content { contents[content].endedBy = client }
         nodes[number] = nil
+    }
+
+    private mutating func nextWrite() -> Timestamp {
+        lastWrite += 1
+        return Timestamp(nanoseconds: lastWrite)
     }
 
     private mutating func nextVersion() -> ETag {

@@ -17,6 +17,32 @@ extension ProviderConformance {
                     object.etag != nil, equals: object.kind == .file, "an etag of a file alone")
             }
         },
+        Case("a listing that does not tell all tells no later write than our last one") { store in
+            guard !store.provider.traits.listsDetails else { return }
+            let sizes = [0, 10, store.options.bytesOfSeveralPieces]
+            var object = try await store.write("file", store.bytes(sizes[1]))
+            for step in 0..<sizes.count + 2 {
+                var (key, attributes) = (try store.key("file"), ConformanceStore.attributes)
+                let etag = try store.etag(of: object)
+                switch step {
+                case sizes.indices:
+                    let bytes = store.bytes(sizes[step], seed: UInt64(step) + 1)
+                    object = try await store.write("file", bytes, base: .version(etag))
+                case sizes.count:
+                    attributes.mode = 0o600
+                    object = try await store.provider.setAttributes(key, to: attributes, etag: etag)
+                default:
+                    key = try store.key("moved")
+                    object = try await store.provider.move(
+                        store.key("file"), etag: etag, to: key, base: .absent)
+                }
+                let listed = try await store.list("").first?.written
+                guard let listed, let written = object.written, listed <= written else {
+                    throw ConformanceFailure(
+                        "step \(step): \(object.written as Any) is known, \(listed as Any) listed")
+                }
+            }
+        },
         Case("a large directory is listed in pages, each entry once") { store in
             try await store.makeDirectory("many")
             let names = (0..<store.options.entriesOfSeveralPages).map { "entry \($0)" }

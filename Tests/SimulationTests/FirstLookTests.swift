@@ -255,6 +255,19 @@ extension FirstLookTests {
         }
     }
 
+    /// Method: by the time of the next listing both changes have been made.
+    @Test func `is repeated after others set something right after a change of ours`() throws {
+        try Self.run { it in
+            _ = try await it.look(at: "file 1000")
+            try await it.write("file 1000", [7])
+            #expect(try await it.rest())
+            try it.remote.otherClientSetsHeaders(of: Self.key, mode: 0o640, modified: Self.time)
+            try await it.refresh()
+            #expect(try await it.look(at: "file 1000").mode == 0o640)
+            #expect(try await it.look(at: "file 1000").modified == Self.time)
+        }
+    }
+
     /// The store writes a file for each change of ours, which listings tell.
     @Test func `is not repeated for changes of ours`() throws {
         try Self.run { it in

@@ -229,16 +229,16 @@ extension Engine {
         }
     }
 
-    /// A version that is listed with another time than before was written again with the same bytes:
+    /// A version that is listed with a later time than is known was written again with the same bytes:
     /// what a listing does not tell of it is not known any more. Who looks asks for it.
     private func noteWritten(
         _ object: RemoteObject, _ record: InodeRecord, _ changes: inout RemoteChanges,
         _ database: Database
     ) throws {
-        guard record.kind == .file, !object.isDetailed else { return }
+        guard record.kind == .file, !object.isDetailed, let written = object.written else { return }
         let former = try database.written(record.id)
-        guard former != object.modified else { return }
-        try database.setWritten(object.modified, of: record.id)
+        if let former, written <= former { return }
+        try database.setWritten(written, of: record.id)
         guard former != nil, var current = try database.inode(record.id), current.isDetailed else {
             return
         }

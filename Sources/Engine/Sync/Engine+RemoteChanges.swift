@@ -64,9 +64,7 @@ extension Engine {
                 mode: inode.mode, modified: inode.modified, generation: 0,
                 extendedAttributes: extendedAttributes),
             of: inode.id)
-        if inode.kind == .file, !object.isDetailed {
-            try database.setWritten(object.modified, of: inode.id)
-        }
+        if let written = object.written { try database.setWritten(written, of: inode.id) }
         return inode
     }
 

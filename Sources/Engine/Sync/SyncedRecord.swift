@@ -75,8 +75,8 @@ extension Database {
         try setRemote(nil, of: inode)
     }
 
-    /// When the store last wrote the file on which both sides agree, as a listing told it; nil where
-    /// none has since.
+    /// Until when all changes are known of the file on which both sides agree, see
+    /// ``RemoteObject/written``; nil where the next listing is to tell.
     func written(_ inode: InodeNumber) throws -> Timestamp? {
         let statement = try cachedStatement(sql: "SELECT written FROM synced WHERE inode = ?")
         return try Int64.fetchOne(statement, arguments: [inode.rawValue])
@@ -86,12 +86,6 @@ extension Database {
     func setWritten(_ time: Timestamp?, of inode: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE synced SET written = ? WHERE inode = ?")
             .execute(arguments: [time?.nanoseconds, inode.rawValue])
-    }
-
-    /// What is known of a file may be outdated without another time: any that a listing tells counts as
-    /// another one.
-    func doubtWritten(_ inode: InodeNumber) throws {
-        try setWritten(Timestamp(nanoseconds: .min), of: inode)
     }
 
     /// All below a directory has been written anew, as far as its listings will tell.

@@ -215,7 +215,7 @@ extension Engine {
         record.isDetailed = true
         try database.update(record)
         try database.setSynced(synced, of: inode)
-        if !object.isSettled { try database.doubtWritten(inode) }
+        if let written = object.written { try database.setWritten(written, of: inode) }
         changes.cacheChanges.append(.inode(inode))
     }
 }

@@ -209,7 +209,7 @@ extension Engine {
                 // Gone meanwhile, with a directory that the remote deleted: what we have put there
                 // is found by the next listing.
                 guard try database.inode(inode) != nil else { return }
-                try forgetWritten(inode, at: place, database)
+                try forgetWritten(below: inode, at: place, database)
                 try database.setSynced(
                     SyncedRecord(
                         parent: place.parent, name: place.name, etag: object.etag,
@@ -217,6 +217,9 @@ extension Engine {
                         generation: generation,
                         extendedAttributes: attributes.extendedAttributes),
                     of: inode)
+                if !provider.traits.listsDetails {
+                    try database.setWritten(object.written, of: inode)
+                }
                 try database.setFailure(nil, attempts: 0, of: inode)
                 if let record = try database.inode(inode), !record.isWriting,
                     record.generation == generation
@@ -231,13 +234,12 @@ extension Engine {
         }
     }
 
-    /// What we have written ourselves, the next listing tells with another time.
+    /// What has moved object by object, the next listing tells with another time.
     private func forgetWritten(
-        _ inode: InodeNumber, at place: Place, _ database: Database
+        below inode: InodeNumber, at place: Place, _ database: Database
     ) throws {
-        guard !provider.traits.listsDetails, let former = try database.synced(inode) else { return }
-        try database.setWritten(nil, of: inode)
-        guard !provider.traits.movesDirectoriesAtOnce,
+        guard !provider.traits.listsDetails, !provider.traits.movesDirectoriesAtOnce,
+            let former = try database.synced(inode),
             (former.parent, former.name) != (place.parent, place.name)
         else { return }
         try database.forgetWritten(below: inode)

@@ -106,17 +106,17 @@ package struct RemoteObject: Hashable, Sendable {
     /// tells: the mode, the exact time, extended attributes, and that a file is really a symbolic
     /// link.
     package var isDetailed: Bool
-    /// Of a file that was looked at: whether every later change of what a listing does not tell
-    /// shows in the time that it does tell. Not so where that counts seconds and this one is not
-    /// over.
-    package var isSettled: Bool
+    /// Until when this holds every change of a file, in the time that listings tell of it, which is
+    /// that of the last write: a later one tells of others. nil where listings tell all, or that is
+    /// not known.
+    package var written: Timestamp?
     /// Those of a file or directory; nil where the store keeps none, or does not tell.
     package var extendedAttributes: ExtendedAttributes?
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
         mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true,
-        isSettled: Bool = true, extendedAttributes: ExtendedAttributes? = nil
+        written: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -126,7 +126,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.mode = mode
         self.target = target
         self.isDetailed = isDetailed
-        self.isSettled = isSettled
+        self.written = written
         self.extendedAttributes = extendedAttributes
     }
 }

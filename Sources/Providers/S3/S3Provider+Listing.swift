@@ -38,7 +38,7 @@ extension S3Provider {
         }
         return RemoteObject(
             name: entry.name, kind: .file, etag: object.etag, size: object.size,
-            modified: object.modified, mode: nil, isDetailed: false)
+            modified: object.modified, mode: nil, isDetailed: false, written: object.modified)
     }
 }
 

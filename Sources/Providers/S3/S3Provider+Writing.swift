@@ -16,9 +16,10 @@ extension S3Provider {
         let headers = newObjectHeaders(metadata, replacing: replaced)
         let condition = S3Condition(base)
         var etag: ETag
+        var written: Timestamp?
         do throws(ProviderError) {
             if source.size <= limits.partBytes {
-                etag = try await putWhole(
+                (etag, written) = try await putWhole(
                     file, source, headers, conditions.onPut(condition), session, attempt)
             } else {
                 let upload = S3Upload(
@@ -33,6 +34,9 @@ extension S3Provider {
                 if !made.hasMetadata {
                     etag = try await describe(file, made.etag, metadata, conditions, attempt)
                 }
+                // For AWS it is as old as the beginning of its upload.
+                let head = try? await client.head(file, attempt)
+                if head?.etag == etag { written = head?.modified }
             }
         } catch {
             throw try await explained(error, key, file, base, attempt)
@@ -40,7 +44,8 @@ extension S3Provider {
         guard let name = key.names.last else { throw exists(attempt) }
         return RemoteObject(
             name: name, kind: .file, etag: etag, size: source.size, modified: attributes.modified,
-            mode: attributes.mode, extendedAttributes: attributes.extendedAttributes)
+            mode: attributes.mode, written: written,
+            extendedAttributes: attributes.extendedAttributes)
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
@@ -66,10 +71,11 @@ extension S3Provider {
             file, head, to: file, metadata: metadata, conditions.onCopy(.version(etag)), attempt)
     }
 
+    /// - Returns: Also the store's time at the end.
     private func putWhole(
         _ file: S3Key, _ source: any ByteSource, _ headers: [(name: String, value: String)],
         _ condition: S3Condition?, _ session: any UploadSession, _ attempt: String
-    ) async throws(ProviderError) -> ETag {
+    ) async throws(ProviderError) -> (ETag, written: Timestamp?) {
         let range = 0..<source.size
         let hash = try await hash(source, range, attempt)
         var call = S3Client.Call(.put, file)
@@ -79,7 +85,10 @@ extension S3Provider {
         call.payloadHash = hash.hexadecimal
         call.onProgress = { sent, _ in session.noteSent(sent) }
         let (response, _) = try await client.ask(call, attempt)
-        return S3ETag.etag(response.headers["etag"] ?? "")
+        return (
+            S3ETag.etag(response.headers["etag"] ?? ""),
+            response.headers["date"].flatMap(S3Date.timestamp(header:))
+        )
     }
 
     // MARK: Before and after

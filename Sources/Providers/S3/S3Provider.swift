@@ -156,9 +156,19 @@ package final class S3Provider: Provider {
         case .object(let head):
             return RemoteObject(
                 name: name, kind: .file, etag: head.etag, size: head.size,
-                modified: modified(head), mode: head.metadata.mode, isSettled: head.isSettled,
+                modified: modified(head), mode: head.metadata.mode, written: head.written,
                 extendedAttributes: head.metadata.extendedAttributes)
         }
+    }
+
+    /// An object that we have just written: what others do within the same second goes unseen, so
+    /// that not every change of ours is looked at again.
+    func changed(
+        _ key: ObjectKey, _ head: S3Head, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        var object = try await object(key, .object(head), attempt)
+        if object.written != nil { object.written = head.modified }
+        return object
     }
 
     private func modified(_ head: S3Head) -> Timestamp { head.metadata.modified ?? head.modified }

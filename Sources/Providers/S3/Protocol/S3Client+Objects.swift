@@ -8,9 +8,9 @@ struct S3Head: Hashable, Sendable {
     let etag: ETag
     let size: UInt64
     let modified: Timestamp
-    /// Whether any later write shows in ``modified``, which counts seconds: the one that it names
-    /// was over when the store answered.
-    let isSettled: Bool
+    /// Until when this tells every write, in the store's time. That counts seconds, so ``modified``
+    /// is one too late where that second was not over when the store answered.
+    let written: Timestamp?
     let metadata: S3Metadata
     /// Headers that belong to the object, for a copy that replaces its metadata.
     let ownHeaders: [String: String]
@@ -27,7 +27,9 @@ struct S3Head: Hashable, Sendable {
         let modified = headers["last-modified"].flatMap(S3Date.timestamp(header:))
         let now = headers["date"].flatMap(S3Date.timestamp(header:))
         self.modified = modified ?? Timestamp(nanoseconds: 0)
-        isSettled = Self.isOver(modified, at: now)
+        written = modified.map { modified in
+            Self.isOver(modified, at: now) ? modified : Timestamp(seconds: modified.seconds - 1)
+        }
         var values: [String: String] = [:]
         for field in headers where field.name.hasPrefix(S3Metadata.prefix) {
             values[String(field.name.dropFirst(S3Metadata.prefix.count))] = field.value
@@ -39,8 +41,8 @@ struct S3Head: Hashable, Sendable {
     }
 
     /// Two clocks of one store may be apart by as much as a second.
-    private static func isOver(_ time: Timestamp?, at now: Timestamp?) -> Bool {
-        guard let time, let now else { return true }
+    private static func isOver(_ time: Timestamp, at now: Timestamp?) -> Bool {
+        guard let now else { return true }
         let (difference, overflow) = now.seconds.subtractingReportingOverflow(time.seconds)
         return overflow || difference.magnitude > 1
     }
