@@ -54,6 +54,24 @@ struct WebDAVTests {
         }
     }
 
+    /// Apache calls the tag of what was written within the last second weak. One that then changes by
+    /// itself would look like another version to whoever is reading.
+    @Test(arguments: [3, 100])
+    func `files that others have just written have the tag that they keep`(count: Int) async throws
+    {
+        try await WebDAVServer.with(.apache) { server in
+            let provider = try await WebDAVProvider.connect(to: server.source, world: Self.world)
+            for number in 0..<count {
+                try Files.write([UInt8(number)], to: "\(server.folder)/\(number)")
+            }
+            let listed = try await provider.list(.root, page: nil).objects
+            #expect(listed.count == count)
+            for object in listed {
+                #expect(try await provider.stat(ObjectKey([object.name])).etag == object.etag)
+            }
+        }
+    }
+
     @Test func `somebody's lock on a free name of Apache's is no file`() async throws {
         try await WebDAVServer.with(.apache) { server in
             let lock =

@@ -5,7 +5,8 @@ import Synchronization
 /// A directory is asked for in one PROPFIND, whose answer is kept while its pages are read; see
 /// ``WebDAVListings``. The token `1a2b.3` is the listing's number, in hexadecimal, and the page.
 extension WebDAVProvider {
-    /// How many fresh files of a page are looked at again, one by one, for their lasting tags.
+    /// How many fresh files are looked at again, one by one, for their lasting tags; of more the
+    /// directory is listed again.
     private static var settledMax: Int { 64 }
 
     package func list(
@@ -18,7 +19,7 @@ extension WebDAVProvider {
         if let page { return try await next(page, directory, attempt) }
         let listing: WebDAVListing
         do throws(ProviderError) {
-            listing = try await fetch(directory, attempt)
+            listing = try await fetchSettled(directory, attempt)
         } catch {
             throw await explained(error, listing: directory, attempt)
         }
@@ -84,9 +85,20 @@ extension WebDAVProvider {
 
     // MARK: Fetching
 
-    private func fetch(
+    /// Lists a directory, once more where others have just written very many files in it.
+    private func fetchSettled(
         _ directory: ObjectKey, _ attempt: String
     ) async throws(ProviderError) -> WebDAVListing {
+        let (listing, fresh) = try await fetch(directory, attempt)
+        guard fresh > Self.settledMax else { return listing }
+        try await wait(Self.ripening, attempt)
+        return try await fetch(directory, attempt).listing
+    }
+
+    /// - Returns: Also how many files have tags that may not last.
+    private func fetch(
+        _ directory: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> (listing: WebDAVListing, fresh: Int) {
         let collector = ListingCollector(WebDAVSpool(pageEntries: listings.pageEntries))
         let address = client.address
         try await client.propfind(
@@ -117,7 +129,7 @@ extension WebDAVProvider {
             throw Self.untold(status, of: directory.appending(name), attempt)
         }
         do {
-            return try collector.finish()
+            return (try collector.finish(), outcome.fresh)
         } catch {
             throw ProviderError(
                 .busy, attempt: attempt, reason: "the listing cannot be kept: \(error)",
@@ -168,6 +180,8 @@ final class ListingCollector: Sendable {
         var own: WebDAVEntry?
         /// Names that are none.
         var skipped = 0
+        /// Files whose tags may not last.
+        var fresh = 0
         /// A child of which the server does not say what it is.
         var untold: (name: FileName, status: Int)?
     }
@@ -203,6 +217,7 @@ final class ListingCollector: Sendable {
                     return nil
                 }
                 let (object, isSettled) = object(entry, name)
+                if !isSettled { state.outcome.fresh += 1 }
                 do throws(SystemError) {
                     try state.spool.append(WebDAVListed(object: object, isSettled: isSettled))
                 } catch {
