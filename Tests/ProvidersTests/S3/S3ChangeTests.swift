@@ -198,6 +198,32 @@ import Testing
 
     // MARK: Metadata
 
+    /// s3fs writes decimal, rclone octal with and without a leading zero.
+    @Test(arguments: [
+        ("33184", UInt16(0o640)), ("100640", 0o640), ("0100640", 0o640), ("104755", 0o4755),
+        ("416", 0o640), ("no mode", nil),
+    ])
+    func `a mode is read as it was meant`(text: String, mode: UInt16?) async throws {
+        let store = TinyS3()
+        store.state.withLock { state in
+            state.objects["a"] = TinyS3.Object(
+                etag: "1", bytes: [1], headers: ["x-amz-meta-mode": text])
+        }
+        let found = try await store.provider().stat(try key("a"))
+        #expect(found.kind == .file && found.mode == mode)
+    }
+
+    @Test(arguments: ["41471", "120777"])
+    func `a symbolic link is known by its mode`(text: String) async throws {
+        let store = TinyS3()
+        store.state.withLock { state in
+            state.objects["a"] = TinyS3.Object(
+                etag: "1", bytes: Array("target".utf8), headers: ["x-amz-meta-mode": text])
+        }
+        let found = try await store.provider().stat(try key("a"))
+        #expect(found.target == Array("target".utf8))
+    }
+
     /// A store's times count seconds: what follows within one cannot be told by its time.
     @Test(arguments: [
         ("Sun, 13 Sep 2020 12:26:40 GMT", false), ("Sun, 13 Sep 2020 12:26:41 GMT", false),

@@ -124,7 +124,19 @@ struct S3Metadata: Hashable, Sendable {
         return bytes
     }
 
-    private var bits: UInt32? { values["mode"].flatMap { UInt32($0) } }
+    /// The mode with its type, decimal as s3fs writes it, or octal as `rclone --metadata` does: of the
+    /// two, that which is one.
+    private var bits: UInt32? {
+        guard let text = values["mode"] else { return nil }
+        let decimal = UInt32(text)
+        if let decimal, Self.isMode(decimal) { return decimal }
+        if let octal = UInt32(text, radix: 8), Self.isMode(octal) { return octal }
+        return decimal
+    }
+
+    private static func isMode(_ bits: UInt32) -> Bool {
+        [fileBits, directoryBits, linkBits].contains(bits & ~0o7777)
+    }
 
     private static func text(_ time: Timestamp) -> String {
         let isNegative = time.nanoseconds < 0
