@@ -20,12 +20,12 @@ extension SimulatedProvider {
 
     @discardableResult
     package func otherClientMakesDirectory(
-        _ key: ObjectKey
+        _ key: ObjectKey, mode: UInt16 = 0o755
     ) throws(ProviderError) -> RemoteObject {
         let modified = clock.wallTime
         return try edit("create \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
             let node = SimulatedProviderTree.Node(
-                kind: .directory, modified: modified, mode: 0o755)
+                kind: .directory, modified: modified, mode: mode)
             return try tree.create(node, at: key)
         }
     }

@@ -37,6 +37,21 @@ struct FirstLookTests {
         }
     }
 
+    /// What is closed to others must not be open to them until the second look.
+    @Test func `at a directory tells its mode`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listsDetails = false
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("closed"), mode: 0o700)
+            try remote.otherClientMakesDirectory(Scenario.key("closed/within"), mode: 0o1770)
+        } _: { it in
+            for (path, mode) in [("closed", UInt16(0o700)), ("closed/within", 0o1770)] {
+                let found = try await it.look(at: path)
+                #expect(found.mode == mode)
+            }
+        }
+    }
+
     @Test func `at all of a directory costs no round trip for each`() throws {
         try Self.run { it in
             let entries = try await it.engine.completing { () throws(Halt) in

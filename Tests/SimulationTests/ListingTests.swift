@@ -55,6 +55,26 @@ struct ListingTests {
         }
     }
 
+    /// Method: `ls` reads a directory in pieces, and a file of the first becomes another version.
+    @Test func `shows a name once, also where its file is replaced meanwhile`() throws {
+        try Scenario.run { remote in
+            for name in ["a", "b", "c"] {
+                try remote.otherClientWrites(Scenario.key(name), [1])
+            }
+        } _: { it in
+            #expect(try await it.names(in: "").sorted() == ["a", "b", "c"])
+            let before = try it.engine.entries(of: .root, after: 0, limit: 2)
+            let first = try #require(before.first)
+            try it.remote.otherClientWrites(Scenario.key(first.name.description), [2])
+            try await it.refresh()
+            let last = try #require(before.last)
+            let after = try it.engine.entries(of: .root, after: last.cookie, limit: 9)
+            let names = (before + after).map(\.name.description)
+            #expect(names.sorted() == ["a", "b", "c"])
+            #expect(try await it.read(first.name.description) == [2])
+        }
+    }
+
     @Test func `holds up no other directory that somebody looks into`() throws {
         try Scenario.run { remote in
             for name in ["slow", "fast"] {

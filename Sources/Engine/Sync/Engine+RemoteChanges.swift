@@ -93,7 +93,6 @@ extension Engine {
         record.links = 0
         try database.update(record)
         changes.unlinked.append(state.inode)
-        try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
         let isSameKind = object.kind == record.kind
         let agreed = isSameKind ? synced.extendedAttributes : ExtendedAttributes()
         var inode = try insert(object, in: synced.parent, agreed: agreed, database)
@@ -110,7 +109,7 @@ extension Engine {
             try database.setExtendedAttributes(
                 ours.rebased(from: synced.extendedAttributes, onto: theirs), of: inode.id)
         }
-        try database.insertDirent(dirent.name, in: dirent.parent, to: inode, at: inode.changed)
+        try database.redirect(dirent, from: record.kind, to: inode, at: inode.changed)
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
         if isModeChanged || areAttributesChanged || dirent.parent != synced.parent
             || dirent.name != synced.name

@@ -58,9 +58,9 @@ extension Database {
         return rows.map { (Dirent($0), InodeRecord($0, from: 4)) }
     }
 
-    /// Which of the `count` names after `cookie` are files that are not known but from a listing, in
-    /// the order of the names' cookies.
-    func unseenFiles(
+    /// Which of the `count` names after `cookie` are files or directories that are not known but from
+    /// a listing, in the order of the names' cookies.
+    func unseen(
         in directory: InodeNumber, after cookie: Int64, among count: Int
     ) throws -> [InodeNumber] {
         let statement = try cachedStatement(
@@ -69,11 +69,11 @@ extension Database {
                     SELECT cookie, inode FROM dirents WHERE parent = ? AND cookie > ?
                     ORDER BY cookie LIMIT ?
                 ) AS next CROSS JOIN inodes ON inodes.id = next.inode
-                WHERE detailed = 0 AND kind = ? ORDER BY next.cookie
+                WHERE detailed = 0 AND kind <> ? ORDER BY next.cookie
                 """)
         return try Int64.fetchAll(
             statement,
-            arguments: [directory.rawValue, cookie, count, FileKind.file.rawValue]
+            arguments: [directory.rawValue, cookie, count, FileKind.symlink.rawValue]
         ).map { InodeNumber(rawValue: $0) }
     }
 
@@ -90,6 +90,18 @@ extension Database {
         try cachedStatement(sql: "INSERT INTO dirents (parent, name, inode) VALUES (?, ?, ?)")
             .execute(arguments: [parent.rawValue, name.data, inode.id.rawValue])
         try changeDirectory(parent, links: inode.kind == .directory ? 1 : 0, at: now)
+    }
+
+    /// Points a name at another stored inode. It keeps its place among the others, so that whoever is
+    /// reading the directory sees it once.
+    func redirect(
+        _ dirent: Dirent, from former: FileKind, to inode: InodeRecord, at now: Timestamp
+    ) throws {
+        try cachedStatement(sql: "UPDATE dirents SET inode = ? WHERE cookie = ?")
+            .execute(arguments: [inode.id.rawValue, dirent.cookie])
+        if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
+        let links = (inode.kind == .directory ? 1 : 0) - (former == .directory ? 1 : 0)
+        try changeDirectory(dirent.parent, links: links, at: now)
     }
 
     /// Takes a name away. The inode itself stays as it is.

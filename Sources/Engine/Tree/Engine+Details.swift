@@ -4,8 +4,8 @@ import Synchronization
 
 // What a listing does not tell, and only a look at the object itself does: its mode, its exact
 // time, its extended attributes, whether it is a symbolic link. A listing never asks for it. Whoever
-// looks up a file waits for it, for a while; of a directory it is asked for in the background. Who
-// asks for the extended attributes, or changes them, waits for as long as for anything else.
+// looks up a file or a directory waits for it, for a while. Who asks for the extended attributes, or
+// changes them, waits for as long as for anything else.
 
 extension Engine {
     /// How long somebody waits who can do with what the listing told.
@@ -15,7 +15,7 @@ extension Engine {
     /// How often one object is asked for before it is given up.
     private static var lookTries: Int { 3 }
 
-    /// Has a program that looks at a file wait until all is known that the remote knows of it, so
+    /// Has a program that looks at a file or directory wait until all is known that the remote knows of it, so
     /// that it sees no mode, time or kind that was only assumed.
     ///
     /// It does without where the remote is out of reach, or has just been waited for in vain.
@@ -32,7 +32,7 @@ extension Engine {
 
     private func isLookAwaited(_ record: InodeRecord) throws(Halt) -> Bool {
         let now = clock.uptime
-        guard record.kind == .file, !provider.traits.listsDetails,
+        guard record.kind != .symlink, !provider.traits.listsDetails,
             !looks.isVain(record.id, at: now), !isOutOfReach(at: now)
         else { return false }
         return try store.read { try isUnseen(record, $0) }
@@ -47,7 +47,7 @@ extension Engine {
         }
     }
 
-    /// Asks for the files as well that a program is likely to look at next.
+    /// Asks for those as well that a program is likely to look at next.
     private func lookAhead(of inode: InodeNumber) throws(Halt) {
         let expected = try store.read { database -> [InodeNumber] in
             guard let dirent = try database.dirent(of: inode) else { return [] }
@@ -55,7 +55,7 @@ extension Engine {
                 $0.note(dirent.parent, cookie: dirent.cookie, at: clock.uptime)
             }
             guard count > 0 else { return [] }
-            return try database.unseenFiles(in: dirent.parent, after: dirent.cookie, among: count)
+            return try database.unseen(in: dirent.parent, after: dirent.cookie, among: count)
         }
         for inode in expected { looks.request(inode, isAwaited: false) }
     }
