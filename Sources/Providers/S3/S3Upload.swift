@@ -59,7 +59,8 @@ struct S3Upload: Sendable {
             return (etag, token.metadata == metadata.mark)
         } catch {
             if let dropped = provider.droppedUpload(error, attempt) {
-                try? keep(nil)
+                // One answer is not believed, as the store would keep what has arrived for good.
+                if await isGone(token) { try? keep(nil) }
                 throw dropped
             }
             if isOver(error) { await abort(token) }
@@ -126,6 +127,14 @@ struct S3Upload: Sendable {
             }
         }.value
         if isAborted { try? keep(nil) }
+    }
+
+    private func isGone(_ token: S3UploadToken) async -> Bool {
+        do throws(ProviderError) {
+            return try await client.parts(of: token.upload, key, attempt) == nil
+        } catch {
+            return false
+        }
     }
 
     private func keep(_ token: UploadToken?) throws(ProviderError) {

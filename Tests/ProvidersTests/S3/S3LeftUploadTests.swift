@@ -115,6 +115,32 @@ import Testing
         #expect(store.state.withLock { $0.objects["a"]?.bytes.count } == 5 << 19)
     }
 
+    /// Method: the store knows nothing of the upload for one request.
+    @Test func `an upload that is denied once is gone on with`() async throws {
+        let session = KeptUpload()
+        let hidden = Mutex<[String: TinyS3.Upload]?>(nil)
+        let count = Mutex(0)
+        let store = TinyS3 { operation, state in
+            guard operation == "part" else { return }
+            switch count.withLock({
+                $0 += 1; return $0
+            }) {
+            case 1: hidden.withLock { $0 = state.uploads }; state.uploads = [:]
+            case 2: state.uploads = hidden.withLock { $0 } ?? [:]
+            default: break
+            }
+        }
+        let error = await #expect(throws: ProviderError.self) {
+            try await write(store.provider(), session)
+        }
+        #expect(error?.isPassing == true)
+        #expect(session.token != nil)
+        try await write(store.provider(), session)
+        #expect(store.state.withLock { $0.objects["a"]?.bytes.count } == 5 << 19)
+        #expect(store.uploads == [])
+        #expect(store.asked.filter { $0 == "POST /a?uploads=" }.count == 1, "it was begun once")
+    }
+
     @Test func `a store that lets nobody list uploads takes them all the same`() async throws {
         let (store, session, id) = try await storeWithLostUpload()
         store.state.withLock { $0.deniesUploads = true }
