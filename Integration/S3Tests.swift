@@ -383,8 +383,9 @@ struct S3Tests {
         }
     }
 
-    @Test func `a directory stays when its last file goes`() async throws {
-        try await ObjectStore.with(.moto) { store in
+    @Test(arguments: [ObjectStore.Kind.seaweedFS, .moto])
+    func `a directory stays when its last file goes`(kind: ObjectStore.Kind) async throws {
+        try await ObjectStore.with(kind) { store in
             try store.python("s3.put_object(Bucket=bucket, Key='implicit/file', Body=b'1')")
             let provider = try await Self.connect(store)
             let directory = ObjectKey([try #require(FileName("implicit"))])
@@ -393,6 +394,32 @@ struct S3Tests {
             try await provider.delete(file, kind: .file, etag: object.etag)
             #expect(try await provider.stat(directory).kind == .directory)
             #expect(try await provider.list(directory, page: nil).objects.isEmpty)
+        }
+    }
+
+    @Test(arguments: [ObjectStore.Kind.seaweedFS, .moto])
+    func `a directory that others have emptied can be made anew`(
+        kind: ObjectStore.Kind
+    ) async throws {
+        try await ObjectStore.with(kind) { store in
+            try store.python(
+                """
+                s3.put_object(Bucket=bucket, Key='implicit/file', Body=b'1')
+                s3.delete_object(Bucket=bucket, Key='implicit/file')
+                """)
+            let provider = try await Self.connect(store)
+            let directory = ObjectKey([try #require(FileName("implicit"))])
+            let attributes = ObjectAttributes(modified: Timestamp(seconds: 7), mode: 0o750)
+            let made = try await provider.createDirectory(directory, attributes: attributes)
+            #expect(made.kind == .directory && made.mode == 0o750)
+            _ = try await provider.write(
+                directory.appending(try #require(FileName("file"))),
+                from: ConformanceSource(bytes: [2]), attributes: attributes, base: .absent,
+                session: UntrackedUpload())
+            let again = await #expect(throws: ProviderError.self) {
+                try await provider.createDirectory(directory, attributes: attributes)
+            }
+            #expect(again?.kind == .exists)
         }
     }
 

@@ -15,7 +15,11 @@ extension S3Provider {
         do throws(ProviderError) {
             try await putMarker(marker, metadata, conditions.onPut(.absent), attempt)
         } catch {
-            throw error.kind == .changed ? exists(attempt) : error
+            guard error.kind == .changed else { throw error }
+            // Either somebody was faster, or SeaweedFS means a folder of its own that was left when
+            // others took the last object out of it. No listing shows that, and nothing is lost with it.
+            try await checkNew(key, looksForFile: true, attempt)
+            try await putMarker(marker, metadata, nil, attempt)
         }
         return try await directory(key, marker, attempt)
     }
@@ -159,8 +163,12 @@ extension S3Provider {
                 place.marker, S3Metadata(),
                 try await conditions(attempt).onPut(.absent), attempt)
         } catch {
-            // Another call was faster.
-            if error.kind != .changed { throw error }
+            guard error.kind == .changed else { throw error }
+            // Either another call was faster, or SeaweedFS means the folder itself.
+            let now = try await client.list(
+                prefix: place.directory, delimiter: false, max: 1, attempt)
+            guard now.objects.first?.key != place.marker else { return }
+            try await putMarker(place.marker, S3Metadata(), nil, attempt)
         }
     }
 

@@ -196,6 +196,57 @@ import Testing
         #expect(!store.asked.contains("POST ?delete="))
     }
 
+    /// A bucket with a folder `d/` of the store's own, which refuses that a marker be made there.
+    private func storeWithFolder(
+        _ objects: [String], intruder: @escaping TinyS3.Intruder = { _, _ in }
+    ) -> TinyS3 {
+        let store = TinyS3(intruder: intruder)
+        store.state.withLock { state in
+            state.folders = ["d/"]
+            for key in objects { state.objects[key] = TinyS3.Object(etag: key, bytes: [1]) }
+        }
+        return store
+    }
+
+    @Test func `a directory that others have emptied is made anew where the store keeps a folder`()
+        async throws
+    {
+        let store = storeWithFolder([])
+        let made = try await store.provider().createDirectory(
+            try key("d"), attributes: Self.attributes)
+        #expect(made.kind == .directory && made.mode == 0o640)
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/"])
+    }
+
+    @Test(arguments: ["d", "d/below", "d/"])
+    func `a directory is not made where somebody was faster`(other: String) async throws {
+        // What the first look misses comes with the answer that refuses the marker.
+        let store = storeWithFolder([]) { operation, state in
+            if operation == "put" { state.objects[other] = Self.foreign }
+        }
+        let provider = try store.provider()
+        let error = await #expect(throws: ProviderError.self) {
+            try await provider.createDirectory(try key("d"), attributes: Self.attributes)
+        }
+        #expect(error?.kind == .exists)
+        #expect(store.state.withLock { $0.objects.mapValues(\.etag) } == [other: "foreign"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a directory that never had a marker stays when its last file goes`(
+        isMarkedMeanwhile: Bool
+    ) async throws {
+        let store = storeWithFolder(["d/file"]) { operation, state in
+            if operation == "put", isMarkedMeanwhile { state.objects["d/"] = Self.foreign }
+        }
+        try await store.provider().delete(
+            try key("d").appending(try #require(FileName("file"))), kind: .file,
+            etag: ETag("d/file"))
+        let left = store.state.withLock { $0.objects.mapValues(\.etag) }
+        #expect(Array(left.keys) == ["d/"])
+        #expect((left["d/"] == "foreign") == isMarkedMeanwhile)
+    }
+
     // MARK: Metadata
 
     /// s3fs writes decimal, rclone octal with and without a leading zero.

@@ -29,6 +29,9 @@ final class TinyS3: S3Wire {
     struct State: Sendable {
         var objects: [String: Object] = [:]
         var uploads: [String: Upload] = [:]
+        /// Keys of directories that no listing shows, as SeaweedFS has of those that others emptied,
+        /// and of those that never had a marker: they are there for HEAD and for conditions.
+        var folders: Set<String> = []
         var requests: [HTTPRequest] = []
         /// Whether the last step of an upload in parts is put off.
         var isBusyAtEnd = false
@@ -139,7 +142,10 @@ final class TinyS3: S3Wire {
         case .get where query["uploadId"] != nil: return ("parts", partList(query, state))
         case .get where key.isEmpty: return ("list", list(query, state))
         case .get, .head:
-            guard let object = state.objects[key] else { return ("head", (404, [:], "")) }
+            let folder = state.folders.contains(key) ? Object(etag: "folder", bytes: []) : nil
+            guard let object = state.objects[key] ?? folder else {
+                return ("head", (404, [:], ""))
+            }
             var told = object.headers
             told["etag"] = "\"\(object.etag)\""
             told["content-length"] = String(object.bytes.count)
@@ -190,7 +196,8 @@ final class TinyS3: S3Wire {
         _ key: String, _ request: HTTPRequest, _ headers: [String: String], _ state: inout State
     ) -> (operation: String, answer: Answer) {
         let expected = headers["if-match"]
-        let isThere = state.objects[key].map { "\"\($0.etag)\"" }
+        let folder = state.folders.contains(key) ? "\"folder\"" : nil
+        let isThere = state.objects[key].map { "\"\($0.etag)\"" } ?? folder
         if headers["if-none-match"] != nil && isThere != nil
             || expected != nil && expected != isThere
         {
