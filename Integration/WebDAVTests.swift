@@ -3,6 +3,7 @@ import Host
 import Logging
 import ProviderConformance
 import Providers
+import Synchronization
 import Testing
 import Transport
 
@@ -69,6 +70,45 @@ struct WebDAVTests {
             for object in listed {
                 #expect(try await provider.stat(ObjectKey([object.name])).etag == object.etag)
             }
+        }
+    }
+
+    @Test(arguments: [WebDAVServer.Account.Scheme.basic, .digest])
+    func `credentials that are refused are looked for again, once for each refusal`(
+        scheme: WebDAVServer.Account.Scheme
+    ) async throws {
+        func account(_ password: String) -> WebDAVServer.Account {
+            WebDAVServer.Account(scheme: scheme, user: "me", password: password)
+        }
+        func credentials(_ password: String) -> Credentials {
+            .password(user: "me", Secret(password))
+        }
+        try await WebDAVServer.with(.apache, account: account("old")) { server in
+            let written = Mutex<Credentials?>(credentials("old"))
+            let searches = Mutex(0)
+            let provider = try await WebDAVProvider.connect(
+                to: server.source, credentials: credentials("old"),
+                renewed: {
+                    searches.withLock { $0 += 1 }
+                    return written.withLock { $0 }
+                }, world: Self.world)
+            func expectRefusal(searches count: Int) async {
+                let error = await #expect(throws: ProviderError.self) {
+                    try await provider.stat(.root)
+                }
+                #expect(error?.kind == .unauthorized)
+                #expect(searches.withLock { $0 } == count)
+            }
+            #expect(try await provider.stat(.root).kind == .directory)
+            try server.change(to: account("new"))
+            await expectRefusal(searches: 0)
+            await expectRefusal(searches: 1)
+            // As while somebody writes the file.
+            written.withLock { $0 = nil }
+            await expectRefusal(searches: 2)
+            written.withLock { $0 = credentials("new") }
+            for _ in 0..<2 { #expect(try await provider.stat(.root).kind == .directory) }
+            #expect(searches.withLock { $0 } == 3)
         }
     }
 

@@ -46,7 +46,7 @@ final class WebDAVServer: Sendable {
     let folder: String
     let port: UInt16
     private let kind: Kind
-    private let account: Account?
+    private let account: Mutex<Account?>
     private let running = Mutex<Program?>(nil)
 
     var url: String { "\(scheme)://127.0.0.1:\(port)" }
@@ -79,7 +79,7 @@ final class WebDAVServer: Sendable {
 
     private init(_ kind: Kind, _ account: Account?) throws {
         self.kind = kind
-        self.account = account
+        self.account = Mutex(account)
         base = try Files.makeTemporaryDirectory("w")
         folder = "\(base)/folder"
         port = try LocalSocket.freePorts(1)[0]
@@ -113,6 +113,12 @@ final class WebDAVServer: Sendable {
         try Program.require("curl", "-sSf", "-T", file, "\(url)/\(path)")
     }
 
+    /// Changes Apache's account, from the next request on; its scheme stays.
+    func change(to account: Account) throws {
+        self.account.withLock { $0 = account }
+        try makePasswordFile(account)
+    }
+
     // MARK: Starting and ending
 
     private func start() throws {
@@ -141,7 +147,7 @@ final class WebDAVServer: Sendable {
         switch kind {
         case .apache, .secureApache:
             if kind == .secureApache { try authority.make() }
-            try Files.write(Array(try apacheSettings(account).utf8), to: "\(base)/settings")
+            try Files.write(Array(try apacheSettings().utf8), to: "\(base)/settings")
             return try Program.start(
                 ["/usr/sbin/apache2", "-f", "\(base)/settings", "-DFOREGROUND"], limitSeconds: 300)
         case .rclone:
@@ -185,7 +191,7 @@ final class WebDAVServer: Sendable {
 
     // MARK: Settings
 
-    private func apacheSettings(_ account: Account?) throws -> String {
+    private func apacheSettings() throws -> String {
         let modules = "/usr/lib/apache2/modules"
         let names = [
             "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic",
@@ -196,7 +202,7 @@ final class WebDAVServer: Sendable {
             "LoadModule \($0)_module \(modules)/mod_\($0).so"
         }
         var access = "Require all granted"
-        if let account {
+        if let account = account.withLock({ $0 }) {
             try makePasswordFile(account)
             access = """
                 AuthType \(account.scheme.rawValue)
@@ -245,8 +251,10 @@ final class WebDAVServer: Sendable {
             let sum = try Program.require("md5sum", "\(base)/text").prefix { $0 != " " }
             line = "\(account.user):apus:\(sum)\n"
         }
-        try Files.write(Array(line.utf8), to: "\(base)/accounts")
-        try Files.setMode(0o644, of: "\(base)/accounts")
+        try Files.write(Array(line.utf8), to: "\(base)/accounts.new")
+        try Files.setMode(0o644, of: "\(base)/accounts.new")
+        // Apache never sees half of it.
+        try Files.rename("\(base)/accounts.new", to: "\(base)/accounts")
     }
 
     private func nginxSettings(module: String) -> String {

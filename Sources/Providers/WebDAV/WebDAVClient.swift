@@ -9,7 +9,8 @@ struct WebDAVClient: Sendable {
     let address: WebDAVAddress
     let transport: HTTPTransport
     let clock: any Clock
-    var credentials: HTTPCredentials?
+    /// nil to prove nothing.
+    var login: WebDAVLogin?
 
     /// Sends a request whose answer has a small body.
     ///
@@ -19,11 +20,13 @@ struct WebDAVClient: Sendable {
         headers: [(name: String, value: String)] = [], body: HTTPBody = .none, attempt: String,
         onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
     ) async throws(ProviderError) -> WebDAVAnswer {
-        var request = request(method, url, headers, body)
+        let pass = await login?.pass()
+        var request = request(method, url, headers, body, pass)
         request.onProgress = onProgress
         do throws(TransportError) {
             let (response, body) = try await transport.send(
                 request, bytesMax: Self.answerBytesMax)
+            note(response, pass)
             return answer(response, body)
         } catch {
             throw Self.failure(error, attempt)
@@ -35,7 +38,15 @@ struct WebDAVClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, headers: [(name: String, value: String)],
         body: HTTPBody = .none, into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
-        try await transport.send(request(method, url, headers, body), into: sink)
+        let pass = await login?.pass()
+        let response = try await transport.send(
+            request(method, url, headers, body, pass), into: sink)
+        note(response, pass)
+        return response
+    }
+
+    private func note(_ response: HTTPResponse, _ pass: WebDAVLogin.Pass?) {
+        if response.status == 401, let pass { login?.refuse(pass) }
     }
 
     func answer(_ response: HTTPResponse, _ body: [UInt8]) -> WebDAVAnswer {
@@ -48,12 +59,12 @@ struct WebDAVClient: Sendable {
 
     private func request(
         _ method: HTTPRequest.Method, _ url: String, _ headers: [(name: String, value: String)],
-        _ body: HTTPBody
+        _ body: HTTPBody, _ pass: WebDAVLogin.Pass?
     ) -> HTTPRequest {
         var request = HTTPRequest(method, url, headers: headers)
         request.body = body
         request.stallTimeout = Self.changes.contains(method) ? .seconds(600) : .seconds(60)
-        request.credentials = credentials
+        request.credentials = pass?.credentials
         return request
     }
 

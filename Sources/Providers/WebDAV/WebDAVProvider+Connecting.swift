@@ -7,14 +7,22 @@ extension WebDAVProvider {
     ///
     /// Nothing is changed there, but for a property of the collection that is set and taken away
     /// again where only that tells whether properties are kept.
+    ///
+    /// - Parameter renewed: Looks for the credentials again, after the server has refused them; nil
+    ///   to go on with the old ones.
     static func connect(
-        to address: WebDAVAddress, credentials: Credentials?, world: SourceWorld,
+        to address: WebDAVAddress, credentials: Credentials?,
+        renewed: @escaping @Sendable () async -> Credentials?, world: SourceWorld,
         pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) async throws(ProviderError) -> WebDAVProvider {
         let attempt = "open \(address.url)"
-        var client = WebDAVClient(
+        let bare = WebDAVClient(
             address: address, transport: world.transport, clock: world.clock)
-        client.credentials = try await scheme(for: credentials, client, attempt)
+        var client = bare
+        client.login = WebDAVLogin(try await scheme(for: credentials, bare, attempt)) {
+            guard let found = await renewed() else { return nil }
+            return try? await scheme(for: found, bare, attempt)
+        }
         let options = try await client.send(.options, address.url, attempt: attempt)
         let dav = options.response.headers.all("DAV")
         guard options.isSuccess else { throw options.failure(attempt) }
@@ -69,18 +77,21 @@ extension WebDAVProvider {
     /// The same, for a source as a user writes it.
     ///
     /// - Parameters:
+    ///   - renewed: Looks for the credentials again, after the server has refused them; nil to go
+    ///     on with the old ones.
     ///   - pageEntries: How many entries of a directory make a page.
     ///   - chunkBytes: See ``chunkBytes``.
     package static func connect(
-        to source: String, credentials: Credentials? = nil, world: SourceWorld,
+        to source: String, credentials: Credentials? = nil,
+        renewed: @escaping @Sendable () async -> Credentials? = { nil }, world: SourceWorld,
         pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) async throws -> WebDAVProvider {
         let scheme = source.prefix { $0 != ":" }
         let form = try WebDAVSource(
             scheme: String(scheme), parsing: source.dropFirst(scheme.count + 1))
         return try await connect(
-            to: form.address, credentials: credentials, world: world, pageEntries: pageEntries,
-            chunkBytes: chunkBytes)
+            to: form.address, credentials: credentials, renewed: renewed, world: world,
+            pageEntries: pageEntries, chunkBytes: chunkBytes)
     }
 
     /// Chooses how to send a password: as the server asks, so that not every request is refused

@@ -37,19 +37,33 @@ struct WebDAVSource: SourceForm, Hashable {
     }
 
     func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
-        let search = CredentialSearch()
-        let credentials = try await search.find(
-            source: identity, host: address.host, variables: "APUS_WEBDAV")
+        let credentials = try await findCredentials()
         if credentials != nil, !address.isSecure, !isLocal {
             world.logger.warning(
                 "credentials go out unencrypted", metadata: ["source": "\(identity)"])
         }
         do throws(ProviderError) {
             return try await WebDAVProvider.connect(
-                to: address, credentials: credentials, world: world)
+                to: address, credentials: credentials,
+                renewed: { await renewedCredentials(world.logger) }, world: world)
         } catch {
             throw SourceError(
                 .unavailable, "cannot \(error.attempt)", remedy: error.explained, cause: error)
+        }
+    }
+
+    private func findCredentials() async throws(SourceError) -> Credentials? {
+        try await CredentialSearch().find(
+            source: identity, host: address.host, variables: "APUS_WEBDAV")
+    }
+
+    /// What is written down now; nil where it makes no sense, as while somebody is writing it.
+    private func renewedCredentials(_ logger: Logger) async -> Credentials? {
+        do throws(SourceError) {
+            return try await findCredentials()
+        } catch {
+            logger.warning("credentials cannot be read again", metadata: ["reason": "\(error)"])
+            return nil
         }
     }
 

@@ -1,0 +1,52 @@
+import Testing
+
+extension MountedTests {
+    /// A password that changes while its server is mounted.
+    @Suite(.timeLimit(.minutes(5)))
+    struct `Credentials` {
+        private func write(_ password: String, for server: WebDAVServer, to file: String) throws {
+            let text = """
+                [[credentials]]
+                source = "\(server.source)"
+                username = "me"
+                password = "\(password)"
+                """
+            try Files.write(Array(text.utf8), to: file)
+            try Files.setMode(0o600, of: file)
+        }
+
+        @Test func `a mount goes on by itself once the password is corrected in config.toml`()
+            async throws
+        {
+            func account(_ password: String) -> WebDAVServer.Account {
+                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
+            }
+            try await WebDAVServer.with(.apache, account: account("old")) { server in
+                try Files.makeDirectory("\(server.base)/apus")
+                let file = "\(server.base)/apus/config.toml"
+                try write("old", for: server, to: file)
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                options.limitSeconds = 240
+                try MountedFolder.with(options) { folder in
+                    try Files.write([1], to: folder.local("before"))
+                    try folder.sync()
+                    try server.change(to: account("new"))
+                    try Files.write([2], to: folder.local("after"))
+                    try eventually("the refusal is told", within: .seconds(60)) {
+                        try Program.require(Apus.path, "status", folder.point)
+                            .contains("refuses the credentials")
+                    }
+                    try write("new", for: server, to: file)
+                    try eventually("the file is on the server", within: .seconds(150)) {
+                        try Files.names(in: server.folder).contains("after")
+                    }
+                    try folder.sync()
+                    #expect(try Files.holds([2], at: "\(server.folder)/after"))
+                    #expect(try folder.report().counts.failed == 0)
+                }
+            }
+        }
+    }
+}
