@@ -126,9 +126,10 @@ private final class Collector: ByteSink {
         #expect(wire.requests.count == 5)
     }
 
-    @Test func `credentials that have ended are asked for anew, once`() async throws {
-        let expired = ScriptedWire.Answer(status: 400, body: error("ExpiredToken"))
-        let wire = ScriptedWire([expired, ScriptedWire.Answer(), expired, expired])
+    @Test(arguments: ["ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch"])
+    func `credentials that are refused are asked for anew, once`(code: String) async throws {
+        let refused = ScriptedWire.Answer(status: 403, body: error(code))
+        let wire = ScriptedWire([refused, ScriptedWire.Answer(), refused, refused])
         let count = Mutex(0)
         let cache = S3CredentialCache {
             let number = count.withLock { count in
@@ -147,6 +148,36 @@ private final class Collector: ByteSink {
         }
         #expect(error?.kind == .unauthorized)
         #expect("\(String(describing: error))".contains("hush") == false)
+    }
+
+    @Test func `keys that are replaced in the shared credentials file are used`() async throws {
+        func keys(_ id: String) -> String {
+            "[default]\naws_access_key_id = \(id)\naws_secret_access_key = hush\n"
+        }
+        let file = Mutex(keys("old"))
+        let environment = S3Environment(values: ["HOME": "/home/me"]) { path in
+            path == "/home/me/.aws/credentials" ? file.withLock { Array($0.utf8) } : nil
+        }
+        let chain = S3CredentialChain(
+            environment: environment, profile: nil, region: "us-east-1"
+        ) { _ throws(TransportError) in
+            throw TransportError(.unreachable, attempt: "", reason: "nobody is asked")
+        }
+        let refused = ScriptedWire.Answer(status: 403, body: error("InvalidAccessKeyId"))
+        let wire = ScriptedWire([refused, refused, ScriptedWire.Answer()])
+        let client = try client(
+            wire,
+            load: S3CredentialCache { () throws(S3CredentialError) in try await chain.load() })
+        let error = await #expect(throws: ProviderError.self) {
+            try await client.ask(.init(.get, S3Key("a")), "test")
+        }
+        #expect(error?.kind == .unauthorized)
+        // As long as it is the same it is not tried twice.
+        #expect(wire.requests.count == 1)
+        file.withLock { $0 = keys("new") }
+        _ = try await client.ask(.init(.get, S3Key("a")), "test")
+        let signed = wire.requests.map { header("authorization", of: $0) ?? "" }
+        #expect(signed.map { $0.contains("Credential=new/") } == [false, false, true])
     }
 
     @Test func `a bucket elsewhere is found there`() async throws {

@@ -93,6 +93,10 @@ final class S3Client: Sendable {
                 corrections.insert(correction).inserted
             else { throw refusal.error(attempt) }
             apply(correction, refusal, signer)
+            if correction == .credentials, try await currentCredentials(attempt) == signer {
+                // Nobody has replaced them, so they would be refused again.
+                throw refusal.error(attempt)
+            }
         }
     }
 
@@ -194,7 +198,9 @@ final class S3Client: Sendable {
     ) -> Correction? {
         switch refusal.code {
         case "RequestTimeTooSkewed": return refusal.skew == nil ? nil : .clock
-        case "ExpiredToken", "TokenRefreshRequired", "InvalidToken":
+        // The last two are those of keys for good, which somebody may have replaced.
+        case "ExpiredToken", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId",
+            "SignatureDoesNotMatch":
             return credentials == nil ? nil : .credentials
         default: break
         }
