@@ -110,6 +110,39 @@ struct RcloneTests {
         }
     }
 
+    @Test func `a password that is corrected in rclone's configuration is used at once`()
+        async throws
+    {
+        func account(_ password: String) -> WebDAVServer.Account {
+            WebDAVServer.Account(scheme: .basic, user: "me", password: password)
+        }
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        try await WebDAVServer.with(.apache, account: account("old")) { server in
+            func configure(_ password: String) throws {
+                try remotes.add(
+                    """
+                    [dav]
+                    type = webdav
+                    url = \(server.url)
+                    user = me
+                    pass = \(try remotes.obscure(password))
+                    """)
+            }
+            try configure("old")
+            let provider = try await RcloneProvider.connect(
+                "dav:", world: remotes.world, environment: remotes.environment)
+            try server.change(to: account("new"))
+            let error = await #expect(throws: ProviderError.self) {
+                try await provider.list(.root, page: nil)
+            }
+            #expect(error?.kind == .unauthorized)
+            try configure("a new one")
+            try server.change(to: account("a new one"))
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+        }
+    }
+
     @Test func `nothing about rclone can be seen on its command line`() async throws {
         let remotes = try RcloneRemotes()
         defer { remotes.remove() }

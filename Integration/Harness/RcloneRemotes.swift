@@ -14,11 +14,13 @@ final class RcloneRemotes: Sendable {
     let base: String
     /// For rclone and all that starts it.
     let environment: [String: String]
+    private let programs: String
+    private let configuration: String
 
     init() throws {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         base = "\(parent)/r.\(UUID().uuidString.prefix(8))"
-        let programs = URL(filePath: #filePath).deletingLastPathComponent()
+        programs = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: ".venv/bin").path(percentEncoded: false)
         let rclone = "\(programs)/rclone"
@@ -35,7 +37,7 @@ final class RcloneRemotes: Sendable {
                 atPath: directory, withIntermediateDirectories: false)
         }
         let password = try Program.require(rclone, "obscure", "a password of a test")
-        let configuration = """
+        configuration = """
             [plain]
             type = alias
             remote = \(base)/plain
@@ -48,8 +50,21 @@ final class RcloneRemotes: Sendable {
             [memory]
             type = memory
             """
-        try configuration.write(
-            toFile: "\(base)/rclone.conf", atomically: true, encoding: .utf8)
+        try write(configuration)
+    }
+
+    /// Adds a remote, or replaces the one that was added before.
+    func add(_ remote: String) throws {
+        try write(configuration + "\n\n" + remote)
+    }
+
+    private func write(_ text: String) throws {
+        try text.write(toFile: "\(base)/rclone.conf", atomically: true, encoding: .utf8)
+    }
+
+    /// What rclone makes of a password in its configuration.
+    func obscure(_ password: String) throws -> String {
+        try Program.require("\(programs)/rclone", "obscure", password)
     }
 
     func remove() {

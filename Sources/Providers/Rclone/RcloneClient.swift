@@ -23,7 +23,20 @@ struct RcloneClient: Sendable {
         } catch {
             throw Self.failure(error, attempt: attempt)
         }
-        return try Self.read(answer.response, answer.body, to: input, attempt: attempt)
+        do {
+            return try Self.read(answer.response, answer.body, to: input, attempt: attempt)
+        } catch {
+            if error.kind == .unauthorized { await forgetRemotes() }
+            throw error
+        }
+    }
+
+    /// Makes rclone open its remotes anew, as what is written in its configuration now.
+    ///
+    /// It reads that again when it has changed, but what it has opened stays as it was.
+    private func forgetRemotes() async {
+        guard let request = try? request("fscache/clear", RcloneInput()) else { return }
+        _ = try? await transport.send(request, bytesMax: Self.answerBytesMax)
     }
 
     /// What an answer says.
