@@ -156,23 +156,60 @@ extension MountedTests {
             }
         }
 
-        @Test(.timeLimit(.minutes(2)), arguments: [false, true])
-        func `contents without a database are refused by mount, and kept by check`(
-            isEmpty: Bool
-        ) throws {
-            try withState { folder in
-                for suffix in ["", "-wal", "-shm"]
-                where Files.exists(database(folder) + suffix) {
-                    try Files.unlink(database(folder) + suffix)
+        /// How a database may come to know nothing.
+        enum Loss: CaseIterable {
+            case gone, emptied, emptiedWithLog, withoutLog, withoutFiles
+        }
+
+        private func lose(_ loss: Loss, _ folder: MountedFolder) throws {
+            let database = database(folder)
+            switch loss {
+            case .gone, .emptied, .emptiedWithLog:
+                for suffix in ["", "-wal", "-shm"] where Files.exists(database + suffix) {
+                    try Files.unlink(database + suffix)
                 }
-                if isEmpty { try Files.write([], to: database(folder)) }
+                if loss != .gone { try Files.write([], to: database) }
+                if loss == .emptiedWithLog { try Files.write([], to: "\(database)-wal") }
+            case .withoutLog:
+                // A new database is a page; the rest is in the log.
+                try Files.unlink("\(database)-wal")
+                try Files.unlink("\(database)-shm")
+            case .withoutFiles:
+                try execute("DELETE FROM dirents; DELETE FROM inodes WHERE id <> 1", folder)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)), arguments: Loss.allCases)
+        func `contents of which the database does not tell are refused by mount, and kept by check`(
+            loss: Loss
+        ) throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=64KiB"
+            let bytes = SeededRandom.bytes(1 << 20, seed: 9)
+            try MountedFolder.with(options) { folder in
+                try Files.write(bytes, to: folder.local("new"))
+                try folder.killDaemon()
+                try Program.require("fusermount3", "-uz", folder.point)
+                try lose(loss, folder)
+                let contents = try Program.require("find", "\(folder.state)/content", "-type", "f")
+                #expect(!contents.isEmpty)
+                let before = Files.exists(database(folder)) ? try Files.read(database(folder)) : nil
                 try Apus.expectRefusal(
                     "mount", folder.source, folder.point, "--state-dir", folder.state,
-                    naming: "apus check")
+                    naming: "apus check \(folder.state)")
+                #expect(!folder.isMounted)
+                let after = Files.exists(database(folder)) ? try Files.read(database(folder)) : nil
+                #expect(after == before)
+                #expect(
+                    try Program.require("find", "\(folder.state)/content", "-type", "f")
+                        == contents)
+
                 let result = try Apus.run("check", folder.state)
                 #expect(result.status == 0, "\(result)")
-                let lost = try Files.names(in: "\(folder.state)/lost+found")
-                #expect(!lost.isEmpty)
+                let lost = try Files.names(in: "\(folder.state)/lost+found").map {
+                    try Files.read("\(folder.state)/lost+found/\($0)")
+                }
+                #expect(lost.contains(bytes))
                 try folder.mount()
             }
         }

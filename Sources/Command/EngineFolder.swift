@@ -44,7 +44,7 @@ final class EngineFolder: MountedFolder {
                 path: options.stateDirectory, mountPoint: options.mountPoint)
             let ballast = try PosixBallast(directory: options.stateDirectory)
             if !ballast.isSufficient { try MountChecks.room(in: options.stateDirectory) }
-            try MountChecks.database(in: options.stateDirectory)
+            try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
             var transport = TransportOptions()
             transport.caFile = options.caFile
             let notes = Notes()

@@ -38,19 +38,20 @@ enum MountChecks {
             remedy: "free some space, or choose a folder on another disk with --state-dir")
     }
 
+    /// - Parameter boot: Of the machine, now.
     /// - Throws: `CommandFailure` where there are contents without the database that says whose they
-    ///   are: a new one would take them for nobody's.
-    static func database(in stateDirectory: String) throws {
-        let database = "\(stateDirectory)/\(StateDatabase.name)"
-        let attributes = try? FileManager.default.attributesOfItem(atPath: database)
-        // One that was just made is empty, and has its log beside it.
-        let size = attributes?[.size] as? UInt64 ?? 0
-        guard size == 0, !FileManager.default.fileExists(atPath: "\(database)-wal"),
-            holdsFiles("\(stateDirectory)/content")
+    ///   are: they would be taken for nobody's.
+    static func database(in stateDirectory: String, boot: String) throws {
+        let contents = "\(stateDirectory)/content"
+        guard holdsFiles(contents),
+            let blank = try StateDatabase.blank(
+                ofFileAt: "\(stateDirectory)/\(StateDatabase.name)", boot: boot),
+            // An unlinked file that was opened once more may leave an empty one behind.
+            blank != .ofFiles || holdsFiles(contents, bytesMin: 1)
         else { return }
         throw CommandFailure(
             what: "use the state directory \(stateDirectory)",
-            why: "its database \(StateDatabase.name) is \(attributes == nil ? "gone" : "empty"), "
+            why: "its database \(StateDatabase.name) \(blank.rawValue), "
                 + "and contents of files are there",
             remedy: "put the database back, or run `apus check \(stateDirectory)`, which keeps them"
         )
@@ -67,10 +68,14 @@ enum MountChecks {
         return path
     }
 
-    private static func holdsFiles(_ directory: String) -> Bool {
+    /// - Parameter bytesMin: What a file has to have to count.
+    private static func holdsFiles(_ directory: String, bytesMin: UInt64 = 0) -> Bool {
         let paths = FileManager.default.enumerator(atPath: directory)
         while paths?.nextObject() != nil {
-            if paths?.fileAttributes?[.type] as? FileAttributeType == .typeRegular { return true }
+            guard let file = paths?.fileAttributes,
+                file[.type] as? FileAttributeType == .typeRegular
+            else { continue }
+            if file[.size] as? UInt64 ?? 0 >= bytesMin { return true }
         }
         return false
     }

@@ -45,6 +45,46 @@ package enum StateDatabase {
         }
     }
 
+    /// Why a database tells of no file at all.
+    package enum Blank: String, Sendable {
+        case gone = "is gone"
+        case empty = "is empty"
+        case ofFiles = "tells of no file"
+    }
+
+    /// Whether contents that lie beside a database lack one that says whose they are.
+    ///
+    /// - Parameter boot: Of the machine, now. A power cut may take the rows of files back whose
+    ///   contents are here; nothing else does.
+    /// - Returns: nil for a database that tells of files, had its files taken by a power cut, or has
+    ///   something else wrong with it.
+    /// - Throws: As ``condition(ofFileAt:thoroughly:)``.
+    package static func blank(
+        ofFileAt path: String, boot: String
+    ) throws(EngineError) -> Blank? {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        guard let attributes else { return .gone }
+        // SQLite removes the log of such a file without a look.
+        if attributes[.size] as? UInt64 ?? 0 == 0 { return .empty }
+        switch try condition(ofFileAt: path, thoroughly: false) {
+        case .missing: return .empty
+        case .damaged, .newer: return nil
+        case .sound: break
+        }
+        do {
+            return try reader(path).read { database in
+                let last = try String.fetchOne(
+                    database, sql: "SELECT value FROM settings WHERE key = 'boot'")
+                if let last, last != boot { return nil }
+                let hasFiles = try Bool.fetchOne(
+                    database, sql: "SELECT EXISTS (SELECT 1 FROM inodes WHERE id <> 1)")
+                return hasFiles == true ? nil : .ofFiles
+            }
+        } catch {
+            throw Store.translate(error, "look at the state database \"\(path)\"")
+        }
+    }
+
     /// - Throws: `.damaged` for a file that must not be opened for writing: it stays as it is.
     static func requireUsable(_ path: String) throws(EngineError) {
         switch try condition(ofFileAt: path, thoroughly: false) {
