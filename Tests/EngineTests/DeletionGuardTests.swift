@@ -6,9 +6,21 @@ import Testing
 struct DeletionGuardTests {
     private func isHeld(_ counts: [(count: Int, at: Int)], known: Int) -> [Bool] {
         var guardian = DeletionGuard()
+        var last: Int64 = 1
         return counts.map { count, second in
-            guardian.holdsRemote(count, at: .seconds(second)) { known }
+            let first = last + 1
+            last += Int64(count)
+            return holds(&guardian, first...last, at: second, known: known)
         }
+    }
+
+    private func holds(
+        _ guardian: inout DeletionGuard, _ inodes: ClosedRange<Int64>, at second: Int, known: Int
+    ) -> Bool {
+        for inode in inodes {
+            guardian.noteRemote(InodeNumber(rawValue: inode), at: .seconds(second))
+        }
+        return guardian.holdsRemote(at: .seconds(second)) { known }
     }
 
     @Test func `lets through up to a hundred, and up to a third of what is known`() {
@@ -25,14 +37,34 @@ struct DeletionGuardTests {
 
     @Test func `goes on holding a burst that it once held`() {
         var guardian = DeletionGuard()
-        var known = 200
-        let first = guardian.holdsRemote(150, at: .zero) { known }
-        known = 10_000
-        let second = guardian.holdsRemote(1, at: .seconds(10)) { known }
+        let first = holds(&guardian, 2...151, at: 0, known: 200)
+        let second = holds(&guardian, 152...152, at: 10, known: 10_000)
         #expect(first && second)
         guardian.confirm()
-        let third = guardian.holdsRemote(1, at: .seconds(11)) { known }
+        let third = holds(&guardian, 153...153, at: 11, known: 10_000)
         #expect(!third)
+    }
+
+    @Test func `counts what is deleted again and again once in a burst`() {
+        var guardian = DeletionGuard()
+        for second in 0..<200 {
+            let isHeld = holds(&guardian, 2...5, at: second, known: 4)
+            #expect(!isHeld, "after \(second) s")
+        }
+        let many = holds(&guardian, 2...151, at: 200, known: 200)
+        let again = holds(&guardian, 2...5, at: 210, known: 200)
+        #expect(many && again)
+        let later = holds(&guardian, 2...5, at: 261, known: 200)
+        #expect(!later, "what was counted before does not prolong a burst")
+    }
+
+    @Test func `knows so many items of a burst again, and no more`() {
+        var guardian = DeletionGuard()
+        let most = Int64(DeletionGuard.recognisedMax)
+        let known = 3 * DeletionGuard.recognisedMax + 30
+        let steps = [1...most, 1...most, (most + 1)...(most + 10), (most + 1)...(most + 10)]
+        let held = steps.map { holds(&guardian, $0, at: 0, known: known) }
+        #expect(held == [false, false, false, true])
     }
 
     @Test func `keeps a burst made here for a minute after its last deletion`() {

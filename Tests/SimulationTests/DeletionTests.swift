@@ -82,6 +82,40 @@ struct DeletionTests {
         }
     }
 
+    @Test func `on the remote of one folder, again and again, are no deletion in bulk`() throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("d"))
+            try $0.otherClientWrites(Scenario.key("d/f"), [1])
+        } _: { it in
+            for round in 1...60 {
+                _ = try await it.names(in: "d")
+                try await it.write("d/f", [2, UInt8(round)])
+                try it.remote.otherClientDeletesTree(Scenario.key("d"))
+                try await it.refresh()
+                try #require(try await it.rest(within: .seconds(50)), "round \(round)")
+                try #require(it.remoteBytes("d/f") == [2, UInt8(round)])
+            }
+            #expect(try it.status().pending.held == 0)
+        }
+    }
+
+    @Test func `on the remote do not count what the remote never had`() throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("d"))
+            try $0.otherClientWrites(Scenario.key("d/f"), [1])
+        } _: { it in
+            _ = try await it.names(in: "d")
+            it.remote.setReachable(false)
+            for index in 0..<150 { try await it.write("d/new\(index)", [2]) }
+            try it.remote.otherClientDeletesTree(Scenario.key("d"))
+            it.remote.setReachable(true)
+            try await it.refresh()
+            #expect(try await it.rest())
+            #expect(it.remotePaths.count == 151)
+            #expect(try await it.names(in: "d").count == 150)
+        }
+    }
+
     @Test func `on the remote that were whole here are in the trash`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])

@@ -3,9 +3,12 @@
 /// database: time and counts are arguments.
 ///
 /// Deletions belong to one burst as long as no minute passes between them. A burst is suspicious
-/// once it has over ``countMin`` items and over a third of what is known.
+/// once it has over ``countMin`` items and over a third of what is known. What the remote loses again
+/// and again, as it was changed here and is created anew, is one item of it.
 struct DeletionGuard {
     static let countMin = 100
+    /// How many items a burst knows again; those that come later count each time.
+    static let recognisedMax = 65_536
     /// How long deletions made here wait, after the last of a suspicious burst.
     static let delay: Duration = .seconds(60)
     /// How long they wait at the most, should the burst not end.
@@ -18,11 +21,28 @@ struct DeletionGuard {
         var isSuspicious = false
         /// How much was known when that was last reckoned; 0 before.
         var known = 0
+        private var recognised: Set<InodeNumber> = []
+
+        init() {}
+
+        /// Begins anew where the last deletion is long ago.
+        mutating func advance(to now: Duration) {
+            guard count == 0 || now - last > DeletionGuard.delay else { return }
+            self = Burst()
+            start = now
+        }
 
         mutating func note(_ more: Int, at now: Duration) {
-            if count == 0 || now - last > DeletionGuard.delay { self = Burst(start: now) }
+            advance(to: now)
             last = now
             count += more
+        }
+
+        mutating func note(_ inode: InodeNumber, at now: Duration) {
+            advance(to: now)
+            guard !recognised.contains(inode) else { return }
+            note(1, at: now)
+            if recognised.count < DeletionGuard.recognisedMax { recognised.insert(inode) }
         }
 
         /// - Parameter countKnown: Asked for seldom, as it takes a while.
@@ -39,14 +59,18 @@ struct DeletionGuard {
     private var onRemote = Burst()
     private var here = Burst()
 
-    /// The remote has deleted `count` items.
+    /// The remote has deleted an item.
+    mutating func noteRemote(_ inode: InodeNumber, at now: Duration) {
+        onRemote.note(inode, at: now)
+    }
+
+    /// Whether to hold what was noted last until somebody confirms.
     ///
-    /// - Parameter countKnown: How many items are known, these included.
-    /// - Returns: Whether to hold them until somebody confirms.
+    /// - Parameter countKnown: How many items are known, the deleted ones included.
     mutating func holdsRemote(
-        _ count: Int, at now: Duration, countKnown: () throws -> Int
+        at now: Duration, countKnown: () throws -> Int
     ) rethrows -> Bool {
-        onRemote.note(count, at: now)
+        onRemote.advance(to: now)
         return try onRemote.look(countKnown)
     }
 

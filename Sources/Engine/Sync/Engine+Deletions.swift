@@ -12,13 +12,23 @@ extension Engine {
     func observeGone(
         _ inodes: [InodeNumber], _ changes: inout RemoteChanges, _ database: Database
     ) throws {
-        // What was seen to be gone before is decided on already.
-        let inodes = try inodes.filter { try !database.isNotedGone($0) }
+        // What was seen to be gone before is decided on already, and what the remote never had, or
+        // what it has lost and is created anew, it cannot delete.
+        let inodes = try inodes.filter {
+            try !database.isNotedGone($0) && database.synced($0) != nil
+        }
         guard !inodes.isEmpty else { return }
-        var count = 0
-        for inode in inodes { count += try database.countNames(atOrBelow: inode) }
-        let isHeld = try deletions.withLock { guardian in
-            try guardian.holdsRemote(count, at: clock.uptime) { try database.syncedCount() }
+        let now = clock.uptime
+        let (isHeld, count) = try deletions.withLock { guardian in
+            var count = 0
+            for inode in inodes {
+                let items = try database.agreedItems(atOrBelow: inode)
+                while let item = try items.next() {
+                    guardian.noteRemote(InodeNumber(rawValue: item), at: now)
+                    count += 1
+                }
+            }
+            return (try guardian.holdsRemote(at: now) { try database.syncedCount() }, count)
         }
         for inode in inodes {
             if isHeld {
@@ -134,18 +144,20 @@ package struct HeldDeletions: Hashable, Sendable {
 }
 
 extension Database {
-    /// How many names there are of an inode and below it.
-    fileprivate func countNames(atOrBelow inode: InodeNumber) throws -> Int {
+    /// What the remote was known to have of an inode and below it, but for what was deleted here.
+    fileprivate func agreedItems(
+        atOrBelow inode: InodeNumber
+    ) throws -> FastDatabaseValueCursor<Int64> {
         let statement = try cachedStatement(
             sql: """
                 WITH RECURSIVE tree (node) AS (
-                    SELECT ?1
+                    SELECT inode FROM synced WHERE inode = ?1
                     UNION ALL
-                    SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
+                    SELECT synced.inode FROM synced JOIN tree ON synced.parent = tree.node
                 )
-                SELECT count(*) FROM tree
+                SELECT node FROM tree JOIN inodes ON inodes.id = node WHERE links > 0
                 """)
-        return try Int.fetchOne(statement, arguments: [inode.rawValue]) ?? 1
+        return try Int64.fetchCursor(statement, arguments: [inode.rawValue])
     }
 
     /// How many objects the remote is known to have.
