@@ -99,6 +99,28 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `with --now ends a mount whose state directory was removed`() throws {
+            try MountedFolder.with { folder in
+                try Files.write([1], to: folder.local("file"))
+                try folder.sync()
+                let process = try #require(folder.daemon)
+                try Program.require("rm", "-rf", folder.state)
+                try Apus.expectRefusal("unmount", folder.point, naming: "--now", folder.state)
+                #expect(folder.isMounted)
+
+                let result = try Apus.run("unmount", "--now", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.contains("\(folder.state) is gone"), "\(result)")
+                #expect(!folder.isMounted)
+                try eventually("the daemon ends", within: .seconds(60)) {
+                    !MountedFolder.isRunning(process)
+                }
+                try Files.write([1], to: folder.local("writable"))
+                try Files.unlink(folder.local("writable"))
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `with --now ends a mount whose database is damaged, and says so`() throws {
             try MountedFolder.with { folder in
                 try Files.write([1], to: folder.local("file"))

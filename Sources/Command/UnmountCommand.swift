@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Foundation
 import Host
 
 struct UnmountCommand: AsyncParsableCommand {
@@ -85,12 +86,31 @@ struct UnmountCommand: AsyncParsableCommand {
         guard let mount = try MountTable.current().mount(at: mountPoint), mount.isApus else {
             return  // It went away while we spoke to it, which is what was asked for.
         }
-        guard MountLocator.isDead(mountPoint) else { throw error }
+        if MountLocator.isDead(mountPoint) {
+            try await detach(mountPoint)
+            return try end(
+                mountPoint, "its daemon had died", done: "the mount is gone now",
+                again: "run `apus mount \(Self.quoted(mount.source)) \(Self.quoted(mountPoint))`, "
+                    + "with the --state-dir that it had, if any")
+        }
+        let socket = try MountLocator.socketPath(ofMountAt: mountPoint)
+        guard access(socket, F_OK) != 0, errno == ENOENT else { throw error }
+        let directory = Path.absolute("\(socket)/..")
+        let isLost = access(directory, F_OK) != 0
+        let why =
+            isLost
+            ? "its state directory \(directory) is gone, and with it what is not on the remote yet"
+            : "its control socket \(socket) is gone"
+        guard now else {
+            throw CommandFailure(
+                what: "unmount \(mountPoint)", why: why,
+                remedy: (isLost ? "copy away what can still be read, then run " : "run ")
+                    + "`apus unmount --now \(mountPoint)`, which ends the mount all the same")
+        }
         try await detach(mountPoint)
-        try end(
-            mountPoint, "its daemon had died", done: "the mount is gone now",
-            again: "run `apus mount \(Self.quoted(mount.source)) \(Self.quoted(mountPoint))`, "
-                + "with the --state-dir that it had, if any")
+        Console.printLine(
+            "The mount is gone: \(why)."
+                + (isLost ? "" : " Pending changes, if any, go out with the next mount."))
     }
 
     private func detach(_ mountPoint: String) async throws {
