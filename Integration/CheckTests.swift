@@ -213,5 +213,43 @@ extension MountedTests {
                 try folder.mount()
             }
         }
+
+        /// Goal: what a mount takes for nobody's is told.
+        ///
+        /// Method: the same inode number is given out and forgotten twice.
+        @Test(.timeLimit(.minutes(2)))
+        func `contents that the database does not know are kept, and told of until they are gone`()
+            throws
+        {
+            try withState { folder in
+                let lost = "\(folder.state)/lost+found"
+                for count in 1...2 {
+                    if count == 2 {
+                        let content = "\(folder.state)/content/3/3"
+                        try Program.require("mkdir", "-p", "\(folder.state)/content/3")
+                        try Files.write([2], to: content)
+                    }
+                    try execute(
+                        "DELETE FROM dirents WHERE inode = 3; DELETE FROM pending WHERE inode = 3; "
+                            + "DELETE FROM inodes WHERE id = 3", folder)
+                    try folder.mount()
+                    #expect(try Files.names(in: lost).count == count)
+                    let log = String(
+                        decoding: try Files.read("\(folder.state)/log"), as: UTF8.self)
+                    let lines = log.split(separator: "\n")
+                        .filter { $0.contains("content without a name kept") }
+                    #expect(lines.count == count, "\(log)")
+                    #expect(lines.allSatisfy { $0.contains("warning") && $0.contains("files=1") })
+                    let found = try #require(try folder.report().lostAndFound)
+                    #expect(found.files == count && found.path == lost)
+                    let text = try Program.require(Apus.path, "status", folder.point)
+                    #expect(text.contains(" without a place in \(lost)"), "\(text)")
+                    try folder.unmount()
+                }
+                try folder.mount()
+                for name in try Files.names(in: lost) { try Files.unlink("\(lost)/\(name)") }
+                #expect(try folder.report().lostAndFound == nil)
+            }
+        }
     }
 }

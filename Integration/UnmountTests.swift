@@ -69,7 +69,7 @@ extension MountedTests {
                 try folder.killDaemon()
                 try Program.require("fusermount3", "-u", folder.point)
                 #expect(throws: CallError.self) { try Files.write([1], to: folder.local("later")) }
-                #expect(try Apus.run("unmount", folder.point).status == 0)
+                try Apus.expectRefusal("unmount", folder.point, naming: "may wait")
                 try Files.write([1], to: folder.local("later"))
                 try Files.unlink(folder.local("later"))
             }
@@ -82,10 +82,41 @@ extension MountedTests {
                 try Files.write([1], to: folder.local("file"))
                 _ = try Files.status(folder.point)
                 try folder.killDaemon()
-                let result = try Apus.run("unmount", folder.point)
-                #expect(result.status == 0, "\(result)")
+                try Apus.expectRefusal(
+                    "unmount", folder.point, naming: "had died", "may wait",
+                    "apus mount \(folder.source) \(folder.point)")
                 #expect(!folder.isMounted)
                 try folder.mount()
+                try folder.killDaemon()
+                let result = try Apus.run("unmount", "--now", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.contains("may wait"), "\(result)")
+                #expect(!folder.isMounted)
+                try folder.mount()
+                try folder.sync()
+                #expect(try Files.read(folder.remote("file")) == [1])
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `with --now ends a mount whose state directory was removed`() throws {
+            try MountedFolder.with { folder in
+                try Files.write([1], to: folder.local("file"))
+                try folder.sync()
+                let process = try #require(folder.daemon)
+                try Program.require("rm", "-rf", folder.state)
+                try Apus.expectRefusal("unmount", folder.point, naming: "--now", folder.state)
+                #expect(folder.isMounted)
+
+                let result = try Apus.run("unmount", "--now", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.contains("\(folder.state) is gone"), "\(result)")
+                #expect(!folder.isMounted)
+                try eventually("the daemon ends", within: .seconds(60)) {
+                    !MountedFolder.isRunning(process)
+                }
+                try Files.write([1], to: folder.local("writable"))
+                try Files.unlink(folder.local("writable"))
             }
         }
 

@@ -22,8 +22,14 @@ struct MountReport: Decodable {
         var conflictsWith: String?
     }
 
+    struct LostAndFound: Decodable {
+        var files: Int
+        var path: String
+    }
+
     var counts: Counts
     var items: [Item]
+    var lostAndFound: LostAndFound?
 
     func item(_ path: String) -> Item? { items.first { $0.path == path } }
 

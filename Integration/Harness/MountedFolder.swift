@@ -204,7 +204,7 @@ final class MountedFolder: Sendable {
     }
 
     /// Whether the process is there and not merely waiting to be reaped by its parent.
-    private static func isRunning(_ process: pid_t) -> Bool {
+    static func isRunning(_ process: pid_t) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
             let name = status.lastIndex(of: ")")
         else { return false }

@@ -30,8 +30,16 @@ extension EngineFolder {
                 let inode = try await engine.resolve(path)
                 try add(inode, path, to: &report)
             }
+            report.lostAndFound = lostAndFound
             return report
         }
+    }
+
+    /// A directory that cannot be looked into keeps nobody from seeing the rest.
+    private var lostAndFound: LostAndFound? {
+        guard let count = try? engine.lostAndFoundCount(), count > 0 else { return nil }
+        return LostAndFound(
+            files: UInt64(count), path: "\(options.stateDirectory)/\(Engine.lostFolder)")
     }
 
     private func add(

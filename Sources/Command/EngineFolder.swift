@@ -218,7 +218,7 @@ extension ControlError {
     init(_ error: EngineError) {
         let kind: Kind =
             switch error.kind {
-            case .notFound, .notDirectory: .missing
+            case .notFound, .notDirectory, .noConflict: .missing
             case .busy, .ambiguous: .refused
             case .invalid: .invalid
             default: .failed

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Foundation
 import Host
 
 struct UnmountCommand: AsyncParsableCommand {
@@ -8,7 +9,8 @@ struct UnmountCommand: AsyncParsableCommand {
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
             Shows the uploads that are pending and waits for them. Interrupting the wait leaves the \
-            folder mounted. A mount whose daemon is dead is cleaned up.
+            folder mounted. A mount whose daemon is dead is cleaned up; the exit status is 1 then, \
+            as changes may wait for the next mount, and 0 with --now.
 
             EXAMPLES:
               apus unmount ~/Cloud
@@ -49,9 +51,9 @@ struct UnmountCommand: AsyncParsableCommand {
             let bare = BareMountPoint(path), bare.isProtected
         else { return false }
         bare.release()
-        Console.printLine(
-            "The mount was gone already; the folder can be written to again. Pending changes, if "
-                + "any, go out with the next mount.")
+        try end(
+            path, "the mount was gone already", done: "the folder can be written to again",
+            again: "mount it again")
         return true
     }
 
@@ -84,13 +86,64 @@ struct UnmountCommand: AsyncParsableCommand {
         guard let mount = try MountTable.current().mount(at: mountPoint), mount.isApus else {
             return  // It went away while we spoke to it, which is what was asked for.
         }
-        guard MountLocator.isDead(mountPoint) else { throw error }
+        if MountLocator.isDead(mountPoint) {
+            try await detach(mountPoint)
+            return try end(
+                mountPoint, "its daemon had died", done: "the mount is gone now",
+                again: "run `apus mount \(Self.quoted(mount.source)) \(Self.quoted(mountPoint))`, "
+                    + "with the --state-dir that it had, if any")
+        }
+        let socket = try MountLocator.socketPath(ofMountAt: mountPoint)
+        guard access(socket, F_OK) != 0, errno == ENOENT else { throw error }
+        let directory = Path.absolute("\(socket)/..")
+        let isLost = access(directory, F_OK) != 0
+        let why =
+            isLost
+            ? "its state directory \(directory) is gone, and with it what is not on the remote yet"
+            : "its control socket \(socket) is gone"
+        guard now else {
+            throw CommandFailure(
+                what: "unmount \(mountPoint)", why: why,
+                remedy: (isLost ? "copy away what can still be read, then run " : "run ")
+                    + "`apus unmount --now \(mountPoint)`, which ends the mount all the same")
+        }
+        try await detach(mountPoint)
+        Console.printLine(
+            "The mount is gone: \(why)."
+                + (isLost ? "" : " Pending changes, if any, go out with the next mount."))
+    }
+
+    private func detach(_ mountPoint: String) async throws {
         let waiter = try MountWaiter(mountPoint: mountPoint, pid: nil)
         try await DeadMount.remove(mountPoint)
         try await waiter.wait(timeout: Self.endTimeout)
         BareMountPoint(mountPoint)?.release()
-        Console.printLine(
-            "The daemon was dead; the mount is gone. Pending changes, if any, go out with the next"
-                + " mount.")
+    }
+
+    /// The last word on a mount that nobody could be asked about. Which state directory it had is
+    /// not known, and so not what waits in it.
+    ///
+    /// - Throws: `CommandFailure` unless changes may be left: status 0 means that there are none.
+    private func end(
+        _ mountPoint: String, _ why: String, done: String, again: String
+    ) throws {
+        guard now else {
+            throw CommandFailure(
+                what: "see to it that all of \(mountPoint) is on the remote",
+                why: "\(why); \(done), and changes may wait in its state directory",
+                remedy: "to send them, \(again)")
+        }
+        Console.printLine("\(why.prefix(1).uppercased() + why.dropFirst()); \(done).")
+        Console.printLine("Changes may wait for the next mount; to send them, \(again).")
+    }
+
+    /// A word for the shell.
+    private static func quoted(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || (UInt8(ascii: "+")...UInt8(ascii: ":")).contains(byte)
+                || byte == UInt8(ascii: "_")
+        }
+        return isPlain ? word : "'\(word.replacing("'", with: "'\\''"))'"
     }
 }

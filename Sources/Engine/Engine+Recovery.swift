@@ -92,19 +92,22 @@ extension Engine {
         let paths = try onDisk("look through the content files") { () throws(DiskError) in
             try disk.files(below: OpenFile.folder)
         }
+        var kept = 0
         for path in paths {
             let inode = OpenFile.inode(at: path)
             let record = try store.read { database in try inode.flatMap { try database.inode($0) } }
             if let record, record.presence != .remote { continue }
-            if let inode, record == nil {
-                // A power cut has taken its row back; the number will be given out again.
-                try onDisk("keep stray content") { () throws(DiskError) in
-                    if try disk.open(path).status().size > 0 {
-                        return try disk.move(path, to: Self.lostAndFound(inode, nil))
-                    }
-                }
+            // A power cut has taken its row back; the number will be given out again.
+            if let inode, record == nil, try keepInLostAndFound(path, of: inode) {
+                kept += 1
+                continue
             }
             try onDisk("remove stray content") { () throws(DiskError) in try disk.remove(path) }
+        }
+        if kept > 0 {
+            logger.warning(
+                "content without a name kept",
+                metadata: ["files": "\(kept)", "folder": "\(Self.lostFolder)"])
         }
     }
 

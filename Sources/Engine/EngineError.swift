@@ -27,6 +27,8 @@ package struct EngineError: Error {
         case unreachable
         /// The remote no longer has the version whose bytes are needed.
         case changedRemotely
+        /// Only one version has the name.
+        case noConflict
         /// More than one thing is meant.
         case ambiguous
         /// It holds changes that are not on the remote yet, or is in use.
@@ -81,6 +83,7 @@ extension EngineError.Kind {
         case .noAttribute: "there is no such attribute"
         case .unreachable: "the remote cannot be reached"
         case .changedRemotely: "the remote no longer has this version"
+        case .noConflict: "there is no conflict at it"
         case .ambiguous: "it is not clear which one is meant"
         case .busy: "it is in use"
         case .damaged: "the state is damaged"

@@ -11,7 +11,7 @@ extension EngineError.Kind {
         case .isDirectory: EISDIR
         case .notDirectory: ENOTDIR
         case .notEmpty: ENOTEMPTY
-        case .invalid, .ambiguous: EINVAL
+        case .invalid, .noConflict, .ambiguous: EINVAL
         case .readOnly: EROFS
         case .denied, .contained: EACCES
         // What link(2), symlink(2) and mknod(2) name for a file system that has no such thing.
@@ -34,9 +34,9 @@ extension EngineError.Kind {
         case .outOfSpace, .damaged, .failed: .error
         case .unreachable, .changedRemotely: .warning
         case .denied, .contained: .info
-        case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid, .ambiguous,
-            .readOnly,
-            .unsupported, .nameTooLong, .tooLarge, .noAttribute, .busy, .interrupted:
+        case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid, .noConflict,
+            .ambiguous, .readOnly, .unsupported, .nameTooLong, .tooLarge, .noAttribute, .busy,
+            .interrupted:
             nil
         }
     }

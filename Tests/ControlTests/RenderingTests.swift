@@ -72,6 +72,23 @@ struct RenderingTests {
                 + "deleting there what was deleted here: 1 item.")
     }
 
+    @Test func `what lies in lost+found is told until it is gone`() throws {
+        var report = Sample.clean
+        report.lostAndFound = LostAndFound(files: 2, path: "/state/lost+found")
+        let words = "2 files without a place in /state/lost+found"
+        #expect(
+            report.text(now: later).contains("  \(words); see what they are, and take them away\n"))
+        #expect(report.line.hasSuffix("Everything is on the remote. \(words)."))
+        let json = try ControlJSON.encode(report)
+        #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
+    }
+
+    @Test func `the status of a daemon that knows less is understood`() throws {
+        let json = String(decoding: try ControlJSON.encode(Sample.clean), as: UTF8.self)
+        #expect(!json.contains("lostAndFound"))
+        #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == Sample.clean)
+    }
+
     @Test func `what is tried again by itself waits, and has not failed`() {
         var report = Sample.clean
         report.items = [later + 7.2, nil].map { time in

@@ -16,6 +16,8 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var items: [StatusItem]
     /// Whether there are more than the daemon lists.
     package var isTruncated: Bool
+    /// Bytes that have lost their place, until somebody takes them away; nil for none.
+    package var lostAndFound: LostAndFound?
 
     package init(
         mountPoint: String, source: String, stateDirectory: String, since: Date,
@@ -32,7 +34,7 @@ package struct StatusReport: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case mountPoint, source, stateDirectory, since, counts, remote, items
+        case mountPoint, source, stateDirectory, since, counts, remote, items, lostAndFound
         case isTruncated = "truncated"
     }
 }
@@ -67,6 +69,18 @@ package struct StatusCounts: Codable, Hashable, Sendable {
         self.uploading = uploading
         self.downloading = downloading
         self.failed = failed
+    }
+}
+
+/// Contents that are nobody's any more, kept in the state directory.
+package struct LostAndFound: Codable, Hashable, Sendable {
+    package var files: UInt64
+    /// Absolute, of the directory that they lie in.
+    package var path: String
+
+    package init(files: UInt64, path: String) {
+        self.files = files
+        self.path = path
     }
 }
 

@@ -19,6 +19,10 @@ extension StatusReport {
                 "  The remote has deleted \(held.phrase); `apus confirm-deletions` removes them here too"
             )
         }
+        if let lostAndFound {
+            lines.append(
+                "  \(lostAndFound.phrase); see what they are, and take them away")
+        }
         lines += table(now: now)
         if isTruncated { lines.append("  … and more") }
         lines.append(summary)
@@ -26,7 +30,9 @@ extension StatusReport {
     }
 
     /// One line for a list of several mounts.
-    package var line: String { "\(mountPoint)  \(source)  \(summary)" }
+    package var line: String {
+        "\(mountPoint)  \(source)  \(summary)" + (lostAndFound.map { " \($0.phrase)." } ?? "")
+    }
 
     /// The last line of all: what a person wants to know before closing the lid.
     package var summary: String {
@@ -65,6 +71,12 @@ extension StatusReport {
             let size = String(repeating: " ", count: sizeWidth - row.size.count) + row.size
             return "  \(state)  \(size)  \(row.path)" + (row.note.map { "  (\($0))" } ?? "")
         }
+    }
+}
+
+extension LostAndFound {
+    fileprivate var phrase: String {
+        "\(files == 1 ? "1 file" : "\(files) files") without a place in \(path.singleLine)"
     }
 }
 

@@ -152,21 +152,9 @@ extension Engine {
                 try disk.open(OpenFile.path(of: inode)).truncate(to: length)
             }
         }
-        for (inode, name) in discarded { try keepInLostAndFound(inode, name) }
-    }
-
-    /// Moves bytes that nobody vouches for out of the way, and deletes none.
-    private func keepInLostAndFound(_ inode: InodeNumber, _ name: FileName?) throws(Halt) {
-        try onDisk("keep the content of inode \(inode)") { () throws(DiskError) in
-            let path = OpenFile.path(of: inode)
-            guard try disk.open(path).status().size > 0 else { return }
-            try disk.move(path, to: Self.lostAndFound(inode, name))
+        for (inode, name) in discarded {
+            try keepInLostAndFound(OpenFile.path(of: inode), of: inode, name: name)
         }
-    }
-
-    /// Where bytes without a place go; it tells what is known of them.
-    static func lostAndFound(_ inode: InodeNumber, _ name: FileName?) -> DiskPath {
-        DiskPath("lost+found/\(inode)" + (name.map { "-\(shown($0))" } ?? ""))
     }
 
     /// A name as part of a path on the disk, 200 bytes at the most.

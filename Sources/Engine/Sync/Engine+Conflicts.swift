@@ -17,9 +17,9 @@ extension Engine {
     /// - Parameter inode: Either version.
     /// - Returns: The path, from the mount point on, of the version that the decision leaves under
     ///   the original name; for `.both` that of ours beside it.
-    /// - Throws: `.notFound` where it is no conflict; `.ambiguous` where several versions of ours lie
-    ///   beside the remote's and none of them was named; `.isDirectory` and `.notDirectory` where
-    ///   one version cannot take the other's place.
+    /// - Throws: `.noConflict` where only one version has the name; `.ambiguous` where several
+    ///   versions of ours lie beside the remote's and none of them was named; `.isDirectory` and
+    ///   `.notDirectory` where one version cannot take the other's place.
     package func settleConflict(
         _ inode: InodeNumber, keeping resolution: ConflictResolution
     ) async throws(EngineError) -> String {
@@ -66,7 +66,7 @@ extension Engine {
                 let versions = try database.conflicts(with: dirent)
                 guard let ours = versions.first else {
                     throw Halt.failure(
-                        .notFound, "find a conflict of \"\(dirent.name)\"",
+                        .noConflict, "resolve \"\(dirent.name)\"",
                         remedy: "`apus status` lists the conflicts")
                 }
                 guard versions.count == 1 else {
