@@ -88,7 +88,8 @@ extension MountedTests {
                 try Apus.expectRefusal(
                     "mount", folder.source, folder.point, "--state-dir", folder.state,
                     naming: "apus unmount")
-                try folder.unmount()
+                try Apus.expectRefusal("unmount", folder.point, naming: "had died")
+                #expect(!folder.isMounted)
                 try folder.mount()
                 #expect(try Files.read(folder.local("file")) == [1, 2, 3])
                 try folder.sync()
