@@ -112,6 +112,33 @@ import Testing
         }
     }
 
+    /// Method: the last page is cut off; and a bit of the words that make one table is another.
+    @Test(arguments: [true, false])
+    func `that is cut short, or has lost a table, keeps the others`(isCut: Bool) throws {
+        try fixture.execute(
+            "CREATE TABLE last (text TEXT); INSERT INTO last VALUES ('x')")
+        var bytes = try Data(contentsOf: URL(filePath: fixture.database))
+        if isCut {
+            bytes.removeLast(4096)
+        } else {
+            let words = try #require(bytes.range(of: Data("CREATE TABLE last".utf8)))
+            bytes[words.lowerBound + 3] ^= 0x20
+            bytes[words.lowerBound + 8] ^= 0x40
+        }
+        try bytes.write(to: URL(filePath: fixture.database))
+        guard case .damaged = try condition() else {
+            Issue.record("the damage is not seen")
+            return
+        }
+        let saved = fixture.path + "/saved"
+        let tables = try DatabaseRescue.rescue(fixture.database, into: saved)
+        #expect(tables.count == 13)
+        #expect(tables.filter { !$0.isWhole }.map(\.name) == [])
+        try FileManager.default.removeItem(atPath: fixture.database)
+        try FileManager.default.moveItem(atPath: saved, toPath: fixture.database)
+        #expect(try fixture.check().isClean)
+    }
+
     @Test func `of which nothing can be read leaves the contents to be found`() throws {
         try overwrite(0..<1_000_000)
         #expect(try condition() == .damaged("file is not a database"))

@@ -216,6 +216,45 @@ struct ConflictTests {
         }
     }
 
+    /// A word does not remove a directory with all that is in it.
+    @Test(arguments: [true, false])
+    func `of a file with a directory is decided by hand, and nothing is lost of either`(
+        isDirectoryOurs: Bool
+    ) throws {
+        try Scenario.run { it in
+            #expect(try await it.names(in: "").isEmpty)
+            it.remote.setReachable(false)
+            if isDirectoryOurs {
+                try it.remote.otherClientWrites(Scenario.key("name"), [1])
+                try await it.makeDirectory("name")
+                try await it.write("name/in", [2])
+            } else {
+                try it.remote.otherClientMakesDirectory(Scenario.key("name"))
+                try it.remote.otherClientWrites(Scenario.key("name/in"), [2])
+                try await it.write("name", [1])
+            }
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            let paths = it.remotePaths
+            let ours = try #require(paths.first { $0.contains("conflict") && !$0.contains("/") })
+            let inode = try await it.find(ours)
+            for resolution in [ConflictResolution.mine, isDirectoryOurs ? .theirs : .mine] {
+                let error = await #expect(throws: EngineError.self) {
+                    _ = try await it.engine.settleConflict(inode, keeping: resolution)
+                }
+                #expect(error?.kind == .isDirectory)
+                #expect(error?.remedy?.contains("keep both") == true)
+            }
+            #expect(try await it.rest())
+            #expect(it.remotePaths == paths)
+            if !isDirectoryOurs {
+                _ = try await it.engine.settleConflict(inode, keeping: .theirs)
+                #expect(try await it.rest())
+                #expect(it.remotePaths == ["name", "name/in"])
+            }
+        }
+    }
+
     @Test func `what is no conflict cannot be resolved`() throws {
         try Scenario.run { it in
             try await it.write("a", [1])

@@ -91,6 +91,14 @@ struct Scenario: Sendable {
         try result.get()
     }
 
+    func makeDirectory(_ path: String) async throws {
+        let (parent, name) = try await place(path)
+        _ = try await engine.completing { () throws(Halt) in
+            try engine.createDirectory(
+                name, in: parent, mode: 0o755, caller: Caller(userID: 0, groupID: 0))
+        }
+    }
+
     func unlink(_ path: String) async throws {
         let (parent, name) = try await place(path)
         try await engine.completing { () throws(Halt) in try engine.unlink(name, in: parent) }

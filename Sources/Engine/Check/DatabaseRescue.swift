@@ -46,7 +46,7 @@ package enum DatabaseRescue {
 
     private static func rescue(_ path: String, into target: DatabaseQueue) throws -> [Table] {
         try Schema.migrator.migrate(target)
-        let source = try? StateDatabase.reader(path)
+        let source = try? StateDatabase.reader(path, isDamaged: true)
         return try target.write { target in
             let names = try String.fetchAll(
                 target,

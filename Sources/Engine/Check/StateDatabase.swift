@@ -123,10 +123,18 @@ package enum StateDatabase {
         return try Store(copy)
     }
 
-    static func reader(_ path: String) throws -> DatabaseQueue {
+    /// - Parameter isDamaged: Reads what there is of a file that is shorter than it says, or in whose
+    ///   schema a table makes no sense.
+    static func reader(_ path: String, isDamaged: Bool = false) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
+        if isDamaged {
+            // For reading, too, this is what has SQLite go on. Nothing is written.
+            configuration.prepareDatabase { database in
+                try database.execute(sql: "PRAGMA writable_schema = ON")
+            }
+        }
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 }

@@ -18,12 +18,15 @@ extension Engine {
     /// - Returns: The path, from the mount point on, of the version that the decision leaves under
     ///   the original name; for `.both` that of ours beside it.
     /// - Throws: `.noConflict` where only one version has the name; `.ambiguous` where several
-    ///   versions of ours lie beside the remote's and none of them was named; `.isDirectory` and
-    ///   `.notDirectory` where one version cannot take the other's place.
+    ///   versions of ours lie beside the remote's and none of them was named; `.isDirectory` where one
+    ///   version is a directory, which no other takes the place of in one step.
     package func settleConflict(
         _ inode: InodeNumber, keeping resolution: ConflictResolution
     ) async throws(EngineError) -> String {
         let (ours, original) = try conflict(at: inode)
+        try completed { () throws(Halt) in
+            try requireReplaceable(ours, original, keeping: resolution)
+        }
         switch resolution {
         case .mine:
             try await completing { () throws(Halt) in
@@ -49,6 +52,29 @@ extension Engine {
             try store.read { try $0.path(of: ours.parent) }
         }
         return ObjectKey(parent).appending(resolution == .both ? ours.name : original).description
+    }
+
+    /// A directory may hold much that nobody has decided on: it goes by hand.
+    private func requireReplaceable(
+        _ ours: Dirent, _ original: FileName, keeping resolution: ConflictResolution
+    ) throws(Halt) {
+        let (isOurs, isTheirs) = try store.read { database in
+            let theirs = try database.inode(named: original, in: ours.parent)
+            return (
+                try database.inode(ours.inode)?.kind == .directory,
+                theirs.map { $0.kind == .directory }
+            )
+        }
+        let isImpossible =
+            switch resolution {
+            case .mine: isTheirs.map { $0 != isOurs } ?? false
+            case .theirs: isOurs
+            case .both: false
+            }
+        guard isImpossible else { return }
+        throw .failure(
+            .isDirectory, "keep \(resolution) of \"\(original)\" and \"\(ours.name)\" alone",
+            remedy: "remove or rename the directory or the file that you do not want, or keep both")
     }
 
     /// The name of our version, and the one that it had.
