@@ -33,10 +33,10 @@ struct DirectoryMoveTests {
         }
     }
 
-    /// Goal: what cannot move as others use its name stays where it is; all else moves, and nothing is
-    /// left under a name of ours.
-    @Test(arguments: [false, true])
-    func `leave in the old place what others make under a name that has moved`(dies: Bool) throws {
+    /// A directory `old` of eight files is on its way to `new`: `f2` has moved, `f7` has not.
+    private static func amidMove(
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
         var settings = SimulatedMountSettings()
         settings.provider.movesDirectoriesAtOnce = false
         settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
@@ -51,6 +51,15 @@ struct DirectoryMoveTests {
             for _ in 0..<100 where !it.remotePaths.contains("new/f2") {
                 try await it.wait(.seconds(1))
             }
+            try await body(it)
+        }
+    }
+
+    /// Goal: what cannot move as others use its name stays where it is; all else moves, and nothing is
+    /// left under a name of ours.
+    @Test(arguments: [false, true])
+    func `leave in the old place what others make under a name that has moved`(dies: Bool) throws {
+        try Self.amidMove { it in
             try it.remote.otherClientWrites(Scenario.key("old/f0"), [100])
             try it.remote.otherClientWrites(Scenario.key("new/f7"), [107])
             if dies {
@@ -72,20 +81,7 @@ struct DirectoryMoveTests {
     /// Goal: who reads a file does not wait for the thousands beside it.
     @Test(arguments: [false, true])
     func `leave what they hold readable meanwhile`(dies: Bool) throws {
-        var settings = SimulatedMountSettings()
-        settings.provider.movesDirectoriesAtOnce = false
-        settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
-        try Scenario.run(settings: settings) { remote in
-            try remote.otherClientMakesDirectory(Scenario.key("old"))
-            for index in 0..<8 {
-                try remote.otherClientWrites(Scenario.key("old/f\(index)"), [UInt8(index)])
-            }
-        } _: { it in
-            _ = try await it.names(in: "old")
-            try await it.rename("old", to: "new")
-            for _ in 0..<100 where !it.remotePaths.contains("new/f2") {
-                try await it.wait(.seconds(1))
-            }
+        try Self.amidMove { it in
             if dies {
                 await it.mount.kill()
                 try it.mount.start()

@@ -229,14 +229,21 @@ final class CheckRun {
     func lostPlace(inode: InodeNumber?, was old: String) -> DiskPath {
         let safe = String(
             old.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }.suffix(60))
-        let number = inode.map { "\($0)-" } ?? ""
-        var name = "\(Self.lostFolder)/\(number)\(safe)"
+        let place = Self.lostPlace(inode, safe, taken: lostNames)
+        lostNames.insert(place.description)
+        return place
+    }
+
+    /// `INODE-NAME` in `lost+found/`, or `INODE-2-NAME` and so on where that is taken.
+    static func lostPlace(
+        _ inode: InodeNumber?, _ name: String?, taken: Set<String>
+    ) -> DiskPath {
         var attempt = 1
-        while lostNames.contains(name) {
+        while true {
+            let words = [inode?.description, attempt > 1 ? "\(attempt)" : nil, name]
+            let place = "\(lostFolder)/" + words.compactMap(\.self).joined(separator: "-")
+            if !taken.contains(place) { return DiskPath(place) }
             attempt += 1
-            name = "\(Self.lostFolder)/\(number)\(attempt)-\(safe)"
         }
-        lostNames.insert(name)
-        return DiskPath(name)
     }
 }

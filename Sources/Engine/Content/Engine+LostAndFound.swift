@@ -32,13 +32,6 @@ extension Engine {
     /// after a power cut.
     private func lostPlace(_ inode: InodeNumber, _ name: FileName?) throws(DiskError) -> DiskPath {
         let taken = Set(try disk.files(below: Self.lostFolder).map(\.description))
-        let suffix = name.map { "-\(Self.shown($0))" } ?? ""
-        var path = "\(Self.lostFolder)/\(inode)\(suffix)"
-        var attempt = 1
-        while taken.contains(path) {
-            attempt += 1
-            path = "\(Self.lostFolder)/\(inode)-\(attempt)\(suffix)"
-        }
-        return DiskPath(path)
+        return CheckRun.lostPlace(inode, name.map(Self.shown), taken: taken)
     }
 }

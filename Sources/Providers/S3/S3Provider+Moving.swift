@@ -76,7 +76,7 @@ extension S3Provider {
             throw base == .absent ? exists(attempt) : changed(attempt)
         }
         try await removeSource(source, head, copy: target, copied, base, conditions, attempt)
-        return try await changed(destination, copied, attempt)
+        return try await objectAfterChange(destination, copied, attempt)
     }
 
     /// Deletes what has been copied; if it was changed at this moment, the copy goes instead.

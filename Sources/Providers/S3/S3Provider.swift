@@ -163,7 +163,7 @@ package final class S3Provider: Provider {
 
     /// An object that we have just written: what others do within the same second goes unseen, so
     /// that not every change of ours is looked at again.
-    func changed(
+    func objectAfterChange(
         _ key: ObjectKey, _ head: S3Head, _ attempt: String
     ) async throws(ProviderError) -> RemoteObject {
         var object = try await object(key, .object(head), attempt)

@@ -19,17 +19,17 @@ extension WebDAVProvider {
 
     /// - Returns: Where to go on with an upload; nil where nothing of it is there.
     func arrived(
-        _ upload: WebDAVUpload, as name: FileName
+        _ upload: WebDAVUpload, at staging: ObjectKey
     ) async throws(ProviderError) -> UInt64? {
-        guard let staging = upload.key.parent?.appending(name),
-            let entry = try await look(at: staging, upload.attempt), !entry.isCollection,
+        guard let entry = try await look(at: staging, upload.attempt), !entry.isCollection,
             let size = entry.size, size <= upload.source.size
         else { return nil }
         return goOnFrom(size)
     }
 
-    func makeEmpty(_ upload: WebDAVUpload, as name: FileName) async throws(ProviderError) {
-        guard let staging = upload.key.parent?.appending(name) else { return }
+    func makeEmpty(
+        _ upload: WebDAVUpload, at staging: ObjectKey
+    ) async throws(ProviderError) {
         let answer = try await client.send(
             .put, client.address.url(staging), headers: [("If-None-Match", "*")], body: .bytes([]),
             attempt: upload.attempt)

@@ -10,10 +10,7 @@ extension WebDAVProvider {
         let entry = try await look(at: upload.key, upload.attempt)
         try expect(upload.base, of: entry, named: upload.name, upload.attempt)
         let isInRanges = server.takesRanges && upload.source.size > chunkBytes
-        let (name, arrived) = try await stage(upload, isInRanges: isInRanges)
-        guard let staging = upload.key.parent?.appending(name) else {
-            preconditionFailure("the root is not written")
-        }
+        let (name, staging, arrived) = try await stage(upload, isInRanges: isInRanges)
         do throws(ProviderError) {
             var offset = arrived
             let stored = try await putDiffering(upload, at: staging, []) {
@@ -48,24 +45,29 @@ extension WebDAVProvider {
 
     /// Takes up what the session kept, or begins anew.
     ///
-    /// - Returns: The name of our own, and the offset from which on bytes are to be sent.
+    /// - Returns: The name of our own, its key, and the offset from which on bytes are to be sent.
     private func stage(
         _ upload: WebDAVUpload, isInRanges: Bool
-    ) async throws(ProviderError) -> (name: FileName, arrived: UInt64) {
+    ) async throws(ProviderError) -> (name: FileName, staging: ObjectKey, arrived: UInt64) {
+        guard let parent = upload.key.parent else {
+            preconditionFailure("the root is not written")
+        }
         if let token = upload.session.token {
-            if isInRanges, let name = stagingName(token),
-                let arrived = try await arrived(upload, as: name)
-            {
-                return (name, arrived)
+            if isInRanges, let name = stagingName(token) {
+                let staging = parent.appending(name)
+                if let arrived = try await arrived(upload, at: staging) {
+                    return (name, staging, arrived)
+                }
             }
             // Half a file cannot be gone on with, but it can be taken away.
             try? await abandon(token, of: upload.key)
         }
         let name = WebDAVName.new()
+        let staging = parent.appending(name)
         // Noted before it is there, so that nothing is left that nobody knows of.
         try keep(UploadToken(name.description), upload)
-        if isInRanges { try await makeEmpty(upload, as: name) }
-        return (name, 0)
+        if isInRanges { try await makeEmpty(upload, at: staging) }
+        return (name, staging, 0)
     }
 
     private func stagingName(_ token: UploadToken) -> FileName? {
