@@ -62,7 +62,8 @@ let package = Package(
             swiftSettings: settings + mistakes),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
-        .target(name: "Host", dependencies: ["CHost", "Engine"], swiftSettings: settings),
+        .target(
+            name: "Host", dependencies: ["CHost", "CLinux", "Engine"], swiftSettings: settings),
         .target(name: "Transport", dependencies: ["CCurl", log], swiftSettings: settings),
         .target(
             name: "Providers",

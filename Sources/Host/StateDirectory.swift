@@ -6,7 +6,8 @@ import Glibc
 /// The lock lies on the file `lock` and belongs to the open descriptor (`flock`), so the kernel
 /// releases it when the process ends, however that comes about. The file holds two lines for
 /// messages, the process id and the mount point; once the lock is free they tell of the last mount.
-/// While the directory is checked, `check` stands after the process id.
+/// While the directory is checked, `check` stands after the process id. Who takes a directory waits for
+/// a holder that was killed: its lock goes with the last of its threads, a while after the first.
 package final class StateDirectory: Sendable {
     /// Who holds a state directory.
     package struct Holder: Hashable, Sendable {
@@ -14,6 +15,8 @@ package final class StateDirectory: Sendable {
         package let mountPoint: String
         /// Whether it checks the directory, which was last mounted there.
         package var isChecking = false
+        /// Whether it was killed, and still has files open.
+        package var isEnding = false
     }
 
     package let path: String
@@ -129,16 +132,33 @@ extension StateDirectory {
         }
     }
 
+    /// How long a killed process may take to let go: one of its threads may have much to write to a
+    /// slow disk.
+    private static let endingMillisecondsMax: Int32 = 30_000
+
     private static func take(
         _ lock: Descriptor, for holder: Holder
     ) throws(StateDirectoryError.Kind) {
-        do {
-            _ = try retryingInterrupts { flock(lock.rawValue, LOCK_EX | LOCK_NB) }
-        } catch {
-            if error.code == EWOULDBLOCK { throw .held(by: Holder(readFrom: lock)) }
-            throw .system(error.code)
+        if try !isFree(lock) {
+            guard var other = Holder(readFrom: lock) else { throw .held(by: nil) }
+            if let process = EndingProcess(other.processID) {
+                other.isEnding = !process.isGone(withinMilliseconds: endingMillisecondsMax)
+                if other.isEnding { throw .held(by: other) }
+            }
+            guard try isFree(lock) else { throw .held(by: Holder(readFrom: lock)) }
         }
         try reporting { () throws(SystemError) in try holder.write(to: lock) }
+    }
+
+    /// - Returns: Whether the lock was free; it is ours then.
+    private static func isFree(_ lock: Descriptor) throws(StateDirectoryError.Kind) -> Bool {
+        do {
+            _ = try retryingInterrupts { flock(lock.rawValue, LOCK_EX | LOCK_NB) }
+            return true
+        } catch {
+            if error.code == EWOULDBLOCK { return false }
+            throw .system(error.code)
+        }
     }
 
     private static func reporting<Result>(

@@ -33,6 +33,9 @@ package struct StateDirectoryError: Error, CustomStringConvertible {
         case .held(let holder?) where holder.isChecking:
             reason = "process \(holder.processID) is checking it"
             remedy = "wait until that is done"
+        case .held(let holder?) where holder.isEnding:
+            reason = "process \(holder.processID) was killed, and is not gone yet"
+            remedy = "wait until its disk has written all of it"
         case .held(let holder?):
             reason = "process \(holder.processID) has it for \"\(holder.mountPoint)\""
             remedy = "unmount that one first (apus unmount \"\(holder.mountPoint)\")"

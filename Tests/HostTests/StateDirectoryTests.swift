@@ -62,6 +62,38 @@ import Testing
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
     }
 
+    /// A process whose first thread is a zombie holds the lock for a second more, as one does that was
+    /// killed while it wrote.
+    @Test(.timeLimit(.minutes(1)))
+    func `a killed process that is not gone yet is waited for`() throws {
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        let holder = Process()
+        holder.executableURL = URL(filePath: "/usr/bin/python3")
+        holder.arguments = [
+            "-c",
+            """
+            import ctypes, fcntl, os, sys, threading, time
+            lock = open(sys.argv[1], "w")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.write(f"{os.getpid()}\\n/mnt\\n")
+            lock.flush()
+            def outlive():
+                while " Z " not in open("/proc/self/stat").read(): pass
+                os.write(1, b"Z")
+                time.sleep(1)
+                os._exit(0)
+            threading.Thread(target=outlive).start()
+            ctypes.CDLL(None).pthread_exit(None)
+            """, path + "/lock",
+        ]
+        let output = Pipe()
+        holder.standardOutput = output
+        try holder.run()
+        #expect(output.fileHandleForReading.availableData == Data("Z".utf8))
+        _ = try StateDirectory(path: path, mountPoint: "/mnt")
+        holder.waitUntilExit()
+    }
+
     @Test func `one that is used for something else is refused, and stays as it is`() throws {
         let mine = directory.path + "/Documents"
         try FileManager.default.createDirectory(

@@ -1,0 +1,43 @@
+import CLinux
+import Foundation
+import Glibc
+
+/// A process that was killed, or ends by itself, and is not gone yet.
+///
+/// Its first thread may be a zombie long before the last one has left the disk that it writes to; until
+/// then the files of all are open, and locked.
+struct EndingProcess {
+    private let processID: Int32
+
+    /// - Returns: nil for a process that is there and does not end.
+    init?(_ processID: Int32) {
+        guard Self.isEnding(processID) else { return nil }
+        self.processID = processID
+    }
+
+    /// - Returns: Whether the process has gone within that time, with all its threads.
+    func isGone(withinMilliseconds limit: Int32) -> Bool {
+        // Gone by now where there is nothing to open.
+        guard let process = try? retryingInterrupts({ apus_pidfd_open(processID) }) else {
+            return true
+        }
+        let descriptor = Descriptor(adopting: process)
+        var entry = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+        let count = try? retryingInterrupts { poll(&entry, 1, limit) }
+        return count == 1
+    }
+
+    private static func isEnding(_ processID: Int32) -> Bool {
+        guard let line = try? String(contentsOfFile: "/proc/\(processID)/stat", encoding: .utf8),
+            let name = line.lastIndex(of: ")")
+        else { return true }
+        // proc_pid_stat(5): what comes after the name begins with field 3.
+        let fields = line[name...].split(separator: " ").dropFirst()
+        func field(_ number: Int) -> UInt64 {
+            UInt64(fields.dropFirst(number - 3).first ?? "") ?? 0
+        }
+        let exiting: UInt64 = 0x4  // PF_EXITING
+        let killed: UInt64 = 1 << UInt64(SIGKILL - 1)
+        return field(9) & exiting != 0 || field(31) & killed != 0
+    }
+}
