@@ -139,19 +139,19 @@ extension StateDirectory {
     private static func take(
         _ lock: Descriptor, for holder: Holder
     ) throws(StateDirectoryError.Kind) {
-        if try !isFree(lock) {
+        if try !tryLock(lock) {
             guard var other = Holder(readFrom: lock) else { throw .held(by: nil) }
             if let process = EndingProcess(other.processID) {
                 other.isEnding = !process.isGone(withinMilliseconds: endingMillisecondsMax)
                 if other.isEnding { throw .held(by: other) }
             }
-            guard try isFree(lock) else { throw .held(by: Holder(readFrom: lock)) }
+            guard try tryLock(lock) else { throw .held(by: Holder(readFrom: lock)) }
         }
         try reporting { () throws(SystemError) in try holder.write(to: lock) }
     }
 
     /// - Returns: Whether the lock was free; it is ours then.
-    private static func isFree(_ lock: Descriptor) throws(StateDirectoryError.Kind) -> Bool {
+    private static func tryLock(_ lock: Descriptor) throws(StateDirectoryError.Kind) -> Bool {
         do {
             _ = try retryingInterrupts { flock(lock.rawValue, LOCK_EX | LOCK_NB) }
             return true
