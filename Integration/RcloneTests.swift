@@ -178,17 +178,118 @@ struct RcloneTests {
         try await apus(["evict", file], remotes)
         #expect(try Files.read(file) == bytes)
 
-        let line = String(decoding: try Files.read("\(state)/lock"), as: UTF8.self)
-        let daemon = try #require(line.split(separator: "\n").first.flatMap { pid_t($0) })
+        let daemon = try daemon(of: state)
         let rclone = try #require(Self.children(of: daemon).first)
         #expect(kill(daemon, SIGKILL) == 0)
         _ = try await eventually("rclone is gone") { kill(rclone, 0) != 0 ? true : nil }
     }
 
+    @Test func `nothing is left in TMPDIR by an unmount, a failed mount or Ctrl-C`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let point = "\(remotes.base)/mount"
+        let state = ["--state-dir", "\(remotes.base)/state"]
+        try Files.makeDirectory(point)
+        defer { _ = try? Program.run("fusermount3", "-uz", point) }
+
+        try await apus(["mount", "rclone:plain:", point] + state, remotes)
+        #expect(try remotes.directories.count == 1)
+        try await apus(["unmount", point], remotes)
+        #expect(try remotes.directories == [])
+
+        let failed = try apusStarted(["mount", "rclone:plain:missing", point] + state, remotes)
+        #expect(try failed.wait().status == 1)
+        #expect(try remotes.directories == [])
+
+        let mounted = try apusStarted(
+            ["mount", "--foreground", "rclone:plain:", point] + state, remotes)
+        _ = try await eventually("it is mounted") {
+            try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8).contains(point)
+                ? true : nil
+        }
+        mounted.signal(SIGINT)
+        #expect(try mounted.wait().status == 0)
+        #expect(try remotes.directories == [])
+    }
+
+    @Test func `nothing is left in TMPDIR by Ctrl-C while the remote gives no answer`()
+        async throws
+    {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let port = try LocalSocket.freePorts(1)[0]
+        let listener = try LocalSocket.listen(port)
+        defer { close(listener) }
+        try remotes.add(
+            """
+            [silent]
+            type = webdav
+            url = http://127.0.0.1:\(port)
+            """)
+        let point = "\(remotes.base)/mount"
+        try Files.makeDirectory(point)
+        let mounting = try apusStarted(
+            [
+                "mount", "--foreground", "rclone:silent:", point, "--state-dir",
+                "\(remotes.base)/state",
+            ], remotes)
+        // rclone has been asked to open the remote by then.
+        let connection = accept(listener, nil, nil)
+        defer { close(connection) }
+        #expect(try remotes.directories.count == 1)
+        mounting.signal(SIGINT)
+        #expect(try mounting.wait().status == 130)
+        #expect(try remotes.directories == [])
+    }
+
+    @Test func `what a killed mount left is removed by the next one, and of a living one nothing`()
+        async throws
+    {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let points = (0..<3).map { "\(remotes.base)/mount\($0)" }
+        let states = (0..<3).map { "\(remotes.base)/state\($0)" }
+        defer {
+            for point in points {
+                _ = try? apusStarted(["unmount", "--now", point], remotes).wait()
+                _ = try? Program.run("fusermount3", "-uz", point)
+            }
+        }
+        func mount(_ number: Int) async throws {
+            try Files.makeDirectory(points[number])
+            try await apus(
+                ["mount", "rclone:plain:", points[number], "--state-dir", states[number]], remotes)
+        }
+        try await mount(0)
+        let living = try remotes.directories
+        try await mount(1)
+        let left = try remotes.directories.subtracting(living)
+        #expect(living.count == 1 && left.count == 1)
+        let daemon = try daemon(of: states[1])
+        #expect(kill(daemon, SIGKILL) == 0)
+        _ = try await eventually("the daemon is gone") {
+            MountedFolder.isRunning(daemon) ? nil : true
+        }
+        #expect(try remotes.directories == living.union(left))
+
+        try await mount(2)
+        let now = try remotes.directories
+        #expect(now.isSuperset(of: living) && now.isDisjoint(with: left) && now.count == 2)
+        try Files.write(Array("alive".utf8), to: "\(points[0])/file")
+        try await apus(["sync", points[0]], remotes)
+    }
+
+    private func daemon(of state: String) throws -> pid_t {
+        let line = String(decoding: try Files.read("\(state)/lock"), as: UTF8.self)
+        return try #require(line.split(separator: "\n").first.flatMap { pid_t($0) })
+    }
+
+    private func apusStarted(_ arguments: [String], _ remotes: RcloneRemotes) throws -> Program {
+        try Program.start([Apus.path] + arguments, environment: remotes.environment)
+    }
+
     private func apus(_ arguments: [String], _ remotes: RcloneRemotes) async throws {
-        let result = try Program.start(
-            [Apus.path] + arguments, environment: remotes.environment
-        ).wait()
+        let result = try apusStarted(arguments, remotes).wait()
         try #require(result.status == 0, Comment(rawValue: result.description))
     }
 

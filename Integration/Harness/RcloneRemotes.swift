@@ -67,6 +67,11 @@ final class RcloneRemotes: Sendable {
         try Program.require("\(programs)/rclone", "obscure", password)
     }
 
+    /// The directories of rclones of ours that are in `TMPDIR`, by their names.
+    var directories: Set<String> {
+        get throws { Set(try Files.names(in: base).filter { $0.hasPrefix("apus-rclone-") }) }
+    }
+
     func remove() {
         try? FileManager.default.removeItem(atPath: base)
     }

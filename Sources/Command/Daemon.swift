@@ -16,18 +16,15 @@ func runDaemon(
     // The mount outlives the terminal that it was started from, and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     chdir("/")
+    let endings = Endings()
     do {
-        let folder = try await EngineFolder(options, logger: logger)
-        // Only now, since the folder holds the state directory: the log is no other daemon's.
-        if !options.isForeground { DaemonLog.rotate(in: options.stateDirectory) }
-        logger.info(
-            "mounting",
-            metadata: ["source": "\(options.source)", "mountPoint": "\(options.mountPoint)"])
-        let notes = folder.notes
-        for note in notes { logger.notice("mounting", metadata: ["note": "\(note)"]) }
-        try await serve(
-            folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)", logger: logger,
-            ready: { ready(notes) })
+        do {
+            try await mountAndServe(options, endings: endings, logger: logger, ready: ready)
+        } catch {
+            await endings.run()
+            throw error
+        }
+        await endings.run()
     } catch {
         let reason = CommandFailure(error)?.problem.description ?? "\(error)"
         logger.error("mount ended", metadata: ["reason": "\(reason)"])
@@ -36,15 +33,57 @@ func runDaemon(
     logger.info("unmounted", metadata: ["mountPoint": "\(options.mountPoint)"])
 }
 
+private func mountAndServe(
+    _ options: MountOptions, endings: Endings, logger: Logger,
+    ready: @escaping @Sendable (_ notes: [String]) -> Void
+) async throws {
+    // Trapped before anything is mounted: once something is, a signal means an orderly unmount.
+    let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+    let folder = try await endingAtSignals(endings) {
+        try await EngineFolder(options, endings: endings, logger: logger)
+    }
+    // Only now, since the folder holds the state directory: the log is no other daemon's.
+    if !options.isForeground { DaemonLog.rotate(in: options.stateDirectory) }
+    logger.info(
+        "mounting",
+        metadata: ["source": "\(options.source)", "mountPoint": "\(options.mountPoint)"])
+    let notes = folder.notes
+    for note in notes { logger.notice("mounting", metadata: ["note": "\(note)"]) }
+    try await serve(
+        folder, socketPath: "\(options.stateDirectory)/\(SocketPath.name)", signals: signals,
+        logger: logger, ready: { ready(notes) })
+}
+
+/// Runs what comes before there is anything to unmount; a signal ends the process meanwhile.
+private func endingAtSignals<Value: Sendable>(
+    _ endings: Endings, _ start: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+    let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+    return try await withThrowingTaskGroup(of: Value?.self) { group in
+        group.addTask {
+            for await signal in signals {
+                await endings.run()
+                // What has begun may take long to notice that nobody wants it any more.
+                _exit(128 + signal.rawValue)
+            }
+            return nil
+        }
+        group.addTask { try await start() }
+        defer { group.cancelAll() }
+        while let value = try await group.next() {
+            if let value { return value }
+        }
+        throw CancellationError()
+    }
+}
+
 /// Runs the folder, its control socket and the ear for signals side by side, until the folder is
 /// unmounted.
 private func serve(
-    _ folder: any MountedFolder, socketPath: String, logger: Logger,
-    ready: @escaping @Sendable () -> Void
+    _ folder: any MountedFolder, socketPath: String, signals: UnixSignalsSequence,
+    logger: Logger, ready: @escaping @Sendable () -> Void
 ) async throws {
     let server = ControlServer(service: folder, socketPath: socketPath, logger: logger)
-    // Trapped before anything is mounted: from here on a signal means an orderly unmount.
-    let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
     let (listening, isListening) = AsyncStream<Void>.makeStream()
     try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {

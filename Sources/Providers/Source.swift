@@ -102,6 +102,10 @@ package struct SourceWorld: Sendable {
     package var logger: Logger
     /// Takes what the user is told beside the success: a sentence without a full stop.
     package var note: @Sendable (String) -> Void = { _ in }
+    /// Takes what has to be done before the process ends, whether or not the source could be opened:
+    /// an object's `deinit` does not come then. It may wait for some seconds, and nobody uses the
+    /// source any more.
+    package var atEnd: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void = { _ in }
 
     package init(clock: any Clock, transport: HTTPTransport, logger: Logger) {
         self.clock = clock

@@ -32,6 +32,12 @@ final class RcloneDaemon: Sendable {
         keeper.stop()
     }
 
+    /// Ends rclone for good, waits for that, and removes its directory. Asking twice does no harm.
+    func end() {
+        keeper.end()
+        directory.remove()
+    }
+
     var socketPath: String { directory.socketPath }
 
     /// The process that runs now, if any.
@@ -62,11 +68,15 @@ private final class RcloneKeeper: Sendable {
     private let state = Mutex(State())
     /// Signalled when there is nothing more to wait for.
     private let stopped = DispatchSemaphore(value: 0)
+    /// Signalled once rclone has ended and is not started again.
+    private let ended = DispatchSemaphore(value: 0)
 
     private static let pauseMin = 1.0
     private static let pauseMax = 60.0
     /// One that ran for so long did not fail at its start.
     private static let healthySeconds = 60.0
+    /// How long rclone may take to end when it is asked to: it waits for remotes that give no answer.
+    private static let endSecondsMax = 2.0
 
     init(path: String, environment: [String], directory: RcloneDirectory, logger: Logger) {
         self.path = path
@@ -87,7 +97,21 @@ private final class RcloneKeeper: Sendable {
         stopped.signal()
     }
 
+    /// Stops, and waits until rclone is gone.
+    func end() {
+        stop()
+        if ended.wait(timeout: .now() + Self.endSecondsMax) == .timedOut {
+            state.withLock { state in
+                if let process = state.process { _ = kill(process, SIGKILL) }
+            }
+            ended.wait()
+        }
+        // For whoever asks again.
+        ended.signal()
+    }
+
     func run() {
+        defer { ended.signal() }
         var pause = Self.pauseMin
         while !state.withLock({ $0.isStopped }) {
             let start = Date()

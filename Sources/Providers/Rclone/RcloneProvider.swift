@@ -41,6 +41,7 @@ struct RcloneProvider: Provider {
                 remedy: "set TMPDIR to a directory with room", cause: error)
         }
         let daemon = RcloneDaemon(program, directory: directory, logger: world.logger)
+        world.atEnd { daemon.end() }
         let client = RcloneClient(daemon: daemon, transport: world.transport, clock: world.clock)
         try await awaitStart(of: client)
         return try await open(
