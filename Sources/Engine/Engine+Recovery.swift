@@ -15,10 +15,7 @@ extension Engine {
         try recoverDeletions()
         for inode in try store.read({ try $0.discardedInodes() }) { keepInTrash(inode) }
         try removeUnlinked()
-        try removeStrayContent()
-        try onDisk("empty the folder of frozen content") { () throws(DiskError) in
-            for path in try disk.files(below: Self.frozenFolder) { try disk.remove(path) }
-        }
+        try clearAway()
     }
 
     #if BUGS
@@ -86,28 +83,42 @@ extension Engine {
         for inode in unlinked { try reap(inode) }
     }
 
-    /// Content of inodes that the database does not know, or of which it knows no bytes: a crash
-    /// came between the two.
-    private func removeStrayContent() throws(Halt) {
-        let paths = try onDisk("look through the content files") { () throws(DiskError) in
-            try disk.files(below: OpenFile.folder)
-        }
+    /// Clones of uploads that were cut short, and content that nothing needs: a crash came between
+    /// the database and the disk. What is not known to be on the remote, or to be a clone, is kept.
+    private func clearAway() throws(Halt) {
         var kept = 0
-        for path in paths {
+        for path in try paths(below: OpenFile.folder) {
             let inode = OpenFile.inode(at: path)
-            let record = try store.read { database in try inode.flatMap { try database.inode($0) } }
-            if let record, record.presence != .remote { continue }
-            // A power cut has taken its row back; the number will be given out again.
-            if let inode, record == nil, try keepInLostAndFound(path, of: inode) {
-                kept += 1
-                continue
+            switch try store.read({ try $0.use(ofContentOf: inode) }) {
+            case .needed: continue
+            case .none: try removeLeftover(path)
+            // Where a power cut has taken its row back, its number will be given out again.
+            case .unknown: if try keepInLostAndFound(path, of: inode) { kept += 1 }
             }
-            try onDisk("remove stray content") { () throws(DiskError) in try disk.remove(path) }
+        }
+        for path in try paths(below: Self.frozenFolder) {
+            if StateFiles.isClone(path) {
+                try removeLeftover(path)
+            } else if try keepInLostAndFound(path, of: nil) {
+                kept += 1
+            }
         }
         if kept > 0 {
             logger.warning(
                 "content without a name kept",
                 metadata: ["files": "\(kept)", "folder": "\(Self.lostFolder)"])
+        }
+    }
+
+    private func paths(below folder: DiskPath) throws(Halt) -> [DiskPath] {
+        try onDisk("look through \(folder)") { () throws(DiskError) in
+            try disk.files(below: folder)
+        }
+    }
+
+    private func removeLeftover(_ path: DiskPath) throws(Halt) {
+        try onDisk("remove what a crash has left") { () throws(DiskError) in
+            try disk.remove(path)
         }
     }
 
@@ -163,7 +174,24 @@ extension EngineError {
     }
 }
 
+/// What a content file is there for.
+private enum ContentUse {
+    case needed
+    /// The remote has all that was in it.
+    case none
+    /// Nobody knows what is in it.
+    case unknown
+}
+
 extension Database {
+    fileprivate func use(ofContentOf inode: InodeNumber?) throws -> ContentUse {
+        guard let record = try inode.flatMap({ try self.inode($0) }), record.kind == .file else {
+            return .unknown
+        }
+        if record.presence != .remote { return .needed }
+        return try isChangedHere(record) ? .unknown : .none
+    }
+
     /// What tells names that this mount makes up from those of other mounts.
     func salt() throws -> String {
         try String.fetchOne(

@@ -204,7 +204,8 @@ extension PosixDisk {
     private func emptyWorkshop() throws(DiskError) {
         do {
             try makeDirectory(Self.workshop)
-            for draft in try DirectoryWalk(root: root, hidden: nil).files(below: Self.workshop) {
+            for draft in try DirectoryWalk(root: root, hidden: nil).files(below: Self.workshop)
+            where StateFiles.isClone(DiskPath(draft)) {
                 _ = try retryingInterrupts { unlinkat(root.rawValue, draft, 0) }
             }
         } catch {

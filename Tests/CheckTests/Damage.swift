@@ -277,5 +277,9 @@ struct Damage: Sendable, CustomStringConvertible {
             description: "a file among the contents that is none",
             files: { try Data("odd".utf8).write(to: URL(filePath: "\($0.path)/content/odd")) },
             kind: .stray, lost: ["content_odd": "odd"]),
+        Damage(
+            description: "a file among the clones of uploads that is none",
+            files: { try $0.put("odd", at: "frozen/4-odd") }, kind: .stray,
+            lost: ["frozen_4-odd": "odd"]),
     ]
 }

@@ -83,16 +83,13 @@ import Testing
     @Test func `takes what a killed process leaves for what it is`() throws {
         let fixture = try StateFixture()
         try fixture.execute("UPDATE inodes SET writing = 1 WHERE id = 4")
-        for folder in ["frozen", "clones"] {
-            try FileManager.default.createDirectory(
-                atPath: "\(fixture.path)/\(folder)", withIntermediateDirectories: true)
-            try Data("clone".utf8).write(to: URL(filePath: "\(fixture.path)/\(folder)/4-1"))
-        }
-        try Data("mine".utf8).write(to: URL(filePath: "\(fixture.path)/notes.txt"))
+        try fixture.put("clone", at: "frozen/4-1")
+        try fixture.put("clone", at: "clones/4")
+        try fixture.put("mine", at: "notes.txt")
         let told = try fixture.check(isDryRun: true)
         #expect(told.isClean)
         #expect(told.findings.map(\.kind) == [.leftover, .leftover, .leftover, .unknown])
-        #expect(FileManager.default.fileExists(atPath: "\(fixture.path)/clones/4-1"))
+        #expect(FileManager.default.fileExists(atPath: "\(fixture.path)/clones/4"))
 
         #expect(try fixture.check().isClean)
         #expect(!FileManager.default.fileExists(atPath: "\(fixture.path)/frozen/4-1"))

@@ -135,6 +135,14 @@ final class StateFixture {
         return found
     }
 
+    /// Puts a file into the state directory.
+    func put(_ text: String, at name: String) throws {
+        let url = URL(filePath: "\(path)/\(name)")
+        try FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: url)
+    }
+
     // MARK: Checks
 
     func check(isDryRun: Bool = false) throws -> CheckReport {

@@ -90,13 +90,17 @@ import Testing
             try FileManager.default.contentsOfDirectory(atPath: directory.path + "/clones") == [])
     }
 
-    @Test func `what a crash left of a clone is gone after the next start`() throws {
+    @Test
+    func `what a crash left of a clone is gone after the next start, and nothing else`() throws {
         _ = try PosixDisk(directory: directory.path)
-        try Data([1]).write(to: URL(filePath: directory.path + "/clones/7"))
+        for name in ["7", "7-notes"] {
+            try Data([1]).write(to: URL(filePath: directory.path + "/clones/\(name)"))
+        }
         let disk = try PosixDisk(directory: directory.path)
         #expect(try disk.files(below: DiskPath("")) == [])
         #expect(
-            try FileManager.default.contentsOfDirectory(atPath: directory.path + "/clones") == [])
+            try FileManager.default.contentsOfDirectory(atPath: directory.path + "/clones")
+                == ["7-notes"])
     }
 
     @Test func `links and other strange things are neither listed nor followed`() throws {

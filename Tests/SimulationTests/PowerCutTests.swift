@@ -1,4 +1,5 @@
 import Simulation
+import Synchronization
 import Testing
 
 @testable import Engine
@@ -163,6 +164,45 @@ struct PowerCutRequestTests {
             #expect(it.remotePaths == ["a"])
             #expect(it.remoteBytes("a") == [9])
         }
+    }
+}
+
+/// Goal: what is not believed after a power cut can still be looked at, also where the process dies
+/// while it takes up the state.
+@Suite("A power cut before a changed file was put on the disk")
+struct PowerCutLossTests {
+    /// Method: the process dies before each of its first steps in turn.
+    @Test func `what is left of its bytes goes to lost+found`() throws {
+        var kept = 0
+        for (seed, step) in (1...5).flatMap({ seed in (1...20).map { (seed, $0) } }) {
+            kept += try Self.keptBytes(seed: UInt64(seed), dyingBeforeStep: step) ? 1 : 0
+        }
+        #expect(kept > 0, "the cut left bytes of no file")
+    }
+
+    private static func keptBytes(seed: UInt64, dyingBeforeStep step: Int) throws -> Bool {
+        let hadBytes = Mutex(false)
+        try Scenario.run(seed: seed) { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("new", [UInt8](repeating: 7, count: 20_000))
+            // Long enough for it to be put on the disk; what it is changed to is not.
+            try await it.wait(.seconds(10))
+            try await it.write("new", [UInt8](repeating: 9, count: 20_000))
+            await it.mount.cutPower()
+            let left = try sizes(below: OpenFile.folder, it)
+            try await it.mount.startAgain(dyingBeforeStep: step)
+            let kept = try sizes(below: Engine.lostFolder, it)
+            #expect(kept == left, "seed \(seed), step \(step)")
+            hadBytes.withLock { $0 = !left.isEmpty }
+        }
+        return hadBytes.withLock(\.self)
+    }
+
+    /// Of the files that have bytes.
+    private static func sizes(below folder: DiskPath, _ it: Scenario) throws -> [UInt64] {
+        try it.mount.disk.files(below: folder)
+            .map { try it.mount.disk.open($0).status().size }.filter { $0 > 0 }
     }
 }
 

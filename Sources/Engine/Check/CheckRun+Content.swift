@@ -34,8 +34,7 @@ extension CheckRun {
     /// Whether there is something in the content that only we have.
     func isChanged(_ record: InodeRecord) throws -> Bool {
         guard record.kind == .file else { return false }
-        guard let synced = try database.synced(record.id), synced.etag != nil else { return true }
-        if synced.generation != record.generation { return true }
+        if try database.isChangedHere(record) { return true }
         return try record.isWriting && database.isPending(record.id)
     }
 

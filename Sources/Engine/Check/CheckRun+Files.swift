@@ -26,9 +26,17 @@ extension CheckRun {
         }
     }
 
-    /// Clones that a killed process made; the files that they were made of are newer.
+    /// Clones that a killed process made.
     private func removeLeftovers(_ folder: DiskPath) throws {
-        let paths = try files(below: folder)
+        var paths = try files(below: folder)
+        let split = paths.partition { !StateFiles.isClone($0) }
+        for path in paths[split...] {
+            let place = try moveToLost(path, inode: nil, was: path.description)
+            try tell(
+                .stray, path: path.description, "it is no clone of an upload",
+                repair: "it is moved to \(place)")
+        }
+        paths.removeSubrange(split...)
         guard !paths.isEmpty else { return }
         if !isDryRun {
             for path in paths { try onDisk { () throws(DiskError) in try disk.remove(path) } }

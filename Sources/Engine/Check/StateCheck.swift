@@ -227,11 +227,14 @@ final class CheckRun {
 
     /// A free path in `lost+found/`.
     func lostPlace(inode: InodeNumber?, was old: String) -> DiskPath {
-        let safe = String(
-            old.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }.suffix(60))
-        let place = Self.lostPlace(inode, safe, taken: lostNames)
+        let place = Self.lostPlace(inode, Self.shown(old), taken: lostNames)
         lostNames.insert(place.description)
         return place
+    }
+
+    /// The end of a path as a part of a name on the disk.
+    static func shown(_ path: String) -> String {
+        String(path.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }.suffix(60))
     }
 
     /// `INODE-NAME` in `lost+found/`, or `INODE-2-NAME` and so on where that is taken.

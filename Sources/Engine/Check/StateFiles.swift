@@ -17,6 +17,16 @@ package enum StateFiles {
         files.contains(name) || folders.contains(name) || name.hasPrefix(damagedPrefix)
     }
 
+    /// Whether a file has the path of a clone: `frozen/N-G`, or `clones/N` while it is being made.
+    /// Those may be removed, as what they were made of is newer.
+    package static func isClone(_ path: DiskPath) -> Bool {
+        let names = path.description.split(separator: "/")
+        guard names.count == 2 else { return false }
+        let numbers = names[1].split(separator: "-", omittingEmptySubsequences: false)
+        let expected = names[0] == Engine.frozenFolder.description ? 2 : 1
+        return numbers.count == expected && numbers.allSatisfy { UInt64($0) != nil }
+    }
+
     /// - Parameter path: Of a file, below the state directory.
     static func isOurs(atPath path: String) -> Bool {
         guard let end = path.firstIndex(of: "/") else { return isOurs(path) }

@@ -116,7 +116,6 @@ extension Engine {
 
     private func distrustContent() throws(Halt) {
         try store.write { try $0.forgetUnsafeDiscarded() }
-        var discarded: [(InodeNumber, FileName?)] = []
         for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
             let size = try onDisk("look at the content of inode \(inode)") {
                 () throws(DiskError) in try disk.open(OpenFile.path(of: inode)).status().size
@@ -140,7 +139,7 @@ extension Engine {
                     try database.update(record)
                     try database.markPending(inode, at: clock.wallTime)
                 } else if !isSafe || isShort, record.size > 0 || record.isWriting {
-                    try discardContent(of: record, &discarded, database)
+                    try discardContent(of: record, database)
                     return nil
                 }
                 return isWhole ? record.size : nil
@@ -152,9 +151,6 @@ extension Engine {
                 try disk.open(OpenFile.path(of: inode)).truncate(to: length)
             }
         }
-        for (inode, name) in discarded {
-            try keepInLostAndFound(OpenFile.path(of: inode), of: inode, name: name)
-        }
     }
 
     /// A name as part of a path on the disk, 200 bytes at the most.
@@ -164,12 +160,13 @@ extension Engine {
         return String(shown.map { $0 == "/" || $0 == "\0" ? "_" : $0 })
     }
 
-    private func discardContent(
-        of record: InodeRecord, _ discarded: inout [(InodeNumber, FileName?)],
-        _ database: Database
-    ) throws {
+    /// The bytes go first, since without them the database comes to the same once more; without it
+    /// they would be taken for the remote's.
+    private func discardContent(of record: InodeRecord, _ database: Database) throws {
         if try database.isPending(record.id) {
-            discarded.append((record.id, try database.dirent(of: record.id)?.name))
+            try keepInLostAndFound(
+                OpenFile.path(of: record.id), of: record.id,
+                name: database.dirent(of: record.id)?.name)
         }
         logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])
         var record = record

@@ -4,17 +4,26 @@ extension Engine {
     /// In the state directory.
     package static var lostFolder: DiskPath { CheckRun.lostFolder }
 
-    /// Moves a content file to `lost+found/`, unless it is empty.
+    /// Moves a file to `lost+found/`; an empty one is removed.
     ///
-    /// - Parameter name: What the file was called, where that is known.
+    /// - Parameters:
+    ///   - inode: Whose content it is, where that is known.
+    ///   - name: What that was called.
     /// - Returns: Whether it was moved.
     @discardableResult
     func keepInLostAndFound(
-        _ path: DiskPath, of inode: InodeNumber, name: FileName? = nil
+        _ path: DiskPath, of inode: InodeNumber?, name: FileName? = nil
     ) throws(Halt) -> Bool {
-        try onDisk("keep the content of inode \(inode)") { () throws(DiskError) in
-            guard try disk.open(path).status().size > 0 else { return false }
-            try disk.move(path, to: try lostPlace(inode, name))
+        try onDisk("keep \(path)") { () throws(DiskError) in
+            guard try disk.open(path).status().size > 0 else {
+                try disk.remove(path)
+                return false
+            }
+            let fallback = inode == nil ? CheckRun.shown(path.description) : nil
+            let name = name.map(Self.shown) ?? fallback
+            let taken = Set(try disk.files(below: Self.lostFolder).map(\.description))
+            // Inode numbers come again after a power cut.
+            try disk.move(path, to: CheckRun.lostPlace(inode, name, taken: taken))
             return true
         }
     }
@@ -26,12 +35,5 @@ extension Engine {
         } catch {
             throw EngineError(error, "look into \(Self.lostFolder)")
         }
-    }
-
-    /// A free path in `lost+found/` that tells what is known of the bytes. Inode numbers come again
-    /// after a power cut.
-    private func lostPlace(_ inode: InodeNumber, _ name: FileName?) throws(DiskError) -> DiskPath {
-        let taken = Set(try disk.files(below: Self.lostFolder).map(\.description))
-        return CheckRun.lostPlace(inode, name.map(Self.shown), taken: taken)
     }
 }

@@ -97,6 +97,16 @@ extension Engine {
         return DiskPath("\(trashFolder)/\(time)-\(inode)-\(shown(discarded.name))")
     }
 
+    /// When something was moved to the trash, in nanoseconds since 1970; nil for what somebody else
+    /// has put there.
+    private static func time(ofTrashAt path: DiskPath) -> Int64? {
+        let name = path.description.dropFirst(trashFolder.description.utf8.count + 1)
+        let parts = name.split(separator: "-", maxSplits: 2)
+        guard parts.count == 3, parts[0].count == 19, Int64(parts[1]) != nil, !name.contains("/")
+        else { return nil }
+        return Int64(parts[0])
+    }
+
     /// Removes what is too old, and the oldest of what is too much.
     func pruneTrash() throws(Halt) {
         try onDisk("clear the trash") { () throws(DiskError) in
@@ -105,8 +115,7 @@ extension Engine {
             for path in try disk.files(below: Self.trashFolder)
                 .sorted(by: { $0.description < $1.description })
             {
-                let name = path.description.split(separator: "/").last ?? ""
-                let time = Int64(name.prefix { $0 != "-" }) ?? .max
+                guard let time = Self.time(ofTrashAt: path) else { continue }
                 if time < oldest {
                     try disk.remove(path)
                 } else {

@@ -48,6 +48,12 @@ extension Engine {
 }
 
 extension Database {
+    /// Whether a file that nobody is writing has contents which the remote was never known to have.
+    func isChangedHere(_ record: InodeRecord) throws -> Bool {
+        guard let synced = try synced(record.id), synced.etag != nil else { return true }
+        return synced.generation != record.generation
+    }
+
     /// Who else holds, on the remote, the place that a local name points to.
     fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
         if let holder = try attemptingInode(dirent.name, in: dirent.parent), holder != inode,

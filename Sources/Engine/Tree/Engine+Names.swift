@@ -316,8 +316,11 @@ extension Engine {
 
     /// ``reap(_:)`` for a caller that knows that nobody uses the content.
     func reapUnused(_ inode: InodeNumber) throws(Halt) {
-        let record = try store.read { try $0.inode(inode) }
-        guard let record, record.links == 0 else { return }
+        let (record, isNamed) = try store.read { database in
+            (try database.inode(inode), try database.dirent(of: inode) != nil)
+        }
+        // What has a name is not unlinked, whatever a damaged count says: a check counts anew.
+        guard let record, record.links == 0, !isNamed else { return }
         if record.kind == .file {
             try moveToTrash(inode)
             try onDisk("remove the content of inode \(inode)") { () throws(DiskError) in
