@@ -81,6 +81,26 @@ import Testing
         #expect(try StateDatabase.condition(ofFileAt: saved, thoroughly: true) == .sound)
     }
 
+    /// Goal: nothing is told to be lost of a table that has no row, or was never there.
+    @Test func `that is damaged has lost nothing of a table without rows`() throws {
+        try fixture.execute(
+            """
+            DROP TABLE xattrs; DROP TABLE discarded; DELETE FROM conflicts; DELETE FROM attempts;
+            DELETE FROM grdb_migrations WHERE identifier > '5';
+            """)
+        let root = try StateDatabase.reader(fixture.database).read {
+            try Int.fetchOne(
+                $0, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'dirents'")
+        }
+        let page = try #require(root)
+        try overwrite((page - 1) * 4096..<page * 4096)
+        let tables = try DatabaseRescue.rescue(fixture.database, into: fixture.path + "/saved")
+        #expect(tables.count == 13)
+        #expect(tables.filter { !$0.isWhole }.map(\.name) == ["dirents"])
+        let empty = tables.filter { $0.rows == 0 && $0.isWhole }.map(\.name)
+        #expect(Set(empty).isSuperset(of: ["xattrs", "discarded", "conflicts", "attempts"]))
+    }
+
     /// Goal: saving ends, whatever circles the pages lead in.
     ///
     /// Method: random bytes right behind the header of a table's first page, where it says which

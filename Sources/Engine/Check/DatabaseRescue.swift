@@ -57,7 +57,9 @@ package enum DatabaseRescue {
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
             // Outside of a transaction, which the first failure would end.
             return try source.unsafeRead { source in
-                try names.map { name in
+                let missing = try tablesOfLaterVersions(than: source)
+                return try names.map { name in
+                    if missing.contains(name) { return Table(name: name, rows: 0, isWhole: true) }
                     var copy = TableCopy(name, source, target)
                     let isWhole = try copy.perform()
                     let rows = try Int.fetchOne(target, sql: "SELECT count(*) FROM \(name)")
@@ -65,6 +67,21 @@ package enum DatabaseRescue {
                 }
             }
         }
+    }
+
+    /// The tables that a database of an older version never had; none where its version cannot be
+    /// read.
+    private static func tablesOfLaterVersions(than source: Database) throws -> Set<String> {
+        let migrator = Schema.migrator
+        guard let applied = try? migrator.appliedIdentifiers(source),
+            let last = migrator.migrations.last(where: applied.contains)
+        else { return [] }
+        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        let model = try DatabaseQueue()
+        try migrator.migrate(model, upTo: last)
+        let old = try model.read { try Set(String.fetchAll($0, sql: tables)) }
+        try migrator.migrate(model)
+        return try model.read { try Set(String.fetchAll($0, sql: tables)) }.subtracting(old)
     }
 }
 
