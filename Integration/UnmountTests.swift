@@ -69,7 +69,9 @@ extension MountedTests {
                 try folder.killDaemon()
                 try Program.require("fusermount3", "-u", folder.point)
                 #expect(throws: CallError.self) { try Files.write([1], to: folder.local("later")) }
-                try Apus.expectRefusal("unmount", folder.point, naming: "may wait")
+                let result = try Apus.run("unmount", folder.point)
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.contains("Everything is on the remote"), "\(result)")
                 try Files.write([1], to: folder.local("later"))
                 try Files.unlink(folder.local("later"))
             }
@@ -77,24 +79,48 @@ extension MountedTests {
 
         /// The kernel remembers for a minute what it was told of the mount point.
         @Test(.timeLimit(.minutes(2)))
-        func `of a dead mount that was just looked at cleans it up`() throws {
-            try MountedFolder.with { folder in
-                try Files.write([1], to: folder.local("file"))
+        func `of a dead mount that was just looked at cleans it up, and tells what waits`() throws {
+            // Slow enough that nobody is in time before the kill.
+            var options = MountedFolder.Options()
+            options.source = "rate=512KiB"
+            let bytes = SeededRandom.bytes(8 << 20, seed: 8)
+            try MountedFolder.with(options) { folder in
+                try Files.write(bytes, to: folder.local("file"))
                 _ = try Files.status(folder.point)
                 try folder.killDaemon()
                 try Apus.expectRefusal(
-                    "unmount", folder.point, naming: "had died", "may wait",
-                    "apus mount \(folder.source) \(folder.point)")
+                    "unmount", folder.point,
+                    naming: "had died", "1 change (8.0 MiB) waits in \(folder.state)",
+                    "apus mount 'folder:\(folder.remote)?rate=",
+                    "' \(folder.point) --state-dir \(folder.state)`")
                 #expect(!folder.isMounted)
                 try folder.mount()
                 try folder.killDaemon()
                 let result = try Apus.run("unmount", "--now", folder.point)
                 #expect(result.status == 0, "\(result)")
-                #expect(result.output.contains("may wait"), "\(result)")
+                #expect(result.output.contains("1 change (8.0 MiB) waits"), "\(result)")
                 #expect(!folder.isMounted)
+
                 try folder.mount()
                 try folder.sync()
-                #expect(try Files.read(folder.remote("file")) == [1])
+                #expect(try Files.read(folder.remote("file")) == bytes)
+                try folder.killDaemon()
+                let last = try Apus.run("unmount", folder.point)
+                #expect(last.status == 0, "\(last)")
+                #expect(last.output.contains("Everything is on the remote"), "\(last)")
+                #expect(!folder.isMounted)
+            }
+        }
+
+        /// A state directory that is gone, or that somebody has mounted elsewhere since.
+        @Test(.timeLimit(.minutes(2)))
+        func `of a dead mount whose state is not known says that changes may wait`() throws {
+            try MountedFolder.with { folder in
+                try folder.killDaemon()
+                try Program.require("mv", folder.state, "\(folder.state).away")
+                try Apus.expectRefusal("unmount", folder.point, naming: "had died", "may wait")
+                #expect(!folder.isMounted)
+                try Program.require("mv", "\(folder.state).away", folder.state)
             }
         }
 

@@ -105,7 +105,7 @@ final class EngineFolder: MountedFolder {
                 throw CommandFailure(mounting: options, error)
             }
         }
-        if bare?.protect() == false {
+        if bare?.protect(notingState: options.stateDirectory) == false {
             logger.info("the directory below the mount cannot be protected")
         }
         since.withLock { $0 = Date() }

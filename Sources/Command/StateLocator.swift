@@ -64,6 +64,17 @@ enum StateLocator {
         return known.first { StateDirectory.lastMountPoint(of: $0) == resolved }
     }
 
+    /// The state directory that a dead mount had, and nobody has mounted elsewhere since.
+    ///
+    /// - Parameters:
+    ///   - mountPoint: Where it was, without symbolic links.
+    ///   - noted: What the mount has noted down, if anything.
+    static func ofDeadMount(at mountPoint: String, noted: String?) -> String? {
+        ([noted].compactMap(\.self) + known).first {
+            StateDirectory.lastMountPoint(of: $0) == mountPoint
+        }
+    }
+
     private static func ofSource(_ text: String) throws -> String? {
         guard let source = try? Source(parsing: text) else { return nil }
         let path = try StateDirectory.defaultPath(

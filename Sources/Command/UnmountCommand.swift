@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Engine
 import Foundation
 import Host
 
@@ -9,8 +10,8 @@ struct UnmountCommand: AsyncParsableCommand {
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
             Shows the uploads that are pending and waits for them. Interrupting the wait leaves the \
-            folder mounted. A mount whose daemon is dead is cleaned up; the exit status is 1 then, \
-            as changes may wait for the next mount, and 0 with --now.
+            folder mounted. A mount whose daemon is dead is cleaned up; the exit status is 1 then if \
+            changes wait for the next mount, or may wait, and 0 with --now.
 
             EXAMPLES:
               apus unmount ~/Cloud
@@ -50,10 +51,11 @@ struct UnmountCommand: AsyncParsableCommand {
             table.mount(at: path) == nil,
             let bare = BareMountPoint(path), bare.isProtected
         else { return false }
+        let state = StateLocator.ofDeadMount(at: path, noted: bare.stateDirectory)
         bare.release()
         try end(
             path, "the mount was gone already", done: "the folder can be written to again",
-            again: "mount it again")
+            state, again: "mount it again")
         return true
     }
 
@@ -87,11 +89,14 @@ struct UnmountCommand: AsyncParsableCommand {
             return  // It went away while we spoke to it, which is what was asked for.
         }
         if MountLocator.isDead(mountPoint) {
-            try await detach(mountPoint)
+            let bare = try await detach(mountPoint)
+            let state = StateLocator.ofDeadMount(at: mountPoint, noted: bare?.stateDirectory)
+            bare?.release()
             return try end(
-                mountPoint, "its daemon had died", done: "the mount is gone now",
-                again: "run `apus mount \(Self.quoted(mount.source)) \(Self.quoted(mountPoint))`, "
-                    + "with the --state-dir that it had, if any")
+                mountPoint, "its daemon had died", done: "the mount is gone now", state,
+                again: "run `apus mount \(Self.quoted(mount.source)) \(Self.quoted(mountPoint))"
+                    + (state.map { " --state-dir \(Self.quoted($0))`" }
+                        ?? "`, with the --state-dir that it had, if any"))
         }
         let socket = try MountLocator.socketPath(ofMountAt: mountPoint)
         guard access(socket, F_OK) != 0, errno == ENOENT else { throw error }
@@ -107,34 +112,51 @@ struct UnmountCommand: AsyncParsableCommand {
                 remedy: (isLost ? "copy away what can still be read, then run " : "run ")
                     + "`apus unmount --now \(mountPoint)`, which ends the mount all the same")
         }
-        try await detach(mountPoint)
+        try await detach(mountPoint)?.release()
         Console.printLine(
             "The mount is gone: \(why)."
                 + (isLost ? "" : " Pending changes, if any, go out with the next mount."))
     }
 
-    private func detach(_ mountPoint: String) async throws {
+    /// - Returns: The directory beneath, for the caller to release.
+    private func detach(_ mountPoint: String) async throws -> BareMountPoint? {
         let waiter = try MountWaiter(mountPoint: mountPoint, pid: nil)
         try await DeadMount.remove(mountPoint)
         try await waiter.wait(timeout: Self.endTimeout)
-        BareMountPoint(mountPoint)?.release()
+        return BareMountPoint(mountPoint)
     }
 
-    /// The last word on a mount that nobody could be asked about. Which state directory it had is
-    /// not known, and so not what waits in it.
+    /// The last word on a mount that nobody could be asked about.
     ///
+    /// - Parameter state: Its state directory; nil where that is not known, and so not what waits
+    ///   in it.
     /// - Throws: `CommandFailure` unless changes may be left: status 0 means that there are none.
     private func end(
-        _ mountPoint: String, _ why: String, done: String, again: String
+        _ mountPoint: String, _ why: String, done: String, _ state: String?, again: String
     ) throws {
+        let summary = state.flatMap {
+            try? StateDatabase.pendingSummary(ofFileAt: "\($0)/\(StateDatabase.name)")
+        }
+        let happened = "\(why); \(done)"
+        let sentence = happened.prefix(1).uppercased() + happened.dropFirst()
+        if summary?.count == 0 {
+            return Console.printLine("\(sentence). Everything is on the remote.")
+        }
+        let place = state ?? "its state directory"
+        let changes =
+            summary.map { summary in
+                let one = summary.count == 1
+                return "\(summary.count) \(one ? "change" : "changes") "
+                    + "(\(HumanSize.format(summary.bytes))) \(one ? "waits" : "wait") in \(place)"
+            } ?? "changes may wait in \(place)"
         guard now else {
             throw CommandFailure(
                 what: "see to it that all of \(mountPoint) is on the remote",
-                why: "\(why); \(done), and changes may wait in its state directory",
-                remedy: "to send them, \(again)")
+                why: "\(happened), and \(changes)", remedy: "to send them, \(again)")
         }
-        Console.printLine("\(why.prefix(1).uppercased() + why.dropFirst()); \(done).")
-        Console.printLine("Changes may wait for the next mount; to send them, \(again).")
+        Console.printLine("\(sentence).")
+        Console.printLine(
+            "\(changes.prefix(1).uppercased() + changes.dropFirst()); to send them, \(again).")
     }
 
     /// A word for the shell.

@@ -12,6 +12,7 @@ package struct BareMountPoint: Sendable {
     private let directory: Descriptor
 
     private static let attribute = "user.apus.mountpoint"
+    private static let stateAttribute = "user.apus.mountstate"
 
     /// Opens the directory; what is mounted over it later changes nothing here.
     ///
@@ -23,11 +24,17 @@ package struct BareMountPoint: Sendable {
 
     package var isProtected: Bool { keptMode != nil }
 
+    /// The state directory of the mount, noted by ``protect(notingState:)``.
+    package var stateDirectory: String? {
+        value(of: Self.stateAttribute).map { String(decoding: $0, as: UTF8.self) }
+    }
+
     /// Makes the directory refuse new names. Where that is not possible it stays as it is.
     ///
+    /// - Parameter state: The mount's state directory, for whoever finds the mount dead.
     /// - Returns: Whether it is protected now.
     @discardableResult
-    package func protect() -> Bool {
+    package func protect(notingState state: String) -> Bool {
         guard !isProtected, let status = try? directory.status() else { return isProtected }
         let mode = status.st_mode & 0o7777
         let text = Array(String(mode, radix: 8).utf8)
@@ -38,23 +45,30 @@ package struct BareMountPoint: Sendable {
             fremovexattr(directory.rawValue, Self.attribute)
             return false
         }
+        // Where it has no room, the usual place of the state can still be looked at.
+        fsetxattr(directory.rawValue, Self.stateAttribute, state, state.utf8.count, 0)
         setImmutable(true)
         return true
     }
 
-    /// Gives the directory back as it was before ``protect()``, whichever process called that.
+    /// Gives the directory back as it was before ``protect(notingState:)``, whichever process called
+    /// that.
     package func release() {
         guard let mode = keptMode else { return }
         setImmutable(false)
         fchmod(directory.rawValue, mode)
+        fremovexattr(directory.rawValue, Self.stateAttribute)
         fremovexattr(directory.rawValue, Self.attribute)
     }
 
     private var keptMode: mode_t? {
-        var text = [UInt8](repeating: 0, count: 16)
-        let count = fgetxattr(directory.rawValue, Self.attribute, &text, text.count)
-        guard count > 0 else { return nil }
-        return mode_t(String(decoding: text[..<count], as: UTF8.self), radix: 8)
+        value(of: Self.attribute).flatMap { mode_t(String(decoding: $0, as: UTF8.self), radix: 8) }
+    }
+
+    private func value(of attribute: String) -> ArraySlice<UInt8>? {
+        var value = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = fgetxattr(directory.rawValue, attribute, &value, value.count)
+        return count > 0 ? value[..<count] : nil
     }
 
     private func setImmutable(_ isImmutable: Bool) {

@@ -85,6 +85,19 @@ package enum StateDatabase {
         }
     }
 
+    /// What of a mount that has ended is not on the remote yet.
+    ///
+    /// - Throws: Where the database cannot be read, or is of another version.
+    package static func pendingSummary(
+        ofFileAt path: String
+    ) throws(EngineError) -> PendingSummary {
+        do {
+            return try reader(path).read { try $0.pendingSummary(below: .root) }
+        } catch {
+            throw Store.translate(error, "look at the state database \"\(path)\"")
+        }
+    }
+
     /// - Throws: `.damaged` for a file that must not be opened for writing: it stays as it is.
     static func requireUsable(_ path: String) throws(EngineError) {
         switch try condition(ofFileAt: path, thoroughly: false) {
