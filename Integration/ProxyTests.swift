@@ -97,10 +97,82 @@ extension MountedTests {
                     ["mount", server.source, folder.point, "--state-dir", folder.state],
                     environment: ["https_proxy": "http://me:secret@127.0.0.1:\(closed)"])
                 #expect(result.status == 1)
-                #expect(result.errors.contains("127.0.0.1"), "\(result)")
+                for words in ["proxy http://127.0.0.1:\(closed) ", "(https_proxy)", "no_proxy"] {
+                    #expect(result.errors.contains(words), "\(result)")
+                }
                 let log = folder.logTail
                 #expect(!result.errors.contains("secret") && !log.contains("secret"))
                 #expect(server.requests == [])
+            }
+        }
+
+        @Test func `a server that speaks no TLS from 1.2 on is told from one that is not there`()
+            throws
+        {
+            let folder = try MountedFolder()
+            defer { folder.remove() }
+            let authority = CertificateAuthority(directory: folder.base)
+            try authority.make()
+            let port = try LocalSocket.freePorts(1)[0]
+            let server = try Program.start(
+                [
+                    "openssl", "s_server", "-accept", "\(port)", "-tls1_1", "-cipher",
+                    "ALL:@SECLEVEL=0", "-cert", authority.serverFile, "-key", authority.serverKey,
+                    "-quiet",
+                ])
+            defer {
+                server.killAll()
+                _ = try? server.wait()
+            }
+            try eventually("it listens", within: .seconds(30)) { LocalSocket.answers(port) }
+            try Apus.expectRefusal(
+                "mount", "webdav+https://127.0.0.1:\(port)/", folder.point, "--state-dir",
+                folder.state, "--ca-file", authority.file, naming: "no TLS from 1.2 on",
+                "turn on TLS 1.2")
+        }
+
+        @Test func `a path that is a file, or nothing, says so and what to do`() async throws {
+            for kind in WebDAVServer.kinds {
+                try await WebDAVServer.with(kind) { server in
+                    let folder = try MountedFolder()
+                    defer { folder.remove() }
+                    try server.put([1], at: "file")
+                    try Apus.expectRefusal(
+                        "mount", "\(server.source)/file", folder.point, "--state-dir",
+                        folder.state, naming: "\"file\" is a file", "leave its name out")
+                    try Apus.expectRefusal(
+                        "mount", "\(server.source)/none", folder.point, "--state-dir",
+                        folder.state, naming: "nothing at this path", "make the directory")
+                }
+            }
+        }
+
+        @Test func `credentials that are refused are named with their place, and never shown`()
+            async throws
+        {
+            let account = WebDAVServer.Account(scheme: .basic, user: "me", password: "right")
+            try await WebDAVServer.with(.apache, account: account) { server in
+                let folder = try MountedFolder()
+                defer { folder.remove() }
+                func errors(_ environment: [String: String]) throws -> String {
+                    let result = try Apus.run(
+                        ["mount", server.source, folder.point, "--state-dir", folder.state],
+                        environment: environment.merging(["HOME": folder.base]) { first, _ in first
+                        })
+                    #expect(result.status == 1 && result.errorLines.count == 1, "\(result)")
+                    #expect(!result.errors.contains("wrong") && !folder.logTail.contains("wrong"))
+                    return result.errors
+                }
+                let bearer = try errors(["APUS_WEBDAV_BEARER": "wrong"])
+                #expect(bearer.contains("bearer token was refused"), "\(bearer)")
+                #expect(bearer.contains("correct APUS_WEBDAV_BEARER"), "\(bearer)")
+                #expect(bearer.contains("by Basic"), "\(bearer)")
+                let password = try errors([
+                    "APUS_WEBDAV_USERNAME": "me", "APUS_WEBDAV_PASSWORD": "wrong",
+                ])
+                #expect(password.contains("correct APUS_WEBDAV_USERNAME"), "\(password)")
+                let none = try errors([:])
+                #expect(none.contains("there were none to send"), "\(none)")
             }
         }
     }

@@ -41,4 +41,21 @@ struct PublicLinkTests {
             try Apus.expectRefusal("link", folder.local("file"), naming: "link", "folder", "rclone")
         }
     }
+
+    /// The advice is of use for what is mounted.
+    @Test func `an rclone remote that makes none sends nobody to rclone`() throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        var options = MountedFolder.Options()
+        options.otherSource = "rclone:plain:"
+        options.environment = remotes.environment
+        try MountedFolder.with(options) { folder in
+            try Files.write([1], to: folder.local("file"))
+            try folder.sync()
+            try Apus.expectRefusal(
+                "link", folder.local("file"), naming: "no public links", "the cloud's own page")
+            let result = try Apus.run("link", folder.local("file"))
+            #expect(!result.errors.contains("through rclone"), "\(result)")
+        }
+    }
 }

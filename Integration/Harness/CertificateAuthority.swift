@@ -7,8 +7,9 @@ struct CertificateAuthority {
     /// The authority's own certificate, to be trusted.
     var file: String { "\(directory)/authority.pem" }
     private var key: String { "\(directory)/authority.key" }
-    private var serverFile: String { "\(directory)/server.pem" }
-    private var serverKey: String { "\(directory)/server.key" }
+    /// The certificate for 127.0.0.1, and its key.
+    var serverFile: String { "\(directory)/server.pem" }
+    var serverKey: String { "\(directory)/server.key" }
 
     func make() throws {
         let elliptic = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]

@@ -23,11 +23,7 @@ extension Engine {
         do throws(ProviderError) {
             return try await provider.publicLink(to: key)
         } catch {
-            guard error.kind == .unsupported else { throw EngineError(error) }
-            throw EngineError(
-                .unsupported, "\(error.attempt): \(error.reason)",
-                remedy: "share it on the cloud's own page, or mount the cloud through rclone",
-                cause: error)
+            throw EngineError(error)
         }
     }
 }

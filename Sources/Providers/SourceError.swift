@@ -32,17 +32,42 @@ package struct SourceError: Error, CustomStringConvertible {
 }
 
 extension ProviderError {
-    /// What to do about a server that cannot be spoken to when it is mounted, after what it said.
-    var explained: String {
-        switch (cause as? TransportError)?.kind {
-        case .tls?: "\(reason); --ca-file names an authority of one's own"
+    /// Why a server that is to be mounted cannot be spoken to, and what to do about that.
+    var advice: (reason: String, remedy: String) {
+        if let remedy { return (reason, remedy) }
+        let transport = cause as? TransportError
+        if let proxy = transport?.proxy {
+            return (
+                reason,
+                "check that it runs, correct \(proxy.variable), or name the host in no_proxy"
+            )
+        }
+        switch transport?.kind {
+        case .tls?: return (reason, "--ca-file names an authority of one's own")
         // OpenSSL's words, then those of GnuTLS, for an answer in plain text.
         case .unreachable?
         where reason.contains("wrong version number") || reason.contains("unexpected TLS packet"):
-            "what answers there speaks no TLS: write http:// for https://, where it may go "
-                + "unencrypted, or check the port"
-        case .unreachable?: "\(reason); check the address, and that the server runs there"
-        default: reason
+            return (
+                "what answers there speaks no TLS",
+                "write http:// for https://, where it may go unencrypted, or check the port"
+            )
+        case .unreachable? where Self.olderTLS.contains(where: reason.contains):
+            return (
+                "the server offers no TLS from 1.2 on (\(reason))",
+                "turn on TLS 1.2 or 1.3 there; what is older is not safe"
+            )
+        case .unreachable?:
+            return (reason, "check the address, and that the server runs there")
+        default: return (reason, "check the address")
         }
     }
+
+    /// The same in one sentence.
+    var explained: String { "\(advice.reason); \(advice.remedy)" }
+
+    /// The words of OpenSSL, then of GnuTLS, for a server that wants an older version.
+    private static let olderTLS = [
+        "alert protocol version", "unsupported protocol", "wrong ssl version",
+        "Error in protocol version", "unsupported version",
+    ]
 }

@@ -24,21 +24,24 @@ package struct TransportError: Error {
     package let kind: Kind
     /// What was attempted: `GET http://apus/v1/status`, without the query.
     package let attempt: String
-    /// libcurl's own words.
+    /// libcurl's own words, and before them the proxy where that is what failed.
     package let reason: String
     /// The system's error number underneath (`ECONNREFUSED`), 0 where there is none.
     package let errorNumber: Int32
+    /// The proxy that it failed at, if it was one.
+    package let proxy: EnvironmentProxy?
     /// The failure underneath, for the log; never shown alone.
     package let cause: (any Error)?
 
     package init(
         _ kind: Kind, attempt: String, reason: String, errorNumber: Int32 = 0,
-        cause: (any Error)? = nil
+        proxy: EnvironmentProxy? = nil, cause: (any Error)? = nil
     ) {
         self.kind = kind
         self.attempt = attempt
         self.reason = reason
         self.errorNumber = errorNumber
+        self.proxy = proxy
         self.cause = cause
     }
 }

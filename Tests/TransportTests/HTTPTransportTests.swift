@@ -75,6 +75,28 @@ struct HTTPTransportTests {
         }
     }
 
+    /// Some servers and proxies never say `100 Continue`, which costs a second for each request.
+    @Test(arguments: [(1_000, false), (65_535, false), (65_536, true), (2_000_000, true)])
+    func `only a large body waits for the server's word`(count: Int, isWaiting: Bool) async throws {
+        try await ScriptedServer.run { request, connection in
+            if request["expect"] != nil { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
+            try connection.answer("200 OK", [], connection.read(request.bodyBytes))
+        } _: { server in
+            let bytes = pattern(count)
+            for credentials in [nil, HTTPCredentials.negotiated(user: "me", password: "secret")] {
+                let (_, body) = try await transport.send(
+                    HTTPRequest(
+                        .put, server.url("/"),
+                        body: .source(ArraySource(bytes), range: 0..<UInt64(count)),
+                        credentials: credentials),
+                    bytesMax: 4 << 20)
+                #expect(body == bytes)
+            }
+            let words = server.requests.map { $0["expect"] }
+            #expect(words == [String?](repeating: isWaiting ? "100-continue" : nil, count: 2))
+        }
+    }
+
     @Test func `a method of any name carries a body`() async throws {
         try await ScriptedServer.run { request, connection in
             try connection.answer("207 Multi-Status", [], connection.read(request.bodyBytes))

@@ -46,7 +46,8 @@ package struct CredentialSearch: Sendable {
     /// `$NETRC`, by default `~/.netrc`.
     package var netrcFile: String? { value("NETRC") ?? value("HOME").map { $0 + "/.netrc" } }
 
-    private func fromEnvironment(_ variables: String) throws(SourceError) -> Credentials? {
+    /// - Throws: `.unavailable` for a user without a password, or the reverse.
+    func fromEnvironment(_ variables: String) throws(SourceError) -> Credentials? {
         if let token = value("\(variables)_BEARER") { return .bearer(Secret(token)) }
         let user = value("\(variables)_USERNAME")
         let password = value("\(variables)_PASSWORD")

@@ -100,7 +100,8 @@ package struct FolderProvider: Provider {
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
             .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "nobody else can see a folder of this machine")
+            reason: "nobody else can see a folder of this machine",
+            remedy: "copy it to a mount whose cloud makes links, as rclone's of a Google Drive")
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {

@@ -202,7 +202,8 @@ struct RcloneProvider: Provider {
         let attempt = "make a link to \"\(key)\""
         guard features.makesPublicLinks else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "\(traits.name) has no public links")
+                .unsupported, attempt: attempt, reason: "\(traits.name) has no public links",
+                remedy: "share it on the cloud's own page, if it has one")
         }
         guard let path = path(of: key) else {
             throw ProviderError(.missing, attempt: attempt, reason: "it cannot be there")

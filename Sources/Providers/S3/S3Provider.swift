@@ -68,7 +68,8 @@ package final class S3Provider: Provider {
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
             .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "what is public in a bucket is for its policy to say")
+            reason: "what is public in a bucket is for its policy to say",
+            remedy: "mount the bucket as rclone:NAME:BUCKET, which makes addresses for a week")
     }
 
     /// A bucket does not tell.

@@ -62,13 +62,21 @@ struct WebDAVAnswer: Sendable {
             retryAfter: response.retryAfter(now: time.seconds))
     }
 
+    /// The ways to prove who asks that it offers, as `Basic`; nothing else that it says of them.
+    private var schemes: [String] {
+        let values = response.headers.all("WWW-Authenticate")
+        let words = values.map { $0.prefix { $0.isASCII && $0.isLetter } }
+        return words.filter { (1...20).contains($0.count) }.prefix(3).map(String.init)
+    }
+
     private var reason: String {
         if (300..<400).contains(status), let location = response.headers["Location"] {
             let place = location.prefix { $0 != "?" }.prefix(200)
             return "the server sends on to \(place); mount that address instead"
         }
         if status == 401 {
-            return "the server wants other credentials: see ~/.config/apus/config.toml or ~/.netrc"
+            let ways = schemes.isEmpty ? "" : " by \(schemes.joined(separator: " or "))"
+            return "the server wants other credentials\(ways)"
         }
         if status == 413 {
             return "the server takes no file of this size; its settings say how large one may be"

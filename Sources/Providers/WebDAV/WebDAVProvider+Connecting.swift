@@ -23,20 +23,11 @@ extension WebDAVProvider {
             guard let found = await renewed() else { return nil }
             return try? await scheme(for: found, bare, attempt)
         }
-        let options = try await client.send(.options, address.url, attempt: attempt)
-        let dav = options.response.headers.all("DAV")
-        guard options.isSuccess else { throw options.failure(attempt) }
-        guard !dav.isEmpty else {
-            throw ProviderError(
-                .unsupported, attempt: attempt,
-                reason: "it does not call itself a WebDAV server: check host and path")
-        }
-        var server = WebDAVServer(dav: dav)
-        let probe = WebDAVProvider(
-            client: client, server: server, clock: world.clock, logger: world.logger)
-        guard let root = try await probe.look(at: .root, attempt), root.isCollection else {
-            throw ProviderError(
-                .wrongKind, attempt: attempt, reason: "it is no collection: check the path")
+        var server: WebDAVServer
+        do throws(ProviderError) {
+            server = try await meet(client, world, attempt)
+        } catch {
+            throw await told(error, client, attempt)
         }
         if !server.keepsProperties {
             server.keepsProperties = await keepsProperties(client, attempt)
@@ -59,6 +50,58 @@ extension WebDAVProvider {
         return WebDAVProvider(
             client: client, server: server, clock: world.clock, logger: world.logger,
             pageEntries: pageEntries, chunkBytes: chunkBytes)
+    }
+
+    /// - Throws: Where there is no WebDAV server, or no collection.
+    private static func meet(
+        _ client: WebDAVClient, _ world: SourceWorld, _ attempt: String
+    ) async throws(ProviderError) -> WebDAVServer {
+        let options = try await client.send(.options, client.address.url, attempt: attempt)
+        let dav = options.response.headers.all("DAV")
+        guard options.isSuccess else { throw options.failure(attempt) }
+        guard !dav.isEmpty else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "it does not call itself a WebDAV server", remedy: "check host and path")
+        }
+        let server = WebDAVServer(dav: dav)
+        let probe = WebDAVProvider(
+            client: client, server: server, clock: world.clock, logger: world.logger)
+        guard let root = try await probe.look(at: .root, attempt), root.isCollection else {
+            throw ProviderError(
+                .wrongKind, attempt: attempt, reason: "it is no collection",
+                remedy: "check the path")
+        }
+        return server
+    }
+
+    /// What is wrong with the path, where it is that: servers have many words for a file that is asked
+    /// for as a collection, and some answer as if it were one.
+    private static func told(
+        _ error: ProviderError, _ client: WebDAVClient, _ attempt: String
+    ) async -> ProviderError {
+        guard [.unsupported, .missing, .wrongKind].contains(error.kind),
+            let name = client.address.path.last.map({ String(decoding: $0, as: UTF8.self) })
+        else { return error }
+        let found = WebDAVBox<WebDAVEntry>()
+        do throws(ProviderError) {
+            try await client.propfind(
+                client.address.url(client.address.path), depth: 0,
+                properties: "<D:resourcetype/><D:getcontentlength/>", attempt: attempt
+            ) { found.value = $0 }
+        } catch let failure {
+            guard failure.kind == .missing else { return error }
+            return ProviderError(
+                .missing, attempt: attempt, reason: "there is nothing at this path",
+                remedy: "check the path, or make the directory there first")
+        }
+        guard let entry = found.value, entry.presence == .present, !entry.isCollection else {
+            return error
+        }
+        return ProviderError(
+            .wrongKind, attempt: attempt,
+            reason: "\"\(name)\" is a file, and only a directory can be mounted",
+            remedy: "leave its name out to mount the directory that holds it")
     }
 
     /// Where the server takes uploads in chunks; nil where it does not.

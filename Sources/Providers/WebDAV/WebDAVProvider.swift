@@ -72,7 +72,8 @@ package struct WebDAVProvider: Provider {
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
             .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "WebDAV has no such thing")
+            reason: "WebDAV has no such thing",
+            remedy: "share it on the server's own page, if it has one")
     }
 
     /// The root has no name in its own tree.

@@ -47,14 +47,37 @@ struct WebDAVSource: SourceForm, Hashable {
                 to: address, credentials: credentials,
                 renewed: { await renewedCredentials(world.logger) }, world: world)
         } catch {
+            let (reason, remedy) =
+                error.kind == .unauthorized
+                ? (error.reason, Self.remedy(refused: credentials)) : error.advice
             throw SourceError(
-                .unavailable, "cannot \(error.attempt)", remedy: error.explained, cause: error)
+                .unavailable, "cannot \(error.attempt): \(reason)", remedy: remedy, cause: error)
         }
     }
 
+    private static func remedy(refused credentials: Credentials?) -> String {
+        let search = CredentialSearch()
+        let isOfEnvironment = (try? search.fromEnvironment(variables)) != nil
+        let file = search.configurationFile ?? "config.toml"
+        switch credentials {
+        case nil:
+            return "there were none to send: put them into \(file) or ~/.netrc"
+        case .bearer:
+            let place = isOfEnvironment ? "\(variables)_BEARER" : "the entry's bearer in \(file)"
+            return "the bearer token was refused: correct \(place), or give a user and a password"
+        case .password(let user, _):
+            let place =
+                isOfEnvironment
+                ? "\(variables)_USERNAME and \(variables)_PASSWORD" : "\(file) or ~/.netrc"
+            return "the password of \"\(user)\" was refused: correct \(place)"
+        }
+    }
+
+    private static let variables = "APUS_WEBDAV"
+
     private func findCredentials() async throws(SourceError) -> Credentials? {
         try await CredentialSearch().find(
-            source: identity, host: address.host, variables: "APUS_WEBDAV")
+            source: identity, host: address.host, variables: Self.variables)
     }
 
     /// What is written down now; nil where it makes no sense, as while somebody is writing it.

@@ -38,10 +38,14 @@ struct EasyHandle: ~Copyable {
     }
 
     /// Adds request headers; libcurl reads the list during the transfer, so the handle keeps it.
-    mutating func setHeaders(_ fields: [(name: String, value: String)]) -> CURLcode {
-        for (name, value) in fields {
-            // libcurl takes `Name:` for a wish not to send it, and `Name;` for one without value.
-            let line = value.isEmpty ? "\(name);" : "\(name): \(value)"
+    ///
+    /// - Parameter suppressed: The names of headers that libcurl would send by itself, and is not to.
+    mutating func setHeaders(
+        _ fields: [(name: String, value: String)], suppressed: [String]
+    ) -> CURLcode {
+        // libcurl takes `Name:` for a wish not to send it, and `Name;` for one without value.
+        let lines = fields.map { $1.isEmpty ? "\($0);" : "\($0): \($1)" }
+        for line in lines + suppressed.map({ "\($0):" }) {
             guard let longer = curl_slist_append(headers, line) else {
                 return CURLE_OUT_OF_MEMORY
             }

@@ -21,6 +21,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     let limitedHost: String?
     /// `GET https://host/path`.
     let attempt: String
+    /// What the environment has for such requests; `no_proxy` is not looked at.
+    private let proxy: EnvironmentProxy?
     /// When everything must be over.
     let deadline: ContinuousClock.Instant?
 
@@ -61,6 +63,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         let parts = URLParts(request.url)
         attempt = "\(request.method.rawValue) \(parts?.shown ?? "(no URL)")"
         limitedHost = request.unixSocketPath == nil ? parts?.origin : nil
+        proxy = request.unixSocketPath == nil ? parts.flatMap { EnvironmentProxy(for: $0) } : nil
         if let fault = request.fault(parts) {
             throw TransportError(.invalid, attempt: attempt, reason: fault)
         }
@@ -109,7 +112,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         if let failure {
             fail(failure.kind, failure.reason, cause: failure.cause)
         } else if code != CURLE_OK {
-            fail(TransportError.Kind(code), handle.reason(for: code))
+            failAsTold(code)
         } else if let response {
             let scheme = AuthenticationScheme(offered: handle.get(CURLINFO_HTTPAUTH_AVAIL))
             finish(with: .success(Answer(response: response, next: next, scheme: scheme)))
@@ -121,17 +124,32 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return nil
     }
 
+    private func failAsTold(_ code: CURLcode) {
+        let reason = handle.reason(for: code)
+        guard let proxy, proxy.isMeant(by: reason) else {
+            return fail(TransportError.Kind(code), reason)
+        }
+        fail(
+            TransportError.Kind(code),
+            "the proxy \(proxy.address) (\(proxy.variable)) does not do its work: \(reason)",
+            proxy: proxy)
+    }
+
     /// Ends the transfer because nobody waits for its outcome any more.
     func cancel() {
         fail(.cancelled, "it was cancelled")
     }
 
-    func fail(_ kind: TransportError.Kind, _ reason: String, cause: (any Error)? = nil) {
+    func fail(
+        _ kind: TransportError.Kind, _ reason: String, proxy: EnvironmentProxy? = nil,
+        cause: (any Error)? = nil
+    ) {
         let number = Int32(truncatingIfNeeded: handle.get(CURLINFO_OS_ERRNO))
         finish(
             with: .failure(
                 TransportError(
-                    kind, attempt: attempt, reason: reason, errorNumber: number, cause: cause)))
+                    kind, attempt: attempt, reason: reason, errorNumber: number, proxy: proxy,
+                    cause: cause)))
     }
 
     private func finish(with outcome: Outcome) {
