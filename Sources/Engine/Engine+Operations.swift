@@ -132,7 +132,9 @@ extension EngineError {
         } else if isLocal, let inner = error.cause as? EngineError {
             self = inner
         } else {
-            self.init(kind, "\(error.attempt): \(error.reason)", remedy: remedy, cause: error)
+            self.init(
+                kind, "\(error.attempt): \(error.reason)", remedy: error.remedy ?? remedy,
+                cause: error)
         }
     }
 }

@@ -64,6 +64,7 @@ extension S3Provider {
         var metadata = found.head?.metadata ?? S3Metadata()
         metadata.set(attributes, kind: found.kind)
         let place = keys.place(of: key)
+        guard !place.isMarkerBytes else { throw markerBytes(attempt) }
         guard case .object(let head) = found, let file = place.file else {
             guard !place.isBeginning else {
                 throw ProviderError(
@@ -97,6 +98,9 @@ extension S3Provider {
         let conditions = try await conditions(attempt)
         let place = keys.place(of: key)
         if case .object(let head) = found, let file = place.file {
+            if place.isMarkerBytes {
+                return try await emptyMarker(file, head, conditions, attempt)
+            }
             try await keepParent(of: key, attempt)
             do throws(ProviderError) {
                 try await client.delete(
@@ -135,6 +139,16 @@ extension S3Provider {
         try checkKey(marker, attempt)
         let headers = metadata.headers + [("Content-Type", metadata.directoryContentType)]
         _ = try await client.put(marker, [], headers: headers, condition, attempt)
+    }
+
+    /// Takes its bytes from a marker, which stays: with it the directory might go.
+    ///
+    /// - Throws: `.changed`.
+    func emptyMarker(
+        _ marker: S3Key, _ head: S3Head, _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        try await putMarker(
+            marker, head.metadata.ofNewBytes, conditions.onPut(.version(head.etag)), attempt)
     }
 
     /// A directory whose marker has just been written, as the store keeps it.

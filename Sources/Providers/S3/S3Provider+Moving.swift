@@ -42,7 +42,8 @@ extension S3Provider {
         _ attempt: String
     ) async throws(ProviderError) -> RemoteObject {
         let target = try await fileKey(destination, attempt)
-        guard let source = keys.place(of: key).file else { throw missing(attempt) }
+        let place = keys.place(of: key)
+        guard let source = place.file else { throw missing(attempt) }
         let conditions = try await conditions(attempt)
         let condition = S3Condition(base)
         switch base {
@@ -75,17 +76,22 @@ extension S3Provider {
         guard copied.etag == etag else {
             throw base == .absent ? exists(attempt) : changed(attempt)
         }
-        try await removeSource(source, head, copy: target, copied, base, conditions, attempt)
+        try await removeSource(
+            place, source, head, copy: target, copied, base, conditions, attempt)
         return try await objectAfterChange(destination, copied, attempt)
     }
 
     /// Deletes what has been copied; if it was changed at this moment, the copy goes instead.
     private func removeSource(
-        _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head, _ base: BaseVersion,
-        _ conditions: S3Conditions, _ attempt: String
+        _ place: S3KeyMap.Place, _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head,
+        _ base: BaseVersion, _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) {
         do throws(ProviderError) {
-            try await deleteVersion(source, head.etag, conditions, attempt)
+            if place.isMarkerBytes {
+                try await emptyMarker(source, head, conditions, attempt)
+            } else {
+                try await deleteVersion(source, head.etag, conditions, attempt)
+            }
         } catch {
             guard error.kind == .changed else { throw halfDone(error, attempt) }
             if base == .absent {

@@ -44,6 +44,40 @@ import Testing
         #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
     }
 
+    @Test func `what the object of a directory holds is taken out of it, and the directory stays`()
+        async throws
+    {
+        let store = TinyS3()
+        let held = TinyS3.Object(etag: "1", bytes: [1, 2])
+        let provider = try store.provider()
+        let directory = try key("d")
+        let file = directory.appending(try #require(FileName("\u{241B}M")))
+        func write(_ key: ObjectKey, _ base: BaseVersion) async -> ProviderError? {
+            await #expect(throws: ProviderError.self) {
+                try await provider.write(
+                    key, from: SameBytes(size: 4), attributes: Self.attributes, base: base,
+                    session: UntrackedUpload())
+            }
+        }
+        for isMoved in [false, true] {
+            store.state.withLock { $0.objects = ["d/": held] }
+            let listed = try await provider.list(directory, page: nil).objects
+            #expect(listed.map(\.name) == file.names.suffix(1))
+            let refused = await write(file, .version(ETag("1")))
+            #expect(refused?.kind == .unsupported && refused?.remedy != nil)
+            if isMoved {
+                _ = try await provider.move(file, etag: ETag("1"), to: try key("x"), base: .absent)
+                #expect(store.state.withLock { $0.objects["x"]?.bytes } == [1, 2])
+            } else {
+                try await provider.delete(file, kind: .file, etag: ETag("1"))
+            }
+            #expect(store.state.withLock { $0.objects["d/"]?.bytes } == [])
+            let gone = await #expect(throws: ProviderError.self) { try await provider.stat(file) }
+            #expect(gone?.kind == .missing)
+            #expect(await write(file, .absent)?.kind == .unsupported)
+        }
+    }
+
     @Test func `new attributes make the version that the copy names`() async throws {
         let set = try await store(replacing: nil).provider().setAttributes(
             try key("a"), to: Self.attributes, etag: ETag("1"))
