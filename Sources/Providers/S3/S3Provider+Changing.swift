@@ -71,7 +71,12 @@ extension S3Provider {
                     .unsupported, attempt: attempt, reason: "it is no directory of its own")
             }
             // Written anew, since not every store copies what stands for a directory.
-            try await putMarker(place.marker, metadata, nil, attempt)
+            guard try await putMarkerAlone(place.marker, metadata, nil, attempt) else {
+                throw ProviderError(
+                    .unsupported, attempt: attempt,
+                    reason: "a file has its name, and not every store keeps both objects",
+                    remedy: "rename the directory or the file")
+            }
             return try await directory(key, place.marker, attempt)
         }
         let etag = try await copy(
@@ -141,6 +146,21 @@ extension S3Provider {
         _ = try await client.put(marker, [], headers: headers, condition, attempt)
     }
 
+    /// Writes the object that stands for a directory, unless a file has its name: SeaweedFS would put
+    /// it in the place of that. It heeds the condition that nothing is there.
+    ///
+    /// - Returns: Whether it was written.
+    func putMarkerAlone(
+        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let file = S3Key(Array(marker.bytes.dropLast()))
+        if condition != .absent, !file.bytes.isEmpty, try await client.head(file, attempt) != nil {
+            return false
+        }
+        try await putMarker(marker, metadata, condition, attempt)
+        return true
+    }
+
     /// Takes its bytes from a marker, which stays: with it the directory might go.
     ///
     /// - Throws: `.changed`.
@@ -166,14 +186,15 @@ extension S3Provider {
     func keepParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
         guard let parent = key.parent, parent != .root else { return }
         let place = keys.place(of: parent)
-        if place.isBeginning { return }
+        // The directory that its key lies in is further up.
+        if place.isBeginning { return try await keepParent(of: parent, attempt) }
         let listing = try await client.list(
             prefix: place.directory, delimiter: false, max: Self.fewObjects, attempt)
         guard listing.objects.first?.key != place.marker,
             listing.objects.count < Self.fewObjects
         else { return }
         do throws(ProviderError) {
-            try await putMarker(
+            _ = try await putMarkerAlone(
                 place.marker, S3Metadata(),
                 try await conditions(attempt).onPut(.absent), attempt)
         } catch {
@@ -182,7 +203,7 @@ extension S3Provider {
             let now = try await client.list(
                 prefix: place.directory, delimiter: false, max: 1, attempt)
             guard now.objects.first?.key != place.marker else { return }
-            try await putMarker(place.marker, S3Metadata(), nil, attempt)
+            _ = try await putMarkerAlone(place.marker, S3Metadata(), nil, attempt)
         }
     }
 

@@ -41,7 +41,7 @@ extension S3Provider {
         _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion,
         _ attempt: String
     ) async throws(ProviderError) -> RemoteObject {
-        let target = try await fileKey(destination, attempt)
+        let target = try await fileKey(destination, base: base, attempt)
         let place = keys.place(of: key)
         guard let source = place.file else { throw missing(attempt) }
         let conditions = try await conditions(attempt)
@@ -147,7 +147,8 @@ extension S3Provider {
         let (from, to) = (keys.place(of: key), keys.place(of: destination))
         guard !from.isBeginning, !to.isBeginning else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "it is no directory of its own")
+                .unsupported, attempt: attempt, reason: "it is no directory of its own",
+                remedy: "give it its old name, and rename what is in it")
         }
         _ = try await fileKey(destination, attempt)
         let conditions = try await conditions(attempt)
@@ -158,8 +159,10 @@ extension S3Provider {
         }
         if key.parent != destination.parent { try await keepParent(of: key, attempt) }
         let metadata = marker?.metadata ?? S3Metadata()
-        try await putMarker(to.marker, metadata, nil, attempt)
-        if marker == nil { try await putMarker(from.marker, metadata, nil, attempt) }
+        guard try await putMarkerAlone(to.marker, metadata, nil, attempt) else {
+            throw exists(attempt)
+        }
+        if marker == nil { _ = try await putMarkerAlone(from.marker, metadata, nil, attempt) }
 
         // Until a listing shows nothing more: what others make or change meanwhile moves too.
         var passes = 0

@@ -217,8 +217,12 @@ package final class S3Provider: Provider {
 
     /// The key of a file that may be written.
     ///
+    /// - Parameter base: A version is there already, so that its place need not be one in which
+    ///   something new can be made.
     /// - Throws: `.unsupported` for what no store keeps as it is.
-    func fileKey(_ key: ObjectKey, _ attempt: String) async throws(ProviderError) -> S3Key {
+    func fileKey(
+        _ key: ObjectKey, base: BaseVersion = .absent, _ attempt: String
+    ) async throws(ProviderError) -> S3Key {
         let place = keys.place(of: key)
         guard let file = place.file else {
             throw ProviderError(
@@ -235,7 +239,7 @@ package final class S3Provider: Provider {
         try checkKey(file, attempt)
         try await checkKept(file, attempt)
         let parent = key.parent.map(keys.place) ?? place
-        guard !parent.isBeginning else {
+        guard base != .absent || !parent.isBeginning else {
             throw ProviderError(
                 .unsupported, attempt: attempt,
                 reason: "nothing can be made in the beginning of a long key",
