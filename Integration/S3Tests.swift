@@ -423,6 +423,25 @@ struct S3Tests {
         }
     }
 
+    @Test func `a directory that others have emptied can be removed`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            try store.python(
+                """
+                s3.put_object(Bucket=bucket, Key='emptied/file', Body=b'1')
+                s3.delete_object(Bucket=bucket, Key='emptied/file')
+                """)
+            let provider = try await Self.connect(store)
+            let directory = ObjectKey([try #require(FileName("emptied"))])
+            #expect(try await provider.list(.root, page: nil).objects.count == 1)
+            try await provider.delete(directory, kind: .directory, etag: nil)
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            let again = await #expect(throws: ProviderError.self) {
+                try await provider.delete(directory, kind: .directory, etag: nil)
+            }
+            #expect(again?.kind == .missing)
+        }
+    }
+
     /// SeaweedFS has one entry for `both` and `both/`.
     @Test(arguments: [ObjectStore.Kind.seaweedFS, .moto])
     func `a file stays when the directory of its name is changed, moved and emptied`(

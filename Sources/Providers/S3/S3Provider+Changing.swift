@@ -95,7 +95,10 @@ extension S3Provider {
         guard key != .root else {
             throw ProviderError(.unsupported, attempt: attempt, reason: "the root stays")
         }
-        guard let found = try await look(key, attempt) else { throw missing(attempt) }
+        guard let found = try await look(key, attempt) else {
+            if kind == .directory, try await removeEmptied(key, attempt) { return }
+            throw missing(attempt)
+        }
         guard found.kind == kind else {
             throw ProviderError(.wrongKind, attempt: attempt, reason: "it is no \(kind)")
         }
@@ -136,6 +139,21 @@ extension S3Provider {
     }
 
     // MARK: Directories
+
+    /// Removes a folder that others have emptied: SeaweedFS goes on to list it in the one above.
+    ///
+    /// - Returns: Whether there was one.
+    private func removeEmptied(
+        _ key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let place = keys.place(of: key)
+        guard !place.isBeginning, !place.isMarkerBytes,
+            try await client.head(place.marker, attempt) != nil
+        else { return false }
+        try await keepParent(of: key, attempt)
+        try await client.delete(place.marker, etag: nil, attempt)
+        return true
+    }
 
     /// Writes the object that stands for a directory.
     func putMarker(

@@ -113,6 +113,19 @@ import Testing
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/", "short"])
     }
 
+    @Test func `a folder that others have emptied, and no listing shows, is removed`() async throws
+    {
+        let store = TinyS3()
+        store.state.withLock { $0.folders = ["d/"] }
+        let provider = try store.provider()
+        try await provider.delete(try key("d"), kind: .directory, etag: nil)
+        #expect(store.state.withLock(\.folders).isEmpty)
+        let gone = await #expect(throws: ProviderError.self) {
+            try await provider.delete(try key("d"), kind: .directory, etag: nil)
+        }
+        #expect(gone?.kind == .missing)
+    }
+
     @Test func `new attributes make the version that the copy names`() async throws {
         let set = try await store(replacing: nil).provider().setAttributes(
             try key("a"), to: Self.attributes, etag: ETag("1"))
