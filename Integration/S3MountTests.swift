@@ -191,6 +191,61 @@ struct S3MountTests {
         }
     }
 
+    /// Goal: what others made under keys that are no paths can be worked with like anything else.
+    ///
+    /// Method: every object is edited, cut, renamed and removed, and the bucket looked at in between.
+    @Test(arguments: [ObjectStore.Kind.moto, .seaweedFS])
+    func `objects with odd keys are edited, renamed and removed`(
+        kind: ObjectStore.Kind
+    ) async throws {
+        try await ObjectStore.with(kind) { store in
+            let odd = kind == .moto ? "['d/' + 'l' * 300, 'a//b', 'z/../up', 'z/.', 'n\\0']" : "[]"
+            let count = kind == .moto ? 9 : 4
+            try store.python(
+                """
+                for key in ['both', 'both/x', '%2F%', 'c\\x01\\x7f'] + \(odd):
+                    s3.put_object(Bucket=bucket, Key='p/' + key, Body=key.encode())
+                """)
+            func stored() throws -> [Substring] {
+                try store.python(
+                    """
+                    for object in s3.list_objects_v2(Bucket=bucket).get('Contents', []):
+                        key = object['Key']
+                        if not key.endswith('/'):
+                            body = s3.get_object(Bucket=bucket, Key=key)['Body'].read()
+                            print(len(key), body.decode())
+                    """
+                ).split(separator: "\n")
+            }
+            try MountedFolder.with(Self.options(store)) { folder in
+                func files() throws -> [String] {
+                    try Program.require("find", folder.point, "-type", "f", "-print0")
+                        .split(separator: "\0").map(String.init)
+                }
+                let found = try files()
+                #expect(found.count == count)
+                for file in found { try Files.write(Array("edited".utf8), to: file) }
+                try folder.sync()
+                #expect(try stored().count == count)
+                #expect(try stored().allSatisfy { $0.hasSuffix(" edited") })
+                for file in found { try Program.require("truncate", "-s", "2", file) }
+                try folder.sync()
+                #expect(try stored().allSatisfy { $0.hasSuffix(" ed") })
+                for (number, file) in found.enumerated() {
+                    try Program.require("mv", file, folder.local("name-\(number)"))
+                }
+                try folder.sync()
+                #expect(
+                    try stored() == (0..<count).map { _ in "8 ed" }, "they have names like others")
+                for file in try files() { try Files.unlink(file) }
+                try folder.sync()
+                #expect(try stored() == [])
+                #expect(try folder.report().counts.failed == 0)
+                #expect(try folder.report().conflicts.isEmpty)
+            }
+        }
+    }
+
     private static func options(_ store: ObjectStore) -> MountedFolder.Options {
         var options = MountedFolder.Options()
         options.otherSource = store.source("p")

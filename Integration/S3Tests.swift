@@ -423,6 +423,63 @@ struct S3Tests {
         }
     }
 
+    @Test func `a directory that others have emptied can be removed`() async throws {
+        try await ObjectStore.with(.seaweedFS) { store in
+            try store.python(
+                """
+                s3.put_object(Bucket=bucket, Key='emptied/file', Body=b'1')
+                s3.delete_object(Bucket=bucket, Key='emptied/file')
+                """)
+            let provider = try await Self.connect(store)
+            let directory = ObjectKey([try #require(FileName("emptied"))])
+            #expect(try await provider.list(.root, page: nil).objects.count == 1)
+            try await provider.delete(directory, kind: .directory, etag: nil)
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            let again = await #expect(throws: ProviderError.self) {
+                try await provider.delete(directory, kind: .directory, etag: nil)
+            }
+            #expect(again?.kind == .missing)
+        }
+    }
+
+    /// SeaweedFS has one entry for `both` and `both/`.
+    @Test(arguments: [ObjectStore.Kind.seaweedFS, .moto])
+    func `a file stays when the directory of its name is changed, moved and emptied`(
+        kind: ObjectStore.Kind
+    ) async throws {
+        try await ObjectStore.with(kind) { store in
+            try store.python(
+                """
+                for key in ['both', 'both/one', 'both/two']:
+                    s3.put_object(Bucket=bucket, Key=key, Body=key.encode())
+                """)
+            let provider = try await Self.connect(store)
+            func key(_ names: String...) throws -> ObjectKey {
+                ObjectKey(try names.map { try #require(FileName($0)) })
+            }
+            func keys() throws -> String {
+                try store.python(
+                    """
+                    found = s3.list_objects_v2(Bucket=bucket).get('Contents', [])
+                    print(*[object['Key'] for object in found if object['Size']])
+                    """)
+            }
+            let attributes = ObjectAttributes(modified: Timestamp(seconds: 7), mode: 0o750)
+            let directory = try key("both\u{241B}D")
+            let refused = await #expect(throws: ProviderError.self) {
+                try await provider.setAttributes(directory, to: attributes, etag: nil)
+            }
+            #expect(refused?.kind == .unsupported && refused?.remedy != nil)
+            let one = directory.appending(try #require(FileName("one")))
+            try await provider.delete(
+                one, kind: .file, etag: try #require(try await provider.stat(one).etag))
+            #expect(try keys() == "both both/two\n")
+            _ = try await provider.move(directory, etag: nil, to: try key("moved"), base: .absent)
+            #expect(try keys() == "both moved/two\n")
+            #expect(try await provider.list(.root, page: nil).objects.count == 2)
+        }
+    }
+
     @Test func `keys that are no names are there, and can be read`() async throws {
         try await ObjectStore.with(.moto) { store in
             try store.python(

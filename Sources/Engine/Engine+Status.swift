@@ -192,8 +192,8 @@ extension Engine {
         await changeBell.wait(after: count)
     }
 
-    /// Bytes that uploads have sent since the start.
-    package var bytesSent: UInt64 { sentBytes.withLock { $0 } }
+    /// Bytes that uploads have sent since the start, each once.
+    package var bytesSent: UInt64 { sentBytes.withLock(\.total) }
 
     /// Makes everything at or below an inode due now: no settle time, no waiting after a failure.
     package func hasten(below inode: InodeNumber) throws(EngineError) {

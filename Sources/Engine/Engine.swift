@@ -29,7 +29,7 @@ package final class Engine: Sendable {
     let activity = RemoteActivity()
     let doubts: Mutex<RequestDoubts>
     let transfers = Mutex<[InodeNumber: Transfer]>([:])
-    let sentBytes = Mutex<UInt64>(0)
+    let sentBytes = Mutex(SentBytes())
     let listings = ListingQueue()
     let fillQueue = Mutex<[InodeNumber]>([])
     let fillBell = Doorbell()

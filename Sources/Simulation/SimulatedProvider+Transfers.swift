@@ -117,6 +117,7 @@ extension SimulatedProvider {
         _ session: any UploadSession
     ) async throws(ProviderError) -> [UInt8] {
         var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
+        session.noteSent(UInt64(bytes.count))
         while UInt64(bytes.count) < source.size {
             try state.withLock { state throws(ProviderError) in
                 try Self.checkReachable(state, attempt)

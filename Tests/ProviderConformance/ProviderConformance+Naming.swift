@@ -7,6 +7,7 @@ extension ProviderConformance {
                 "-rf", ".hidden", "...", " ", "a b", "100%", "%41", "%2F", "a?b", "a#b", "a&b=c+d",
                 "a\nb", "a\\b", "a:b", "a\"b'c", "*", "~", "caf\u{e9}", "cafe\u{301}", "\u{1F426}",
                 "A", "a", String(repeating: "x", count: 255), "a\u{1}b", "a;b", "con", "end.",
+                "\u{241B}_", "\u{241B}",
             ]
             let kept = store.kept(names)
             for name in kept { try await store.expectRoundTrip(Array(name.utf8)) }
@@ -29,7 +30,7 @@ extension ProviderConformance {
             }
         },
         Case("odd names name directories too") { store in
-            let names = store.kept(["%2e", "a b", "caf\u{e9}", "cafe\u{301}", "-"])
+            let names = store.kept(["%2e", "a b", "caf\u{e9}", "cafe\u{301}", "-", "\u{241B}_"])
             for name in names {
                 try await store.makeDirectory(name)
                 try await store.write("\(name)/file", Array(name.utf8))

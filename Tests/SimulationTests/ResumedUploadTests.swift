@@ -28,6 +28,7 @@ struct ResumedUploadTests {
             // A piece may have been on its way when the process died.
             #expect(it.remote.bytesReceived <= 51_000)
             #expect(it.remote.uploadCount == 0)
+            #expect(it.mount.engine.bytesSent <= 50_000 - UInt64(received))
         }
     }
 
@@ -42,6 +43,7 @@ struct ResumedUploadTests {
             #expect(try await it.rest())
             #expect(it.remoteBytes("movie") == Self.bytes)
             #expect(it.remote.bytesReceived <= 51_000)
+            #expect(it.mount.engine.bytesSent == 50_000)
         }
     }
 

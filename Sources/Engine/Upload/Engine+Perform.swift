@@ -275,12 +275,11 @@ extension Engine {
     }
 
     func noteProgress(_ sent: UInt64, of inode: InodeNumber) {
-        let more = transfers.withLock { transfers -> UInt64 in
-            guard let before = transfers[inode]?.bytesSent, sent > before else { return 0 }
+        transfers.withLock { transfers in
+            guard let before = transfers[inode]?.bytesSent, sent > before else { return }
             transfers[inode]?.bytesSent = sent
-            return sent - before
         }
-        sentBytes.withLock { $0 += more }
+        sentBytes.withLock { $0.note(sent, of: inode) }
         changeBell.ring()
     }
 }

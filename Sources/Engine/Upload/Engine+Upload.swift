@@ -47,12 +47,16 @@ extension Engine {
         #endif
         let session = try await uploadSession(
             of: inode, generation: record.generation, to: place.key, base: base)
+        sentBytes.withLock {
+            $0.begin(inode, generation: record.generation, goesOn: session.token != nil)
+        }
         let object = try await tracking(inode, .upload, bytes: frozen.size) {
             () async throws(ProviderError) in
             try await provider.write(
                 place.key, from: frozen, attributes: attributes, base: base,
                 session: session)
         }
+        sentBytes.withLock { $0.end(inode) }
         #if BUGS
             var generation = record.generation
             if DeliberateBug.countLaterWritesAsSent.isMade,

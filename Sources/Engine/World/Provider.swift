@@ -132,7 +132,8 @@ package protocol UploadSession: Sendable {
     /// later which parts have arrived; nil once nothing is left there to go on with.
     func keep(_ token: UploadToken?) throws
 
-    /// Told now and then how many bytes the store has, ascending, those of earlier tries included.
+    /// Told now and then how many bytes the store has, ascending, those of earlier tries included:
+    /// of an upload that goes on, the first call tells these.
     func noteSent(_ bytes: UInt64)
 }
 

@@ -39,22 +39,22 @@ package struct ProviderError: Error {
     package let attempt: String
     /// The store's own words.
     package let reason: String
+    /// What the user can do about this very failure; nil where its kind says all.
+    package let remedy: String?
     /// How long the store asks to be left alone.
     package let retryAfter: Duration?
-    /// What the user can do, where the provider knows better than its kind tells.
-    package let remedy: String?
     /// The failure underneath, for the log; never shown alone.
     package let cause: (any Error)?
 
     package init(
-        _ kind: Kind, attempt: String, reason: String, retryAfter: Duration? = nil,
-        remedy: String? = nil, cause: (any Error)? = nil
+        _ kind: Kind, attempt: String, reason: String, remedy: String? = nil,
+        retryAfter: Duration? = nil, cause: (any Error)? = nil
     ) {
         self.kind = kind
         self.attempt = attempt
         self.reason = reason
-        self.retryAfter = retryAfter
         self.remedy = remedy
+        self.retryAfter = retryAfter
         self.cause = cause
     }
 

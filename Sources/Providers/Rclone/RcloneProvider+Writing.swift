@@ -193,6 +193,7 @@ struct RcloneUpload: Sendable {
     /// Tells the session how far it is, until the task is cancelled.
     private func report(_ group: String) async {
         var last: UInt64 = 0
+        session.noteSent(0)
         var input = RcloneInput()
         input.group = group
         while true {

@@ -163,7 +163,8 @@ extension S3Provider {
         guard key.bytes.contains(UInt8(ascii: "\\")) else { return }
         guard try await conditions(attempt).keepsBackslash else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "this store keeps no name with \"\\\"")
+                .unsupported, attempt: attempt, reason: "this store keeps no name with \"\\\"",
+                remedy: Self.renaming)
         }
     }
 

@@ -64,13 +64,19 @@ extension S3Provider {
         var metadata = found.head?.metadata ?? S3Metadata()
         metadata.set(attributes, kind: found.kind)
         let place = keys.place(of: key)
+        guard !place.isMarkerBytes else { throw markerBytes(attempt) }
         guard case .object(let head) = found, let file = place.file else {
             guard !place.isBeginning else {
                 throw ProviderError(
                     .unsupported, attempt: attempt, reason: "it is no directory of its own")
             }
             // Written anew, since not every store copies what stands for a directory.
-            try await putMarker(place.marker, metadata, nil, attempt)
+            guard try await putMarkerAlone(place.marker, metadata, nil, attempt) else {
+                throw ProviderError(
+                    .unsupported, attempt: attempt,
+                    reason: "a file has its name, and not every store keeps both objects",
+                    remedy: "rename the directory or the file")
+            }
             return try await directory(key, place.marker, attempt)
         }
         let etag = try await copy(
@@ -89,7 +95,10 @@ extension S3Provider {
         guard key != .root else {
             throw ProviderError(.unsupported, attempt: attempt, reason: "the root stays")
         }
-        guard let found = try await look(key, attempt) else { throw missing(attempt) }
+        guard let found = try await look(key, attempt) else {
+            if kind == .directory, try await removeEmptied(key, attempt) { return }
+            throw missing(attempt)
+        }
         guard found.kind == kind else {
             throw ProviderError(.wrongKind, attempt: attempt, reason: "it is no \(kind)")
         }
@@ -97,6 +106,9 @@ extension S3Provider {
         let conditions = try await conditions(attempt)
         let place = keys.place(of: key)
         if case .object(let head) = found, let file = place.file {
+            if place.isMarkerBytes {
+                return try await emptyMarker(file, head, conditions, attempt)
+            }
             try await keepParent(of: key, attempt)
             do throws(ProviderError) {
                 try await client.delete(
@@ -128,6 +140,21 @@ extension S3Provider {
 
     // MARK: Directories
 
+    /// Removes a folder that others have emptied: SeaweedFS goes on to list it in the one above.
+    ///
+    /// - Returns: Whether there was one.
+    private func removeEmptied(
+        _ key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let place = keys.place(of: key)
+        guard !place.isBeginning, !place.isMarkerBytes,
+            try await client.head(place.marker, attempt) != nil
+        else { return false }
+        try await keepParent(of: key, attempt)
+        try await client.delete(place.marker, etag: nil, attempt)
+        return true
+    }
+
     /// Writes the object that stands for a directory.
     func putMarker(
         _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
@@ -135,6 +162,31 @@ extension S3Provider {
         try checkKey(marker, attempt)
         let headers = metadata.headers + [("Content-Type", metadata.directoryContentType)]
         _ = try await client.put(marker, [], headers: headers, condition, attempt)
+    }
+
+    /// Writes the object that stands for a directory, unless a file has its name: SeaweedFS would put
+    /// it in the place of that. It heeds the condition that nothing is there.
+    ///
+    /// - Returns: Whether it was written.
+    func putMarkerAlone(
+        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let file = S3Key(Array(marker.bytes.dropLast()))
+        if condition != .absent, !file.bytes.isEmpty, try await client.head(file, attempt) != nil {
+            return false
+        }
+        try await putMarker(marker, metadata, condition, attempt)
+        return true
+    }
+
+    /// Takes its bytes from a marker, which stays: with it the directory might go.
+    ///
+    /// - Throws: `.changed`.
+    func emptyMarker(
+        _ marker: S3Key, _ head: S3Head, _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        try await putMarker(
+            marker, head.metadata.ofNewBytes, conditions.onPut(.version(head.etag)), attempt)
     }
 
     /// A directory whose marker has just been written, as the store keeps it.
@@ -152,14 +204,15 @@ extension S3Provider {
     func keepParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
         guard let parent = key.parent, parent != .root else { return }
         let place = keys.place(of: parent)
-        if place.isBeginning { return }
+        // The directory that its key lies in is further up.
+        if place.isBeginning { return try await keepParent(of: parent, attempt) }
         let listing = try await client.list(
             prefix: place.directory, delimiter: false, max: Self.fewObjects, attempt)
         guard listing.objects.first?.key != place.marker,
             listing.objects.count < Self.fewObjects
         else { return }
         do throws(ProviderError) {
-            try await putMarker(
+            _ = try await putMarkerAlone(
                 place.marker, S3Metadata(),
                 try await conditions(attempt).onPut(.absent), attempt)
         } catch {
@@ -168,7 +221,7 @@ extension S3Provider {
             let now = try await client.list(
                 prefix: place.directory, delimiter: false, max: 1, attempt)
             guard now.objects.first?.key != place.marker else { return }
-            try await putMarker(place.marker, S3Metadata(), nil, attempt)
+            _ = try await putMarkerAlone(place.marker, S3Metadata(), nil, attempt)
         }
     }
 

@@ -41,8 +41,9 @@ extension S3Provider {
         _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion,
         _ attempt: String
     ) async throws(ProviderError) -> RemoteObject {
-        let target = try await fileKey(destination, attempt)
-        guard let source = keys.place(of: key).file else { throw missing(attempt) }
+        let target = try await fileKey(destination, base: base, attempt)
+        let place = keys.place(of: key)
+        guard let source = place.file else { throw missing(attempt) }
         let conditions = try await conditions(attempt)
         let condition = S3Condition(base)
         switch base {
@@ -75,17 +76,22 @@ extension S3Provider {
         guard copied.etag == etag else {
             throw base == .absent ? exists(attempt) : changed(attempt)
         }
-        try await removeSource(source, head, copy: target, copied, base, conditions, attempt)
+        try await removeSource(
+            place, source, head, copy: target, copied, base, conditions, attempt)
         return try await objectAfterChange(destination, copied, attempt)
     }
 
     /// Deletes what has been copied; if it was changed at this moment, the copy goes instead.
     private func removeSource(
-        _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head, _ base: BaseVersion,
-        _ conditions: S3Conditions, _ attempt: String
+        _ place: S3KeyMap.Place, _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head,
+        _ base: BaseVersion, _ conditions: S3Conditions, _ attempt: String
     ) async throws(ProviderError) {
         do throws(ProviderError) {
-            try await deleteVersion(source, head.etag, conditions, attempt)
+            if place.isMarkerBytes {
+                try await emptyMarker(source, head, conditions, attempt)
+            } else {
+                try await deleteVersion(source, head.etag, conditions, attempt)
+            }
         } catch {
             guard error.kind == .changed else { throw halfDone(error, attempt) }
             if base == .absent {
@@ -141,7 +147,8 @@ extension S3Provider {
         let (from, to) = (keys.place(of: key), keys.place(of: destination))
         guard !from.isBeginning, !to.isBeginning else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "it is no directory of its own")
+                .unsupported, attempt: attempt, reason: "it is no directory of its own",
+                remedy: "give it its old name, and rename what is in it")
         }
         _ = try await fileKey(destination, attempt)
         let conditions = try await conditions(attempt)
@@ -152,8 +159,10 @@ extension S3Provider {
         }
         if key.parent != destination.parent { try await keepParent(of: key, attempt) }
         let metadata = marker?.metadata ?? S3Metadata()
-        try await putMarker(to.marker, metadata, nil, attempt)
-        if marker == nil { try await putMarker(from.marker, metadata, nil, attempt) }
+        guard try await putMarkerAlone(to.marker, metadata, nil, attempt) else {
+            throw exists(attempt)
+        }
+        if marker == nil { _ = try await putMarkerAlone(from.marker, metadata, nil, attempt) }
 
         // Until a listing shows nothing more: what others make or change meanwhile moves too.
         var passes = 0

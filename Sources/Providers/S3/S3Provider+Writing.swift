@@ -8,7 +8,7 @@ extension S3Provider {
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "write \(source.size) bytes to \"\(key)\""
         try checkCancelled(attempt)
-        let file = try await fileKey(key, attempt)
+        let file = try await fileKey(key, base: base, attempt)
         let conditions = try await conditions(attempt)
         let replaced = try await checkBase(key, base, conditions, attempt)
         var metadata = replaced?.metadata.ofNewBytes ?? S3Metadata()

@@ -117,8 +117,9 @@ package final class S3Provider: Provider {
         try checkCancelled(attempt)
         let place = keys.place(of: key)
         if let file = place.file, let head = try await client.head(file, attempt) {
-            return .object(head)
+            if !place.isMarkerBytes || head.size > 0 { return .object(head) }
         }
+        if place.isMarkerBytes { return nil }
         return try await lookForDirectory(place, isRoot: key == .root, attempt)
     }
 
@@ -213,35 +214,53 @@ package final class S3Provider: Provider {
         ProviderError(.changed, attempt: attempt, reason: "it is another version")
     }
 
+    static let renaming = "rename it, then it is sent"
+
     /// The key of a file that may be written.
     ///
+    /// - Parameter base: A version is there already, so that its place need not be one in which
+    ///   something new can be made.
     /// - Throws: `.unsupported` for what no store keeps as it is.
-    func fileKey(_ key: ObjectKey, _ attempt: String) async throws(ProviderError) -> S3Key {
+    func fileKey(
+        _ key: ObjectKey, base: BaseVersion = .absent, _ attempt: String
+    ) async throws(ProviderError) -> S3Key {
         let place = keys.place(of: key)
         guard let file = place.file else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "a name with this escape is a directory's")
+                .unsupported, attempt: attempt,
+                reason: "names that end like this stand for directories that others have made",
+                remedy: Self.renaming)
         }
+        guard !place.isMarkerBytes else { throw markerBytes(attempt) }
         guard key.names.last.map({ !S3Probe.isProbe($0.bytes) }) ?? true else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "such names are kept for trying a store out"
-            )
+                .unsupported, attempt: attempt,
+                reason: "such names are kept for trying a store out", remedy: Self.renaming)
         }
         try checkKey(file, attempt)
         try await checkKept(file, attempt)
         let parent = key.parent.map(keys.place) ?? place
-        guard !parent.isBeginning else {
+        guard base != .absent || !parent.isBeginning else {
             throw ProviderError(
                 .unsupported, attempt: attempt,
-                reason: "nothing can be made in the beginning of a long key")
+                reason: "nothing can be made in the beginning of a long key",
+                remedy: "move it to another directory")
         }
         return file
+    }
+
+    func markerBytes(_ attempt: String) -> ProviderError {
+        ProviderError(
+            .unsupported, attempt: attempt,
+            reason: "this name stands for what is in the object of the directory itself",
+            remedy: Self.renaming)
     }
 
     func checkKey(_ key: S3Key, _ attempt: String) throws(ProviderError) {
         guard key.isText else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "S3 keeps names in UTF-8 only")
+                .unsupported, attempt: attempt, reason: "S3 keeps names in UTF-8 only",
+                remedy: Self.renaming)
         }
     }
 }

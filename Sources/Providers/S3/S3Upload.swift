@@ -213,7 +213,7 @@ private final class S3Progress: Sendable {
     init(_ session: any UploadSession, already: UInt64) {
         self.session = session
         state = Mutex(State(already: already))
-        if already > 0 { session.noteSent(already) }
+        session.noteSent(already)
     }
 
     func note(_ number: Int, _ bytes: UInt64) {

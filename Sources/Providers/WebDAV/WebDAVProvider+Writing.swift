@@ -206,6 +206,7 @@ extension WebDAVProvider {
         let size = upload.source.size
         let body: HTTPBody =
             size == 0 ? .bytes([]) : .source(UploadBody(source: upload.source), range: 0..<size)
+        session.noteSent(0)
         return try await client.send(
             .put, client.address.url(key),
             headers: headers + [("Content-Type", "application/octet-stream")], body: body,

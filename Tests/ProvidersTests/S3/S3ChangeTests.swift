@@ -44,6 +44,88 @@ import Testing
         #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
     }
 
+    @Test func `what the object of a directory holds is taken out of it, and the directory stays`()
+        async throws
+    {
+        let store = TinyS3()
+        let held = TinyS3.Object(etag: "1", bytes: [1, 2])
+        let provider = try store.provider()
+        let directory = try key("d")
+        let file = directory.appending(try #require(FileName("\u{241B}M")))
+        func write(_ key: ObjectKey, _ base: BaseVersion) async -> ProviderError? {
+            await #expect(throws: ProviderError.self) {
+                try await provider.write(
+                    key, from: SameBytes(size: 4), attributes: Self.attributes, base: base,
+                    session: UntrackedUpload())
+            }
+        }
+        for isMoved in [false, true] {
+            store.state.withLock { $0.objects = ["d/": held] }
+            let listed = try await provider.list(directory, page: nil).objects
+            #expect(listed.map(\.name) == file.names.suffix(1))
+            let refused = await write(file, .version(ETag("1")))
+            #expect(refused?.kind == .unsupported && refused?.remedy != nil)
+            if isMoved {
+                _ = try await provider.move(file, etag: ETag("1"), to: try key("x"), base: .absent)
+                #expect(store.state.withLock { $0.objects["x"]?.bytes } == [1, 2])
+            } else {
+                try await provider.delete(file, kind: .file, etag: ETag("1"))
+            }
+            #expect(store.state.withLock { $0.objects["d/"]?.bytes } == [])
+            let gone = await #expect(throws: ProviderError.self) { try await provider.stat(file) }
+            #expect(gone?.kind == .missing)
+            #expect(await write(file, .absent)?.kind == .unsupported)
+        }
+    }
+
+    /// Goal: what others have named so that it is shown in a directory of its own can be changed
+    /// there, and nothing new be made.
+    @Test func `an object whose name is too long is edited, renamed and deleted`() async throws {
+        let store = TinyS3()
+        let provider = try store.provider()
+        let part = String(repeating: "l", count: 300)
+        store.state.withLock { state in
+            for end in ["a", "b"] {
+                state.objects["d/\(part)\(end)"] = TinyS3.Object(etag: end, bytes: [1])
+            }
+        }
+        let directory = try key("d")
+        let beginning = directory.appending(
+            try #require(S3Name.beginning(of: part.utf8).name))
+        let names = try await provider.list(beginning, page: nil).objects.map(\.name)
+        #expect(names.count == 2)
+        let (first, second) = (beginning.appending(names[0]), beginning.appending(names[1]))
+        func write(_ key: ObjectKey, _ base: BaseVersion) async throws -> RemoteObject {
+            try await provider.write(
+                key, from: SameBytes(size: 4), attributes: Self.attributes, base: base,
+                session: UntrackedUpload())
+        }
+        let edited = try await write(first, .version(ETag("a")))
+        #expect(store.state.withLock { $0.objects["d/\(part)a"]?.bytes } == [7, 7, 7, 7])
+        let refused = await #expect(throws: ProviderError.self) {
+            try await write(beginning.appending(try #require(FileName("new"))), .absent)
+        }
+        #expect(refused?.kind == .unsupported && refused?.remedy != nil)
+        _ = try await provider.move(
+            first, etag: edited.etag, to: try key("short"), base: .absent)
+        try await provider.delete(second, kind: .file, etag: ETag("b"))
+        // The directory that they lay in stays, as any other.
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/", "short"])
+    }
+
+    @Test func `a folder that others have emptied, and no listing shows, is removed`() async throws
+    {
+        let store = TinyS3()
+        store.state.withLock { $0.folders = ["d/"] }
+        let provider = try store.provider()
+        try await provider.delete(try key("d"), kind: .directory, etag: nil)
+        #expect(store.state.withLock(\.folders).isEmpty)
+        let gone = await #expect(throws: ProviderError.self) {
+            try await provider.delete(try key("d"), kind: .directory, etag: nil)
+        }
+        #expect(gone?.kind == .missing)
+    }
+
     @Test func `new attributes make the version that the copy names`() async throws {
         let set = try await store(replacing: nil).provider().setAttributes(
             try key("a"), to: Self.attributes, etag: ETag("1"))

@@ -106,6 +106,23 @@ private final class Collector: ByteSink {
         #expect(paths == ["a%FF%01%0A%E2%90%9B", "b%00%20%2B"])
     }
 
+    @Test(arguments: [
+        ("a/.", "InvalidRequest", "\".\""), ("../a", "InvalidArgument", "\"..\""),
+        ("a\0", "InvalidRequest", "NUL"), ("a", "KeyTooLongError", "words"),
+    ])
+    func `a key that the store refuses is said to be what is wrong`(
+        key: String, code: String, named: String
+    ) async throws {
+        let wire = ScriptedWire([.init(status: 400, body: error(code))])
+        let client = try client(wire)
+        let error = await #expect(throws: ProviderError.self) {
+            try await client.ask(.init(.put, S3Key(key)), "test")
+        }
+        #expect(error?.kind == .unsupported && error?.remedy != nil)
+        #expect(error?.reason.contains(named) == true)
+        #expect(error?.reason.contains("words") == true)
+    }
+
     @Test func `a clock that is off is corrected by the store's own, once`() async throws {
         let date = (name: "Date", value: "Sun, 13 Sep 2020 13:26:40 GMT")
         let skewed = ScriptedWire.Answer(

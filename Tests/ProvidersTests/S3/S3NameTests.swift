@@ -10,7 +10,8 @@ import Testing
     /// Letters of which odd parts and names are made.
     private static let letters: [[UInt8]] = [
         Array("\u{241B}".utf8), Array("\u{241B}\u{241B}".utf8), [0x2E], [0], [0xFF], [0xE2], [0x90],
-        Array("_".utf8), Array("D".utf8), Array("C".utf8), Array("0".utf8), Array("2e".utf8),
+        Array("_".utf8), Array("M".utf8), Array("D".utf8), Array("C".utf8), Array("0".utf8),
+        Array("2e".utf8),
         Array("2E".utf8), Array("e2".utf8), Array("a".utf8), Array("%2F".utf8), [0x0A],
         Array("\u{e9}".utf8),
     ]
@@ -22,7 +23,9 @@ import Testing
     }
 
     @Test func `ordinary names are shown as they are`() throws {
-        for text in ["a", "a b", "100%", "%2F", "...", "caf\u{e9}", "a\nb", "a\(mark)b", mark] {
+        for text in [
+            "a", "a b", "100%", "%2F", "...", "caf\u{e9}", "a\nb", "a\(mark)b", mark, "\(mark)_",
+        ] {
             let part = Array(text.utf8)
             let name = try #require(S3Name(part: part).name)
             #expect(name.bytes == part, "\(text)")
@@ -31,7 +34,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "\u{241B}_"), (".", "\u{241B}2e"), ("..", "\u{241B}2e\u{241B}2e"),
+        ("", "\u{241B}M"), ("\u{241B}M", "\u{241B}\u{241B}M"), (".", "\u{241B}2e"),
+        ("..", "\u{241B}2e\u{241B}2e"),
         ("a\0b", "a\u{241B}00b"), ("\u{241B}2e", "\u{241B}\u{241B}2e"),
     ])
     func `what is no name is shown with escapes`(part: String, shown: String) throws {
@@ -59,12 +63,16 @@ import Testing
 
     /// `/a` in a bucket that is mounted as a whole.
     @Test func `a key that begins with a slash lies in a directory, which is no file`() throws {
-        let key = ObjectKey([try #require(S3Name(part: []).name), try #require(FileName("a"))])
+        let name = try #require(S3Name(part: [], form: .besideFile).name)
+        let key = ObjectKey([name, try #require(FileName("a"))])
         let (map, parent) = (S3KeyMap(prefix: S3Key("")), try #require(key.parent))
         #expect(map.place(of: parent).file == nil)
         #expect(map.place(of: parent).directory == S3Key("/"))
         #expect(map.place(of: key).file == S3Key("/a"))
-        #expect(S3KeyMap(prefix: S3Key("p/")).place(of: parent).file == S3Key("p/"))
+        let bytes = ObjectKey([try #require(S3Name(part: []).name)])
+        #expect(map.place(of: bytes).file == nil)
+        let place = S3KeyMap(prefix: S3Key("p/")).place(of: bytes)
+        #expect(place.file == S3Key("p/") && place.isMarkerBytes)
     }
 
     @Test func `a part that is too long begins a directory and goes on below`() throws {
@@ -191,6 +199,6 @@ import Testing
         var fold = S3ListingFold(map.place(of: .root))
         fold.add(page)
         let names = fold.entries.map(\.name.description).sorted()
-        #expect(names == ["\u{241B}2e\u{241B}2e", "\u{241B}_"])
+        #expect(names == ["\u{241B}2e\u{241B}2e", "\u{241B}M"])
     }
 }

@@ -177,6 +177,7 @@ final class TinyS3: S3Wire {
                 return ("delete", (412, [:], "<Error><Code>PreconditionFailed</Code></Error>"))
             } else {
                 state.objects[key] = nil
+                state.folders.remove(key)
             }
             return ("delete", (204, [:], ""))
         case .put where query["uploadId"] != nil:

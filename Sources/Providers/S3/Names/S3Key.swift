@@ -20,6 +20,14 @@ struct S3Key: Hashable, Sendable {
 
     func appending(_ more: some Sequence<UInt8>) -> S3Key { S3Key(bytes + more) }
 
+    /// What in it no path of a file system may have, in words.
+    var oddPart: String? {
+        if bytes.contains(0) { return "a NUL" }
+        let parts = bytes.split(separator: Self.slash)
+        let dots = parts.first { $0.count <= 2 && $0.allSatisfy { $0 == UInt8(ascii: ".") } }
+        return dots.map { "the part \"\(String(decoding: $0, as: UTF8.self))\"" }
+    }
+
     var isText: Bool { String(validating: bytes, as: UTF8.self) != nil }
 }
 

@@ -10,6 +10,9 @@ struct S3KeyMap: Sendable {
         /// The key that a file of this name has, not empty; nil where the name can only be a
         /// directory's.
         let file: S3Key?
+        /// Whether ``file`` is the marker of the directory that it lies in, and thus a file only
+        /// where that has bytes.
+        let isMarkerBytes: Bool
         /// What the keys below a directory of this name begin with.
         let directory: S3Key
         /// Whether the directory is only the beginning of parts that are too long for one name, so
@@ -34,11 +37,13 @@ struct S3KeyMap: Sendable {
         var open: [UInt8] = []
         var file: S3Key?
         var isBeginning = false
+        var isMarkerBytes = false
         for name in key.names {
             let found = S3Name(name)
             directory += found.part
             // Nothing has the empty key, and asking for it asks for the bucket.
             file = found.form == .whole && !directory.isEmpty ? S3Key(directory) : nil
+            isMarkerBytes = file != nil && found.part.isEmpty
             isBeginning = found.form == .beginning
             if isBeginning {
                 open += found.part
@@ -48,6 +53,7 @@ struct S3KeyMap: Sendable {
             }
         }
         return Place(
-            file: file, directory: S3Key(directory), isBeginning: isBeginning, open: open)
+            file: file, isMarkerBytes: isMarkerBytes, directory: S3Key(directory),
+            isBeginning: isBeginning, open: open)
     }
 }

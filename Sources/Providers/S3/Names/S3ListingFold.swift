@@ -79,7 +79,8 @@ struct S3ListingFold: Sendable {
 
     private mutating func addDirectory(_ part: [UInt8]) {
         guard !seen.contains(Seen(part: part, kind: .directory)) else { return }
-        let isBesideFile = seen.contains(Seen(part: part, kind: .file))
+        // The directory that `a//` names is always beside the object `a/`.
+        let isBesideFile = part.isEmpty || seen.contains(Seen(part: part, kind: .file))
         seen.append(Seen(part: part, kind: .directory))
         append(S3Name(part: part, form: isBesideFile ? .besideFile : .whole), nil)
     }

@@ -5,9 +5,13 @@ import Engine
 ///
 /// Most parts are names as they are. A part that is none (empty, `.`, `..`, with a NUL, or longer
 /// than 255 bytes), and a directory whose name a file has as well, shows under a name with
-/// escapes: `␛` (U+241B) and two hexadecimal digits stand for a byte, `␛␛` for `␛`, `␛_` for
-/// nothing at all, `␛/`, written `␛D` at the end, says that this is the directory, and `␛C` at the
-/// end that the part goes on in the names below. Anything else with a `␛` in it stands for itself.
+/// escapes: `␛` (U+241B) and two hexadecimal digits stand for a byte, `␛␛` for `␛`, `␛/`, written
+/// `␛D` at the end, says that this is the directory, and `␛C` at the end that the part goes on in
+/// the names below. The empty part is `␛M` as a file, which is what the marker of its directory
+/// holds, and `␛D` as a directory. Anything else with a `␛` in it stands for itself.
+///
+/// What ends in `␛D` or `␛C`, and `␛M`, shows what others have made; nothing new gets such a name,
+/// so nobody's file can be taken for a directory's marker.
 struct S3Name: Hashable, Sendable {
     enum Form: Hashable, Sendable {
         /// What the part is, a file or a directory.
@@ -66,7 +70,7 @@ struct S3Name: Hashable, Sendable {
 
     private static func escape(_ part: [UInt8], _ form: Form) -> [UInt8] {
         var bytes: [UInt8] = []
-        if part.isEmpty && form == .whole { bytes = mark + [UInt8(ascii: "_")] }
+        if part.isEmpty && form == .whole { bytes = mark + [UInt8(ascii: "M")] }
         let isDots = part == [0x2E] || part == [0x2E, 0x2E]
         var rest = part[...]
         while let byte = rest.first {
@@ -122,7 +126,7 @@ struct S3Name: Hashable, Sendable {
             } else if rest == [UInt8(ascii: "D")] || rest == [UInt8(ascii: "C")] {
                 form = rest.first == UInt8(ascii: "D") ? .besideFile : .beginning
                 rest = []
-            } else if rest == [UInt8(ascii: "_")] && part.isEmpty {
+            } else if rest == [UInt8(ascii: "M")] && part.isEmpty {
                 rest = []
             } else if rest.count >= 2,
                 let value = S3Encoding.bytes(

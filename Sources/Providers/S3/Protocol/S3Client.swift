@@ -91,7 +91,7 @@ final class S3Client: Sendable {
             }
             guard let correction = correction(after: refusal, signer),
                 corrections.insert(correction).inserted
-            else { throw refusal.error(attempt) }
+            else { throw Self.error(refusal, of: call, attempt) }
             apply(correction, refusal, signer)
             if correction == .credentials, try await currentCredentials(attempt) == signer {
                 // Nobody has replaced them, so they would be refused again.
@@ -183,6 +183,24 @@ final class S3Client: Sendable {
         return ProviderError(
             kind, attempt: attempt, reason: error.reason,
             cause: error.kind == .sink || error.kind == .source ? error.cause ?? error : error)
+    }
+
+    /// What a refusal is to the user: a store that takes no such key says little more than that.
+    private static func error(
+        _ refusal: S3Refusal, of call: Call, _ attempt: String
+    ) -> ProviderError {
+        let error = refusal.error(attempt)
+        guard error.kind == .unsupported, let key = call.key else { return error }
+        if refusal.code == "KeyTooLongError" {
+            return ProviderError(
+                .unsupported, attempt: attempt, reason: error.reason,
+                remedy: "shorten its name, or that of a directory above it", cause: refusal)
+        }
+        guard let part = key.oddPart else { return error }
+        return ProviderError(
+            .unsupported, attempt: attempt,
+            reason: "the store takes no key with \(part) in it: \(error.reason)",
+            remedy: S3Provider.renaming, cause: refusal)
     }
 
     // MARK: Learning
