@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 extension MountedTests {
@@ -47,6 +48,33 @@ extension MountedTests {
                     #expect(try folder.report().counts.failed == 0)
                 }
             }
+        }
+
+        @Test func `who interrupts a mount that waits for a password leaves no daemon`() throws {
+            var options = MountedFolder.Options()
+            options.otherSource = "webdav+http://127.0.0.1:9/"
+            let folder = try MountedFolder(options)
+            defer { folder.remove() }
+            try Files.makeDirectory("\(folder.base)/apus")
+            let config = "\(folder.base)/apus/config.toml"
+            let asked = "\(folder.base)/asked"
+            let text = """
+                [[credentials]]
+                source = "\(folder.source)"
+                username = "me"
+                password-command = "touch \(asked); exec sleep 600"
+                """
+            try Files.write(Array(text.utf8), to: config)
+            try Files.setMode(0o600, of: config)
+            let mount = try Apus.start(
+                ["mount", folder.source, folder.point, "--state-dir", folder.state],
+                environment: ["XDG_CONFIG_HOME": folder.base])
+            try eventually("the password is asked for") { Files.exists(asked) }
+            #expect(folder.isDaemonRunning)
+            mount.signal(SIGINT)
+            _ = try? mount.wait()
+            try eventually("the daemon is gone") { !folder.isDaemonRunning }
+            #expect(!folder.isMounted)
         }
     }
 }

@@ -32,6 +32,24 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `ends without a word where nobody reads it, and says so where there is no room`() throws {
+            try MountedFolder.with { folder in
+                let unread = """
+                    import os, subprocess, sys
+                    reader, writer = os.pipe()
+                    os.close(reader)
+                    sys.exit(subprocess.run(sys.argv[1:], stdout=writer).returncode)
+                    """
+                let silent = try Program.run(
+                    "python3", "-c", unread, Apus.path, "status", folder.point)
+                #expect(silent.status == 128 + SIGPIPE && silent.errors.isEmpty, "\(silent)")
+                let full = try Program.run(
+                    "sh", "-c", "\"$0\" status \"$1\" >/dev/full", Apus.path, folder.point)
+                #expect(full.status == 1 && full.errors.contains("no space left"), "\(full)")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `shows what is being fetched, and how much of it is here`() throws {
             var options = MountedFolder.Options()
             options.source = "rate=512KiB"

@@ -24,7 +24,7 @@ struct DaemonLauncher {
             defer { close(writer) }
             pid = try spawn(reportingTo: writer)
         }
-        let said = try await onOwnThread { try Self.readAll(reader) }
+        let said = try await onOwnThread { readReport(reader) }
         try await judge(said, pid: pid)
     }
 
@@ -113,9 +113,28 @@ struct DaemonLauncher {
             remedy: "see \(logPath)")
     }
 
-    private static func readAll(_ descriptor: Int32) throws -> [UInt8] {
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
-        return Array(try handle.readToEnd() ?? Data())
+    /// Says what is waited for, on a terminal, where it takes longer than a moment.
+    private func readReport(_ descriptor: Int32) -> [UInt8] {
+        var line = ProgressLine.standardError()
+        if isatty(STDERR_FILENO) == 1 {
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            if poll(&entry, 1, 1000) == 0 {
+                line.show("Connecting to \(options.source); Ctrl-C gives up")
+            }
+        }
+        defer { line.finish() }
+        var said: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        // The daemon watches its end, which so stays open until this one is closed.
+        while said.last != UInt8(ascii: "\n") {
+            let count = read(descriptor, &piece, piece.count)
+            if count > 0 {
+                said += piece.prefix(count)
+            } else if count == 0 || errno != EINTR {
+                break
+            }
+        }
+        return said
     }
 }
 

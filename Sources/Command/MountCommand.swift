@@ -78,6 +78,7 @@ struct MountCommand: AsyncParsableCommand {
         do {
             let options = try mountOptions()
             if foreground || readyDescriptor != nil {
+                report.endWithAsker()
                 try await runDaemon(options) { report.ready(options, notes: $0) }
             } else {
                 try await DaemonLauncher(options: options).launch()

@@ -2,7 +2,8 @@ import Control
 import Foundation
 import Synchronization
 
-/// What a daemon tells the command that started it, once: an object of JSON on a pipe.
+/// What a daemon tells the command that started it, once: an object of JSON on a pipe, in
+/// one line.
 struct StartReport: Codable {
     /// nil for success.
     var error: Problem?
@@ -19,6 +20,20 @@ final class StartReporter: Sendable {
     init(descriptor: Int32?) {
         pipe = Mutex(descriptor)
         isForeground = descriptor == nil
+    }
+
+    /// Ends this process, in an orderly way, once nobody waits for it to be ready any more: a command
+    /// that was interrupted leaves nothing behind that mounts the folder later.
+    func endWithAsker() {
+        guard let descriptor = pipe.withLock(\.self) else { return }
+        let thread = Thread {
+            var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+            // The end of a pipe for writing has an error when the other end is closed: pipe(7).
+            while poll(&entry, 1, -1) < 0 && errno == EINTR {}
+            if self.pipe.withLock({ $0 != nil }) { kill(getpid(), SIGTERM) }
+        }
+        thread.name = "apus-asker"
+        thread.start()
     }
 
     /// Says that the folder is usable.
@@ -41,7 +56,7 @@ final class StartReporter: Sendable {
         guard let descriptor = pipe.withLock({ $0.take() }) else { return }
         defer { close(descriptor) }
         // Should the reader be gone, nobody is left to tell.
-        guard let json = try? ControlJSON.encode(report) else { return }
-        try? FileHandle(fileDescriptor: descriptor).write(contentsOf: json)
+        guard let json = try? ControlJSON.encode(report, pretty: false) else { return }
+        try? FileHandle(fileDescriptor: descriptor).write(contentsOf: json + Data("\n".utf8))
     }
 }

@@ -182,6 +182,9 @@ import Testing
         let source = try disk.open(DiskPath("source"))
         let neighbour = try disk.open(DiskPath("neighbour"))
         let bytes = [UInt8](repeating: 1, count: 4 << 20)
+        // XFS takes room ahead only for what is written beyond a file's end.
+        try source.truncate(to: 64 << 20)
+        try neighbour.truncate(to: 1 << 30)
         for place in 0..<16 as Range<UInt64> { try source.write(bytes, at: place << 22) }
         try source.synchronize()
         var offset: UInt64 = 0
@@ -192,13 +195,13 @@ import Testing
         }
         let space = try disk.space()
         #expect(space.availableBytes > 64 << 20, "it would fit")
-        #expect(space.availableBytes - (64 << 20) < space.reserve, "but for the reserve")
+        #expect(space.availableBytes < space.reserve + (64 << 20), "but for the reserve")
 
         let error = #expect(throws: DiskError.self) {
             _ = try disk.clone(source, to: DiskPath("snapshot"))
         }
         #expect(error?.kind == .full)
-        try disk.remove(DiskPath("neighbour"))
+        try neighbour.truncate(to: 0)
         _ = try disk.clone(source, to: DiskPath("snapshot"))
     }
 

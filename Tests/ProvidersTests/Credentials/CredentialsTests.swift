@@ -161,4 +161,14 @@ import Testing
             #expect(!text.contains("hush"), "\(text)")
         }
     }
+
+    /// Goal: what waits for a password does not wait for ever.
+    @Test(.timeLimit(.minutes(1)))
+    func `a command that does not end is ended`() async throws {
+        let failure = await #expect(throws: SecretCommand.Failure.self) {
+            _ = try await SecretCommand.output(
+                of: Secret("echo hush; exec sleep 600"), limit: .milliseconds(200))
+        }
+        #expect(failure?.problem == "did not end within 0.2 seconds")
+    }
 }
