@@ -155,7 +155,9 @@ let package = Package(
         .testTarget(
             name: "Integration",
             dependencies: [
-                "CLinux", "Engine", "Host", "ProviderConformance", "Providers", "Transport", log,
+                "CLinux", "Engine", "Host", "ProviderConformance", "Providers", "TestServer",
+                "Transport",
+                log,
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             path: "Integration", swiftSettings: settings),

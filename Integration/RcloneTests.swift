@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Glibc
 import ProviderConformance
+import TestServer
 import Testing
 
 @testable import Providers
@@ -65,7 +66,8 @@ struct RcloneTests {
             let _: RcloneNothing = try await memory.client.call(
                 "operations/mkdir", input, attempt: "make a bucket")
             return try await RcloneProvider.open(
-                "memory:bucket", memory.client, spool: memory.spool)
+                "memory:bucket", memory.client, spool: memory.spool,
+                logger: remotes.world.logger)
         }.run(testCase)
     }
 
@@ -97,6 +99,41 @@ struct RcloneTests {
         provider = nil
         _ = try await eventually("rclone and its directory are gone") {
             kill(second, 0) != 0 && access(directory, F_OK) != 0 ? true : nil
+        }
+    }
+
+    @Test func `a file of unknown size is not shown, and its name not written to`() async throws {
+        try await ScriptedServer.run { request, connection in
+            let page = "<a href=\"doc.txt\">doc.txt</a>"
+            let body = request.target.hasSuffix("/") ? page : "important"
+            try connection.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n"
+                    + (request.method == "HEAD" ? "" : body))
+            connection.hangUp()
+        } _: { server in
+            let remotes = try RcloneRemotes()
+            defer { remotes.remove() }
+            // It then asks nobody for the size of each file.
+            try remotes.add(
+                "[web]\ntype = http\nurl = http://127.0.0.1:\(server.port)/\nno_head = true")
+            let provider = try await RcloneProvider.connect(
+                "web:", world: remotes.world, environment: remotes.environment)
+            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            let key = ObjectKey([try #require(FileName("doc.txt"))])
+            for call in [
+                { _ = try await provider.stat(key) },
+                { try await provider.delete(key, kind: .file, etag: ETag("0-0--")) },
+                {
+                    _ = try await provider.createDirectory(
+                        key,
+                        attributes: ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o755))
+                },
+            ] {
+                let error = await #expect(throws: ProviderError.self) { try await call() }
+                #expect(error?.kind == .unsupported && error?.remedy != nil)
+                #expect(error?.reason.contains("the size of \"doc.txt\"") == true)
+            }
         }
     }
 

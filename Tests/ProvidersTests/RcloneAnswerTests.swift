@@ -138,6 +138,24 @@ import Transport
         #expect(objects[0].etag?.description.hasSuffix("-764efa883dda1e11db47671c4a3bbd9e") == true)
     }
 
+    @Test func `a file of unknown size is not taken for an empty one`() throws {
+        func items(_ sizes: [(String, Int)]) throws -> [RcloneItem] {
+            let texts = sizes.enumerated().map { index, item in
+                "{\"Name\":\"\(item.0)\",\"Size\":\(item.1),\"IsDir\":false,"
+                    + "\"ModTime\":\"2026-11-21T12:09:5\(index)Z\"}"
+            }
+            let list = "{\"list\":[\(texts.joined(separator: ","))]}"
+            return try (read(Array(list.utf8)) as Result<RcloneList, ProviderError>).get().list
+                ?? []
+        }
+        // One of two objects of one name is enough, whichever is the newer.
+        for doc in [[("doc", -1)], [("doc", -1), ("doc", 3)], [("doc", 3), ("doc", -1)]] {
+            let items = try items(doc + [("a", 0)])
+            #expect(meaning.objects(in: items).map(\.name.description) == ["a"])
+            #expect(meaning.unsizedNames(in: items).map(\.description) == ["doc"])
+        }
+    }
+
     @Test func `an answer that is cut short is none`() {
         for seed in Self.seeds.dropLast() {
             let bytes = Array(seed.utf8)

@@ -58,6 +58,9 @@ struct RcloneItem: Decodable, Sendable {
     let id: String?
     let hashes: [String: String]?
 
+    /// Whether it is known how large it is, if it is a file.
+    var isSized: Bool { isDirectory || size >= 0 }
+
     enum CodingKeys: String, CodingKey {
         case name = "Name"
         case size = "Size"

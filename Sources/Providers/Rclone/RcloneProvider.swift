@@ -16,6 +16,7 @@ struct RcloneProvider: Provider {
     let cheapHash: String?
     let locks = KeyLocks()
     let spool: RcloneSpool
+    private let logger: Logger
 
     /// A larger file is uploaded under a hidden name, looked at again, and then renamed: that keeps
     /// the time short in which a change by others goes unseen. A smaller one is there so soon that
@@ -45,25 +46,28 @@ struct RcloneProvider: Provider {
         let client = RcloneClient(daemon: daemon, transport: world.transport, clock: world.clock)
         try await awaitStart(of: client)
         return try await open(
-            fileSystem, client, spool: RcloneSpool(directory: directory, pool: pool))
+            fileSystem, client, spool: RcloneSpool(directory: directory, pool: pool),
+            logger: world.logger)
     }
 
     /// Opens a remote with an rclone that runs already.
     static func open(
-        _ fileSystem: String, _ client: RcloneClient, spool: RcloneSpool
+        _ fileSystem: String, _ client: RcloneClient, spool: RcloneSpool, logger: Logger
     ) async throws(SourceError) -> RcloneProvider {
         RcloneProvider(
             fileSystem: fileSystem, client: client,
             opened: try await look(into: fileSystem, client),
-            spool: spool)
+            spool: spool, logger: logger)
     }
 
     private init(
-        fileSystem: String, client: RcloneClient, opened: RcloneFileSystem, spool: RcloneSpool
+        fileSystem: String, client: RcloneClient, opened: RcloneFileSystem, spool: RcloneSpool,
+        logger: Logger
     ) {
         self.fileSystem = fileSystem
         self.client = client
         self.spool = spool
+        self.logger = logger
         features = opened.features
         cheapHash = opened.cheapHash
         let remote = fileSystem.prefix { $0 != ":" }
@@ -152,9 +156,17 @@ struct RcloneProvider: Provider {
             guard [.missing, .wrongKind].contains(error.kind) else { throw error }
             return nil
         }
-        return answer.item.flatMap { item in
-            (key.names.last ?? FileName("root")).map { meaning.object(item, name: $0) }
+        guard let item = answer.item, let name = key.names.last ?? FileName("root") else {
+            return nil
         }
+        guard let object = meaning.object(item, name: name) else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "\(traits.name) does not tell the size of \"\(key)\"",
+                remedy: "use another name, or a setting of the remote that has it tell sizes; "
+                    + "what it has is left alone")
+        }
+        return object
     }
 
     func list(
@@ -185,6 +197,14 @@ struct RcloneProvider: Provider {
                     kind == nil ? .missing : .wrongKind, attempt: attempt,
                     reason: "it is no directory")
             }
+        }
+        let unsized = meaning.unsizedNames(in: items)
+        if let name = unsized.min() {
+            logger.warning(
+                "files are not shown: the remote does not tell their size",
+                metadata: [
+                    "directory": "\(directory)", "count": "\(unsized.count)", "first": "\(name)",
+                ])
         }
         return ListingPage(objects: meaning.objects(in: items), next: nil)
     }

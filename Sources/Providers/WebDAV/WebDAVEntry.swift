@@ -34,6 +34,9 @@ struct WebDAVEntry: Hashable {
         return UInt64(length).flatMap { $0 <= UInt64(Int64.max) ? $0 : nil }
     }
 
+    /// Whether it is known how large it is, if it is a file.
+    var isSized: Bool { isCollection || size != nil }
+
     /// Whether the server lets us write to the file, or make anything in the collection.
     var isChangeable: Bool {
         guard let permissions else { return true }

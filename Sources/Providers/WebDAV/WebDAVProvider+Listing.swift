@@ -114,6 +114,14 @@ extension WebDAVProvider {
                 "names that no file can have are not shown",
                 metadata: ["directory": "\(directory)", "count": "\(outcome.skipped)"])
         }
+        if let name = outcome.unsized.first {
+            logger.warning(
+                "files are not shown: the server does not tell their size (getcontentlength)",
+                metadata: [
+                    "directory": "\(directory)", "count": "\(outcome.unsized.count)",
+                    "first": "\(name)",
+                ])
+        }
         guard let own = outcome.own else {
             throw ProviderError(
                 .corrupt, attempt: attempt, reason: "the server's answer speaks of something else")
@@ -180,6 +188,8 @@ final class ListingCollector: Sendable {
         var own: WebDAVEntry?
         /// Names that are none.
         var skipped = 0
+        /// Files of which the server does not tell how large they are, so that nobody can read them.
+        var unsized: [FileName] = []
         /// Files whose tags may not last.
         var fresh = 0
         /// A child of which the server does not say what it is.
@@ -214,6 +224,10 @@ final class ListingCollector: Sendable {
                 case .missing, .lockAlone: return nil
                 case .untold(let status):
                     state.outcome.untold = (name, status)
+                    return nil
+                }
+                guard entry.isSized else {
+                    state.outcome.unsized.append(name)
                     return nil
                 }
                 let (object, isSettled) = object(entry, name)

@@ -103,7 +103,7 @@ extension WebDAVProvider {
     private func removeMade(by lock: WebDAVLock, _ attempt: String) async {
         _ = try? await cleaningUp { () async throws(ProviderError) in
             guard let made = try await look(at: lock.key, attempt), !made.isCollection,
-                made.size ?? 0 == 0
+                made.size == 0
             else { return }
             _ = try await client.send(.delete, lock.url, headers: [lock].headers, attempt: attempt)
         }

@@ -229,7 +229,7 @@ extension WebDAVProvider {
             throw ProviderError(
                 .changed, attempt: upload.attempt, reason: "somebody else wrote it at this moment")
         }
-        guard !entry.isCollection, entry.size ?? upload.source.size == upload.source.size else {
+        guard !entry.isCollection, entry.size == upload.source.size else {
             throw ProviderError(
                 .unreachable, attempt: upload.attempt,
                 reason: "the server has \(entry.length ?? "no") of \(upload.source.size) bytes")

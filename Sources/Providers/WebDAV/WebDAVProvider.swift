@@ -91,10 +91,25 @@ package struct WebDAVProvider: Provider {
     }
 
     /// What is at a key; nil where there is nothing, or no more than a lock.
+    ///
+    /// - Throws: `.unsupported` for a file whose size the server does not tell: taken for an empty one, it
+    ///   would be overwritten with what is appended to nothing.
     func look(
         at key: ObjectKey, _ attempt: String, properties: String? = nil
     ) async throws(ProviderError) -> WebDAVEntry? {
-        let properties = properties ?? self.properties
+        let entry = try await anything(at: key, attempt, properties ?? self.properties)
+        guard key == .root || entry?.isSized ?? true else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "the server does not tell the size of \"\(key)\" (getcontentlength)",
+                remedy: "let the server tell it, or use another name; what it has is left alone")
+        }
+        return entry
+    }
+
+    private func anything(
+        at key: ObjectKey, _ attempt: String, _ properties: String
+    ) async throws(ProviderError) -> WebDAVEntry? {
         do throws(ProviderError) {
             return try await entry(at: key, isCollection: key == .root, properties, attempt)
         } catch {
@@ -164,6 +179,7 @@ package struct WebDAVProvider: Provider {
 
     /// What an entry is to the engine.
     ///
+    /// - Parameter entry: With its size, if it is a file; see ``look(at:_:properties:)``.
     /// - Returns: The object, and whether its mark stays while nothing changes.
     func object(
         _ entry: WebDAVEntry, named name: FileName

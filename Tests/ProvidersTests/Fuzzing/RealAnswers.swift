@@ -29,6 +29,7 @@ enum RealAnswers {
         </D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>
         <D:response xmlns:lp1="DAV:" xmlns:ns1="urn:apus:webdav"><D:href>/dav/link</D:href>
         <D:propstat><D:prop><lp1:resourcetype/><lp1:getetag>"1-7"</lp1:getetag>
+        <lp1:getcontentlength>0</lp1:getcontentlength>
         <ns1:attributes>mode=777 modified=-5.000000001 of=%221-7%22 target=..%2Fa</ns1:attributes>
         </D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>
         </D:multistatus>
@@ -74,7 +75,8 @@ enum RealAnswers {
         <href>opaquelocktoken:1</href></locktoken><lockroot><href>/no</href></lockroot></activelock>
         </lockdiscovery></prop><status>HTTP/1.1 200 OK</status></propstat></response>
         <response><href>/dav/gone</href><status>HTTP/1.1 404 Not Found</status></response>
-        <response><href>/dav/b</href><propstat><prop><getetag>"1"</getetag></prop>
+        <response><href>/dav/b</href><propstat><prop><getetag>"1"</getetag>
+        <getcontentlength>2</getcontentlength></prop>
         <status>HTTP/1.1 200 OK</status></propstat></response></multistatus>
         """,
     ])

@@ -123,6 +123,17 @@ private final class Collector: ByteSink {
         #expect(error?.reason.contains("words") == true)
     }
 
+    @Test(arguments: [nil, "-5", "9223372036854775808"])
+    func `an object of unknown size is not taken for an empty one`(size: String?) async throws {
+        let headers =
+            [(name: "ETag", value: "\"1\"")] + (size.map { [("Content-Length", $0)] } ?? [])
+        let provider = try S3Provider(client(ScriptedWire([.init(headers: headers)])))
+        let key = ObjectKey([try #require(FileName("x"))])
+        let error = await #expect(throws: ProviderError.self) { try await provider.stat(key) }
+        #expect(error?.kind == .unsupported && error?.remedy != nil)
+        #expect(error?.reason.contains("the size of \"x\"") == true)
+    }
+
     @Test func `a clock that is off is corrected by the store's own, once`() async throws {
         let date = (name: "Date", value: "Sun, 13 Sep 2020 13:26:40 GMT")
         let skewed = ScriptedWire.Answer(

@@ -196,6 +196,55 @@ import Transport
         #expect(found == ["a"])
     }
 
+    /// What a server may say of the size of a file that has bytes.
+    private static let unknownSizes = [
+        "", "<getcontentlength/>", "<getcontentlength>-5</getcontentlength>",
+        "<getcontentlength>99999999999999999999</getcontentlength>",
+        "<getcontentlength>9223372036854775808</getcontentlength>",
+    ]
+
+    @Test(arguments: unknownSizes)
+    func `a file of unknown size is never taken for an empty one, nor written over`(
+        size: String
+    ) async throws {
+        let file = Self.response("/dav/x", "<getetag>\"1\"</getetag>" + size)
+        let children = Self.response("/dav/a", Self.file) + file
+        try await with { request in
+            if request["Depth"] == "1" {
+                return Self.answer(
+                    "207 Multi-Status", [], Self.multistatus(Self.root + children))
+            }
+            guard request.target == "/dav/x" else { return nil }
+            if request.method == "PUT" { return Self.answer("204 No Content") }
+            return Self.answer("207 Multi-Status", [], Self.multistatus(file))
+        } _: { provider, server in
+            let names = try await provider.list(.root, page: nil).objects.map(\.name.description)
+            #expect(names == ["a"])
+            let key = try key("x")
+            let attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644)
+            for call in [
+                { _ = try await provider.stat(key) },
+                {
+                    _ = try await provider.write(
+                        key, from: SameBytes(size: 3), attributes: attributes, base: .absent,
+                        session: UntrackedUpload())
+                },
+                {
+                    _ = try await provider.write(
+                        key, from: SameBytes(size: 3), attributes: attributes,
+                        base: .version(ETag("1")),
+                        session: UntrackedUpload())
+                },
+                { try await provider.delete(key, kind: .file, etag: ETag("1")) },
+            ] {
+                let error = await #expect(throws: ProviderError.self) { try await call() }
+                #expect(error?.kind == .unsupported && error?.remedy != nil)
+                #expect(error?.reason.contains("the size of \"x\"") == true)
+            }
+            #expect(!server.requests.contains { ["PUT", "DELETE", "MOVE"].contains($0.method) })
+        }
+    }
+
     @Test func `a directory that the server does not describe is not taken for a file`()
         async throws
     {
@@ -208,19 +257,6 @@ import Transport
                 continue
             }
             #expect(error.isPassing, "\(error)")
-        }
-    }
-
-    @Test func `lengths that lie are no sizes`() async throws {
-        let properties = "<getetag>\"1\"</getetag><getcontentlength>-5</getcontentlength>"
-        try await with { request in
-            guard request.method == "PROPFIND", request.target != "/dav/" else { return nil }
-            return Self.answer(
-                "207 Multi-Status", [],
-                Self.multistatus(Self.response(request.target, properties)))
-        } _: { provider, _ in
-            let object = try await provider.stat(try key("file"))
-            #expect(object.size == 0)
         }
     }
 

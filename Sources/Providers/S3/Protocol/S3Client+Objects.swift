@@ -6,7 +6,10 @@ import Transport
 /// What the store tells of one object without its bytes.
 struct S3Head: Hashable, Sendable {
     let etag: ETag
+    /// 0 where ``isSized`` is false.
     let size: UInt64
+    /// Whether the store tells the size.
+    let isSized: Bool
     let modified: Timestamp
     /// Until when this tells every write, in the store's time. That counts seconds, so ``modified``
     /// is one too late where that second was not over when the store answered.
@@ -23,7 +26,9 @@ struct S3Head: Hashable, Sendable {
 
     init(_ headers: HTTPHeaders) {
         etag = S3ETag.etag(headers["etag"] ?? "")
-        size = headers["content-length"].flatMap { UInt64($0) } ?? 0
+        let size = headers["content-length"].flatMap { UInt64($0) }
+        isSized = size.map { $0 <= UInt64(Int64.max) } ?? false
+        self.size = isSized ? size ?? 0 : 0
         let modified = headers["last-modified"].flatMap(S3Date.timestamp(header:))
         let now = headers["date"].flatMap(S3Date.timestamp(header:))
         self.modified = modified ?? Timestamp(nanoseconds: 0)
@@ -62,14 +67,24 @@ enum S3Condition: Hashable, Sendable {
 }
 
 extension S3Client {
+    /// - Returns: nil where there is no such object.
+    /// - Throws: `.unsupported` for one whose size the store does not tell, but for the markers of
+    ///   directories: taken for an empty one, it would be overwritten with what is appended to nothing.
     func head(_ key: S3Key, _ attempt: String) async throws(ProviderError) -> S3Head? {
+        let head: S3Head
         do {
-            let (response, _) = try await ask(Call(.head, key), attempt)
-            return S3Head(response.headers)
+            head = S3Head(try await ask(Call(.head, key), attempt).0.headers)
         } catch {
             if error.kind == .missing { return nil }
             throw error
         }
+        guard head.isSized || key.bytes.last == S3Key.slash else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "the store does not tell the size of \"\(key)\" (Content-Length)",
+                remedy: "use another name; what it has is left alone")
+        }
+        return head
     }
 
     func list(
