@@ -126,7 +126,7 @@ struct S3MountTests {
                     """
                     print(s3.head_object(Bucket=bucket, Key='p/by-s3fs')['Metadata']['mode'])
                     """)
-                #expect(mode == "33152\n")
+                #expect(mode == "0100600\n")
             }
         }
     }

@@ -229,7 +229,7 @@ struct S3Tests {
 
     // MARK: Other tools
 
-    @Test func `times and links mean the same to rclone, s3fs and Apus`() async throws {
+    @Test func `times, modes and links mean the same to rclone, s3fs and Apus`() async throws {
         try await ObjectStore.with(.seaweedFS) { store in
             let provider = try await Self.connect(store, "shared")
             func key(_ name: String) throws -> ObjectKey {
@@ -238,10 +238,22 @@ struct S3Tests {
             let modified = Timestamp(seconds: 1_234_567_890, nanoseconds: 123_456_789)
             _ = try await provider.write(
                 key("ours"), from: ConformanceSource(bytes: [1, 2, 3]),
-                attributes: ObjectAttributes(modified: modified, mode: 0o640), base: .absent,
+                attributes: ObjectAttributes(modified: modified, mode: 0o751), base: .absent,
                 session: UntrackedUpload())
             let listed = try store.rclone("lsjson", "store:\(ObjectStore.bucket)/shared")
             #expect(listed.contains("2009-02-13T23:31:30.123456789"), "\(listed)")
+            let copies = "\(store.base)/copies"
+            try store.rclone(
+                "copy", "--metadata", "store:\(ObjectStore.bucket)/shared", copies)
+            let ours = try Program.require("stat", "-c", "%a %.9Y", "\(copies)/ours")
+            #expect(ours == "751 1234567890.123456789\n")
+            try Files.setMode(0o604, of: "\(copies)/ours")
+            try store.rclone(
+                "copyto", "--metadata", "\(copies)/ours",
+                "store:\(ObjectStore.bucket)/shared/back")
+            let back = try await provider.stat(key("back"))
+            #expect(back.mode == 0o604)
+            #expect(back.modified == modified)
 
             try Files.write([4, 5], to: "\(store.base)/theirs")
             try Program.require("touch", "-d", "2001-02-03T04:05:06.789Z", "\(store.base)/theirs")

@@ -113,6 +113,25 @@ import Transport
         }
     }
 
+    /// A zero in front has s3fs read octal, and rclone reads nothing else. Taken for decimal, some
+    /// modes of directories would be those of links: 41777 is 0121461.
+    @Test func `modes are written so that s3fs and rclone read them alike`() {
+        for (kind, mode, text) in [
+            (FileKind.file, UInt16(0o751), "0100751"), (.file, 0o4640, "0104640"),
+            (.symlink, 0o777, "0120777"), (.directory, 0o755, "040755"),
+            (.directory, 0o1777, "041777"),
+        ] {
+            let attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: mode)
+            let metadata = S3Metadata(attributes: attributes, kind: kind)
+            #expect(metadata.values["mode"] == text)
+            #expect(metadata.mode == mode)
+            #expect(metadata.isSymlink == (kind == .symlink))
+            var fromType = S3Metadata()
+            fromType.add(contentType: metadata.directoryContentType)
+            #expect(fromType.mode == mode)
+        }
+    }
+
     @Test func `extended attributes are in the header of s3fs`() {
         // As s3fs 1.90 writes them.
         let text = "%7B%22user.a%22%3A%22MQ%3D%3D%22%2C%22user.b%22%3A%22%22%7D"

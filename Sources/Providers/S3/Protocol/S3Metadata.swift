@@ -3,9 +3,9 @@ import Foundation
 
 /// What is kept of a file besides its bytes, in `x-amz-meta-*` headers that other tools know too.
 ///
-/// `mtime` is in seconds with a fraction, as rclone writes it and s3fs reads it; `mode` is decimal
-/// and has the type bits, as s3fs writes it; so is `xattr`, see ``S3Attributes``. What others keep
-/// there (`uid`, `gid`, `md5chksum`) stays as it is.
+/// `mtime` is in seconds with a fraction, as rclone writes it and s3fs reads it; `mode` is octal
+/// with the type bits and a leading zero, which both read as it is meant; `xattr` is as s3fs writes
+/// it, see ``S3Attributes``. What others keep there (`uid`, `gid`, `md5chksum`) stays as it is.
 struct S3Metadata: Hashable, Sendable {
     static let prefix = "x-amz-meta-"
     /// Where a link points, percent-encoded, so that a look at the headers tells it. The body says
@@ -43,7 +43,7 @@ struct S3Metadata: Hashable, Sendable {
             case .directory: Self.directoryBits
             case .symlink: Self.linkBits
             }
-        values["mode"] = String(type | UInt32(attributes.mode & 0o7777))
+        values["mode"] = "0" + String(type | UInt32(attributes.mode & 0o7777), radix: 8)
         if kind != .symlink {
             values[S3Attributes.name] = S3Attributes.text(
                 attributes.extendedAttributes, replacing: values[S3Attributes.name])
@@ -124,10 +124,11 @@ struct S3Metadata: Hashable, Sendable {
         return bytes
     }
 
-    /// The mode with its type, decimal as s3fs writes it, or octal as `rclone --metadata` does: of the
-    /// two, that which is one.
+    /// The mode with its type: octal with a leading zero; decimal as s3fs and earlier versions write
+    /// it, or octal without a zero as `rclone --metadata` does: of the two, that which is one.
     private var bits: UInt32? {
         guard let text = values["mode"] else { return nil }
+        if text.hasPrefix("0"), let octal = UInt32(text, radix: 8) { return octal }
         let decimal = UInt32(text)
         if let decimal, Self.isMode(decimal) { return decimal }
         if let octal = UInt32(text, radix: 8), Self.isMode(octal) { return octal }
