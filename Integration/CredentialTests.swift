@@ -50,6 +50,7 @@ extension MountedTests {
             }
         }
 
+<<<<<<< HEAD
         @Test func `who interrupts a mount that waits for a password leaves no daemon`() throws {
             var options = MountedFolder.Options()
             options.otherSource = "webdav+http://127.0.0.1:9/"
@@ -75,6 +76,36 @@ extension MountedTests {
             _ = try? mount.wait()
             try eventually("the daemon is gone") { !folder.isDaemonRunning }
             #expect(!folder.isMounted)
+=======
+        @Test func `an unmount with nothing to send takes no refused credentials for a failure`()
+            async throws
+        {
+            func account(_ password: String) -> WebDAVServer.Account {
+                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
+            }
+            try await WebDAVServer.with(.apache, account: account("old")) { server in
+                try Files.makeDirectory("\(server.base)/apus")
+                try write("old", for: server, to: "\(server.base)/apus/config.toml")
+                try Files.makeDirectory("\(server.folder)/unseen")
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                try MountedFolder.with(options) { folder in
+                    try Files.write([1], to: folder.local("sent"))
+                    try folder.sync()
+                    try server.change(to: account("new"))
+                    #expect(throws: (any Error).self) {
+                        try Files.names(in: folder.local("unseen"))
+                    }
+                    try eventually("the refusal is told", within: .seconds(60)) {
+                        try Program.require(Apus.path, "status", folder.point)
+                            .contains("refuses the credentials")
+                    }
+                    let said = try Program.require(Apus.path, "unmount", folder.point)
+                    #expect(said.contains("Everything is on the remote"))
+                }
+            }
+>>>>>>> engine
         }
     }
 }

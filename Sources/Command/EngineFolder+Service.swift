@@ -255,8 +255,8 @@ extension EngineFolder {
                         progress.uploading.append(.init(path: item.path, percent: item.percent))
                     }
                 }
-                if status.reachability.isUnauthorized {
-                    // Nothing goes on before somebody has renewed them.
+                if status.reachability.isUnauthorized, !status.pending.isSettled {
+                    // What waits does not go out before somebody has renewed them.
                     progress.isDone = true
                     progress.failed.append(
                         .init(path: "", error: Problem(unauthorized: status.reachability)))

@@ -39,6 +39,8 @@ package final class Engine: Sendable {
     let pauseBell = Doorbell()
     /// Inodes whose request was refused like that, and not tried again since.
     let refusals = Mutex<Set<InodeNumber>>([])
+    /// How many names of conflicts each inode has got since it was last settled.
+    let conflictNames = Mutex<[InodeNumber: Int]>([:])
     let deletions = Mutex(DeletionGuard())
     /// Rings when something has come into the trash.
     let trashBell = Doorbell()

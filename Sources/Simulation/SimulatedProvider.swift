@@ -24,6 +24,8 @@ package final class SimulatedProvider: Provider {
         var bytesReceived: UInt64 = 0
         var refusal: (kind: ProviderError.Kind, attempts: String)?
         var isAuthorized = true
+        /// See ``setHasEveryName(_:)``.
+        var hasEveryName = false
     }
 
     typealias Tree = SimulatedProviderTree
@@ -76,6 +78,11 @@ package final class SimulatedProvider: Provider {
     ///   - attempts: Only calls whose ``ProviderError/attempt`` contains this.
     package func refuse(_ kind: ProviderError.Kind?, attempts: String = "") {
         state.withLock { $0.refusal = kind.map { ($0, attempts) } }
+    }
+
+    /// Has a look at any name that is free find one and the same file from now on, or no longer.
+    package func setHasEveryName(_ hasEveryName: Bool) {
+        state.withLock { $0.hasEveryName = hasEveryName }
     }
 
     /// Answers nobody from now on, or answers again whoever asks anew.
@@ -148,7 +155,14 @@ package final class SimulatedProvider: Provider {
         try await arrive(attempt)
         return try state.withLock { state throws(ProviderError) in
             var object = try Self.attempting(attempt) { () throws(Tree.Failure) in
-                try state.tree.object(key)
+                if state.hasEveryName, let name = key.names.last,
+                    (try? state.tree.number(of: key)) == nil
+                {
+                    return RemoteObject(
+                        name: name, kind: .file, etag: ETag("every"), size: 5,
+                        modified: Timestamp(nanoseconds: 0), mode: nil)
+                }
+                return try state.tree.object(key)
             }
             if !state.settlesAtOnce {
                 object.written = object.written.map { Timestamp(nanoseconds: $0.nanoseconds - 1) }

@@ -54,6 +54,40 @@ struct ConflictTests {
         }
     }
 
+    /// Goal: a remote that says of every name that it is taken does not fill the folder with conflicts,
+    /// and what waits for a name goes out once there is one.
+    @Test(arguments: ["created", "moved"])
+    func `a few names are tried, and then the last of them now and then`(what: String) throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            if what == "moved" {
+                try await it.write("former", [1])
+                #expect(try await it.rest())
+            }
+            it.remote.setHasEveryName(true)
+            it.remote.refuse(.exists, attempts: what == "moved" ? "move " : "write ")
+            if what == "moved" {
+                try await it.rename("former", to: "a.txt")
+            } else {
+                try await it.write("a.txt", [1])
+            }
+            let inode = try await it.find("a.txt")
+            try await it.wait(.seconds(600))
+            #expect(try it.status().pending.isSettled)
+            #expect(try it.engine.item(inode).failure?.kind == .exists)
+            let path = try it.engine.item(inode).path
+            #expect(path.hasPrefix("a (conflict here "))
+            #expect(path.hasSuffix(" 5).txt"))
+            #expect(try await it.names(in: "").count <= 6)
+            #expect(try await it.read(path) == [1])
+            it.remote.setHasEveryName(false)
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == [path])
+            #expect(it.remoteBytes(path) == [1])
+        }
+    }
+
     /// Goal: who has changed a part of a file of which the rest is lost is told so, once and for
     /// all, and has the remote's version beside it.
     ///

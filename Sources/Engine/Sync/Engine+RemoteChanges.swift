@@ -1,5 +1,6 @@
 import GRDB
 import Logging
+import Synchronization
 
 // What the remote did, done here. All of it happens inside the caller's transaction.
 
@@ -203,13 +204,18 @@ extension Engine {
         changes.unlinked.append(inode)
     }
 
-    /// Renames a local inode out of the way of the remote's: `name (conflict HOST YYYY-MM-DD).ext`.
+    /// Renames a local inode out of the way of the remote's: `name (conflict HOST YYYY-MM-DD).ext`,
+    /// with another number where the remote has that too.
     func displace(
         _ dirent: Dirent, _ changes: inout RemoteChanges, _ database: Database
     ) throws {
         let inode = try database.existingInode(dirent.inode)
         let now = clock.wallTime
-        let name = try freeConflictName(of: dirent.name, in: dirent.parent, database)
+        let former = try database.conflictOriginal(of: inode.id)
+        let name = try freeConflictName(of: former ?? dirent.name, in: dirent.parent, database)
+        conflictNames.withLock { names in
+            names[inode.id] = 1 + (former == nil ? 0 : names[inode.id] ?? 0)
+        }
         try database.removeDirent(dirent, kind: inode.kind, at: now)
         try database.insertDirent(name, in: dirent.parent, to: inode, at: now)
         try database.markPending(inode.id, at: now)
@@ -220,6 +226,15 @@ extension Engine {
             "conflict kept beside",
             metadata: ["inode": "\(inode.id)", "name": "\(dirent.name)", "as": "\(name)"])
     }
+
+    /// Whether an inode has got so many names of conflicts, none of which was free on the remote, that
+    /// no other is tried: a remote may say that it has whatever it is asked for.
+    func isOutOfNames(_ inode: InodeNumber, _ database: Database) throws -> Bool {
+        let count = conflictNames.withLock { $0[inode] ?? 0 }
+        return try count >= Self.conflictNamesMax && database.conflictOriginal(of: inode) != nil
+    }
+
+    static var conflictNamesMax: Int { 5 }
 
     private func freeConflictName(
         of name: FileName, in directory: InodeNumber, _ database: Database

@@ -57,6 +57,7 @@ extension Engine {
         } catch {
             outcome = noteSyncFailure(error, of: inode)
         }
+        if case .done = outcome { _ = conflictNames.withLock { $0.removeValue(forKey: inode) } }
         queue.withLock { $0.finish(inode, outcome, at: clock.uptime) }
         queueBell.ring()
         changeBell.ring()

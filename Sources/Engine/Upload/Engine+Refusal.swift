@@ -38,17 +38,19 @@ extension Engine {
         let parentKey = (place.destination ?? place.key).parent ?? .root
         let parent = try await statIfPresent(parentKey)
         if source == nil || parent == nil { try await requireRoot(refusal) }
-        let (changes, isLearned) = try store.write { database in
+        let (changes, isLearned, hasNoName) = try store.write { database in
             var changes = RemoteChanges()
             if parent?.kind != .directory, parentKey != .root {
                 try observeGone([place.parent], &changes, database)
             } else {
                 try note(source, destination, plan, state, place, &changes, database)
             }
-            return (changes, try syncState(of: state.inode, database) != state)
+            let isLearned = try syncState(of: state.inode, database) != state
+            return (changes, isLearned, try isOutOfNames(state.inode, database))
         }
         try finish(changes)
         guard isLearned else {
+            if hasNoName, destination != nil { throw Self.outOfNames(refusal.attempt) }
             // The same plan would be refused again at once.
             throw ProviderError(
                 .busy, attempt: refusal.attempt,
@@ -141,7 +143,7 @@ extension Engine {
             // The name is taken by something that we have not seen: that gets the name, ours, if it
             // still wants it, another one.
             guard let dirent = try database.dirent(of: state.inode), dirent.parent == place.parent,
-                dirent.name == place.name
+                dirent.name == place.name, try !isOutOfNames(state.inode, database)
             else { break }
             try displace(dirent, &changes, database)
             try install(destination, in: place.parent, &changes, database)
@@ -178,6 +180,9 @@ extension Engine {
                 }
             }
         }
+        if state.synced == nil, try store.read({ try isOutOfNames(state.inode, $0) }) {
+            return try await requireFreeName(state)
+        }
         try finish(
             try store.write { database in
                 var changes = RemoteChanges()
@@ -208,6 +213,29 @@ extension Engine {
                 try database.markPending(state.inode, at: clock.wallTime)
                 return changes
             })
+    }
+
+    /// Goes on with the last name that was tried, once it is free.
+    ///
+    /// - Throws: ``outOfNames(_:)`` while it is not.
+    private func requireFreeName(_ state: SyncState) async throws {
+        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else { return }
+        let failure = Self.outOfNames("send \"\(place)\"")
+        if try await statIfPresent(place) != nil { throw failure }
+        try await requireRoot(failure)
+        try store.write { database in
+            guard try syncState(of: state.inode, database) == state,
+                try conflictPlace(of: state.inode, database) == place
+            else { return }
+            try database.setRemote(nil, of: state.inode)
+        }
+    }
+
+    private static func outOfNames(_ attempt: String) -> ProviderError {
+        ProviderError(
+            .exists, attempt: attempt,
+            reason: "the remote has something else at each of the last \(conflictNamesMax) names",
+            remedy: "rename it")
     }
 
     /// What was seen in an inode's place is not there any more: finds out what is.
