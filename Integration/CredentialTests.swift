@@ -50,7 +50,6 @@ extension MountedTests {
             }
         }
 
-<<<<<<< HEAD
         @Test func `who interrupts a mount that waits for a password leaves no daemon`() throws {
             var options = MountedFolder.Options()
             options.otherSource = "webdav+http://127.0.0.1:9/"
@@ -76,7 +75,8 @@ extension MountedTests {
             _ = try? mount.wait()
             try eventually("the daemon is gone") { !folder.isDaemonRunning }
             #expect(!folder.isMounted)
-=======
+        }
+
         @Test func `an unmount with nothing to send takes no refused credentials for a failure`()
             async throws
         {
@@ -105,7 +105,6 @@ extension MountedTests {
                     #expect(said.contains("Everything is on the remote"))
                 }
             }
->>>>>>> engine
         }
     }
 }
