@@ -32,7 +32,9 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
-        func `ends without a word where nobody reads it, and says so where there is no room`() throws {
+        func `ends without a word where nobody reads it, and says so where there is no room`()
+            throws
+        {
             try MountedFolder.with { folder in
                 let unread = """
                     import os, subprocess, sys
