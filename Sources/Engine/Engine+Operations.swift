@@ -36,7 +36,8 @@ extension Engine {
     }
 
     /// - Throws: `.unreachable` at the deadline, also where the remote neither answers nor fails.
-    ///   As long as the pages of a listing keep coming, it is not over.
+    ///   As long as the pages of a listing bring something new, that is not before
+    ///   ``EngineConfiguration/listingDeadline``; the listing itself goes on.
     private func satisfyInTime(
         _ need: Need, until deadline: Duration
     ) async throws(EngineError) {
@@ -49,13 +50,15 @@ extension Engine {
     }
 
     private func outwait(_ need: Need, until deadline: Duration) async {
+        let last = clock.uptime + configuration.listingDeadline
         var deadline = deadline
         while clock.uptime < deadline, !Task.isCancelled {
             try? await clock.sleep(until: deadline)
             guard case .listing(let directory) = need,
                 let flight = listings.flight(of: directory)
             else { return }
-            deadline = max(deadline, flight.progress + configuration.requestDeadline)
+            deadline = max(
+                deadline, min(flight.progress + configuration.requestDeadline, last))
         }
     }
 

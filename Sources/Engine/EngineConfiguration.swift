@@ -14,6 +14,10 @@ package struct EngineConfiguration: Sendable {
     package var longWriterInterval: Duration = .seconds(30)
     /// How long a request of the kernel may wait for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
+    /// How long a request may wait for a listing whose pages keep coming.
+    package var listingDeadline: Duration = .seconds(600)
+    /// More entries than that in one directory are taken for a store that has gone wrong (I9).
+    package var listingEntriesMax = 10_000_000
     /// How long requests are waited for that are under way when the engine ends, and that cannot be
     /// told to stop.
     package var departureGrace: Duration = .seconds(10)

@@ -26,6 +26,18 @@ package final class SimulatedProvider: Provider {
         var isAuthorized = true
         /// See ``setHasEveryName(_:)``.
         var hasEveryName = false
+        var endlessPages: EndlessPages?
+        var endlessPagesGiven = 0
+    }
+
+    /// What follows the last page of each listing of a store that has gone wrong.
+    package enum EndlessPages: Sendable {
+        /// The same page again and again.
+        case same
+        /// Empty pages.
+        case empty
+        /// Files that nobody made, one a page.
+        case invented
     }
 
     typealias Tree = SimulatedProviderTree
@@ -92,6 +104,14 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.standing = isStandingStill ? attempts : nil }
     }
 
+    /// Has listings no end from now on, or has them end again.
+    package func setEndlessPages(_ pages: EndlessPages?) {
+        state.withLock { $0.endlessPages = pages }
+    }
+
+    /// How many pages beyond the last were given.
+    package var endlessPagesGiven: Int { state.withLock { $0.endlessPagesGiven } }
+
     /// Lets the credentials run out, or renews them.
     package func setAuthorized(_ isAuthorized: Bool) {
         state.withLock { $0.isAuthorized = isAuthorized }
@@ -146,7 +166,13 @@ package final class SimulatedProvider: Provider {
             }
             if !settings.listsDetails { objects = objects.map(\.withoutDetails) }
             if page == nil { state.tree.rememberListing(objects, of: directory) }
-            return Self.page(of: objects, after: page, entries: settings.pageEntries, &state.random)
+            guard let pages = state.endlessPages else {
+                return Self.page(
+                    of: objects, after: page, entries: settings.pageEntries, &state.random)
+            }
+            if page == nil { return ListingPage(objects: objects, next: PageToken("endless")) }
+            state.endlessPagesGiven += 1
+            return Self.endlessPage(pages, state.endlessPagesGiven, objects)
         }
     }
 
@@ -348,6 +374,23 @@ package final class SimulatedProvider: Provider {
             next = PageToken(name.bytes.map(String.init).joined(separator: "."))
         }
         return ListingPage(objects: page.shuffled(using: &random), next: next)
+    }
+
+    private static func endlessPage(
+        _ pages: EndlessPages, _ number: Int, _ objects: [RemoteObject]
+    ) -> ListingPage {
+        let next = PageToken("endless \(number)")
+        switch pages {
+        case .same: return ListingPage(objects: objects, next: PageToken("endless"))
+        case .empty: return ListingPage(objects: [], next: next)
+        case .invented:
+            let invented = FileName("invented \(number)").map { name in
+                RemoteObject(
+                    name: name, kind: .file, etag: ETag("\(number)"), size: 0,
+                    modified: Timestamp(seconds: 1), mode: 0o644)
+            }
+            return ListingPage(objects: invented.map { [$0] } ?? [], next: next)
+        }
     }
 
     // MARK: Another client

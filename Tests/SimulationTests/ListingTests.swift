@@ -121,4 +121,54 @@ struct ListingTests {
             #expect(names.count == Self.count)
         }
     }
+
+    /// Goal: what has no end asks the store no more, and whoever waits hears of it in time.
+    @Test(arguments: [SimulatedProvider.EndlessPages.same, .empty, .invented])
+    func `that has no end fails, and stops`(pages: SimulatedProvider.EndlessPages) throws {
+        var settings = SimulatedMountSettings()
+        settings.engine.listingEntriesMax = 200
+        settings.provider.latency = .milliseconds(10)...(.milliseconds(10))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+            try remote.otherClientWrites(Scenario.key("d/file"), [1])
+        } _: { it in
+            let directory = try await it.find("d")
+            it.remote.setEndlessPages(pages)
+            let error = await #expect(throws: ProviderError.self) {
+                try await it.engine.list(directory)
+            }
+            #expect(error?.kind == (pages == .invented ? .unsupported : .corrupt))
+            let given = it.remote.endlessPagesGiven
+            // The directory above may have been looked at meanwhile.
+            #expect(given <= (pages == .same ? 2 : 402))
+            let begin = it.mount.clock.uptime
+            await #expect(throws: EngineError.self) { try await it.names(in: "d") }
+            // The last try began in time, and takes a second.
+            let waited = it.mount.clock.uptime - begin
+            #expect(waited < it.engine.configuration.requestDeadline + .seconds(5))
+            it.remote.setEndlessPages(nil)
+            #expect(try await it.names(in: "d").contains("file"))
+        }
+    }
+
+    /// Method: a page comes every 20 s, for 1,000 s.
+    @Test func `is waited for no longer than its own deadline, and goes on`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .seconds(20)...(.seconds(20))
+        settings.provider.pageEntries = 1
+        try Scenario.run(settings: settings) { remote in
+            for number in 0..<50 {
+                try remote.otherClientWrites(Scenario.key("file \(number)"), [UInt8(number)])
+            }
+        } _: { it in
+            let begin = it.mount.clock.uptime
+            let error = await #expect(throws: EngineError.self) { try await it.names(in: "") }
+            #expect(error?.kind == .unreachable)
+            let waited = it.mount.clock.uptime - begin
+            #expect(waited >= it.engine.configuration.listingDeadline)
+            #expect(waited < it.engine.configuration.listingDeadline + .seconds(60))
+            let names = try await it.names(in: "")
+            #expect(names.count == 50)
+        }
+    }
 }

@@ -27,9 +27,6 @@ extension Engine {
         }
     }
 
-    /// More than that in one directory is taken for a store that has gone wrong (I9).
-    private static var entriesMax: Int { 10_000_000 }
-
     private func listAlone(
         _ directory: InodeNumber, _ flight: ListingQueue.Flight
     ) async throws {
@@ -47,8 +44,8 @@ extension Engine {
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         var merge = ListingMerge(directory: directory, key: key)
+        var course = ListingCourse(entriesMax: configuration.listingEntriesMax)
         var page: PageToken?
-        var count = 0
         repeat {
             let listing: ListingPage
             do throws(ProviderError) {
@@ -74,12 +71,15 @@ extension Engine {
                 }
                 throw error
             }
-            flight.noteProgress(at: clock.uptime)
-            count += listing.objects.count
-            guard count <= Self.entriesMax, listing.next == nil || listing.next != page else {
-                throw ProviderError(
-                    .unsupported, attempt: "list \"\(key)\"",
-                    reason: "the listing does not end: \(count) entries so far")
+            let newNames = Set(listing.objects.lazy.map(\.name)).subtracting(merge.seen).count
+            if newNames > 0 { flight.noteProgress(at: clock.uptime) }
+            do {
+                try course.take(listing, newNames: newNames)
+            } catch {
+                logger.warning(
+                    "a listing does not end",
+                    metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
+                throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
             }
             page = listing.next
             try requireBallast("list \"\(key)\"")

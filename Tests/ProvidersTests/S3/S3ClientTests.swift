@@ -106,6 +106,36 @@ private final class Collector: ByteSink {
         #expect(paths == ["a%FF%01%0A%E2%90%9B", "b%00%20%2B"])
     }
 
+    private func page(_ key: String, next: String) -> ScriptedWire.Answer {
+        ScriptedWire.Answer(
+            body: "<ListBucketResult><Contents><Key>\(key)</Key><Size>1</Size><ETag>1</ETag>"
+                + "</Contents><IsTruncated>true</IsTruncated>"
+                + "<NextContinuationToken>\(next)</NextContinuationToken></ListBucketResult>")
+    }
+
+    @Test func `a page that goes on where it began is damaged`() async throws {
+        let provider = try S3Provider(
+            client(ScriptedWire([page("a", next: "T"), page("a", next: "T")])))
+        let first = try await provider.list(.root, page: nil)
+        let error = await #expect(throws: ProviderError.self) {
+            try await provider.list(.root, page: first.next)
+        }
+        #expect(error?.kind == .corrupt)
+    }
+
+    /// Goal: who follows the pages can tell that they come again.
+    @Test func `pages that come again have the tokens that they had`() async throws {
+        let provider = try S3Provider(
+            client(
+                ScriptedWire((0..<6).map { page("a", next: $0.isMultiple(of: 2) ? "T" : "U") })))
+        var tokens: [PageToken] = []
+        for _ in 0..<6 {
+            let page = try await provider.list(.root, page: tokens.last)
+            tokens.append(try #require(page.next))
+        }
+        #expect(Set(tokens).count == 2)
+    }
+
     @Test(arguments: [
         ("a/.", "InvalidRequest", "\".\""), ("../a", "InvalidArgument", "\"..\""),
         ("a\0", "InvalidRequest", "NUL"), ("a", "KeyTooLongError", "words"),

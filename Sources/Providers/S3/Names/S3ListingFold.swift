@@ -70,7 +70,8 @@ struct S3ListingFold: Sendable {
         }
         if isLong(part) { return addBeginning(of: part) }
         if let object {
-            seen.append(Seen(part: part, kind: .file))
+            let file = Seen(part: part, kind: .file)
+            if !seen.contains(file) { seen.append(file) }
             append(S3Name(part: part), object)
         } else {
             addDirectory(part)

@@ -100,7 +100,11 @@ extension S3Client {
         if let token { call.query.append(("continuation-token", token)) }
         let (_, body) = try await ask(call, attempt)
         return try parse(body, attempt) { root throws(S3Element.Malformed) in
-            try S3Listing(root)
+            let listing = try S3Listing(root)
+            if let token, listing.next == token {
+                throw S3Element.Malformed(reason: "it goes on where it began")
+            }
+            return listing
         }
     }
 

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import Engine
+
+@Suite("The course of a listing")
+struct ListingCourseTests {
+    private func page(_ next: Int?) -> ListingPage {
+        ListingPage(objects: [], next: next.map { PageToken("\($0)") })
+    }
+
+    @Test func `a long listing with some empty pages is none without end`() throws {
+        var course = ListingCourse(entriesMax: 10_000)
+        for number in 0..<10_000 {
+            try course.take(page(number), newNames: number % 50 == 0 ? 50 : 0)
+        }
+        try course.take(page(nil), newNames: 0)
+    }
+
+    @Test func `pages that come again are no listing, however many lie between`() throws {
+        var course = ListingCourse(entriesMax: 10_000)
+        for number in 0..<1_000 { try course.take(page(number), newNames: 1) }
+        let error = #expect(throws: ListingCourse.Endless.self) {
+            try course.take(page(7), newNames: 1)
+        }
+        #expect(error?.kind == .corrupt)
+    }
+
+    @Test func `pages with nothing new are no listing`() throws {
+        var course = ListingCourse(entriesMax: 10_000)
+        try course.take(page(0), newNames: 1)
+        for number in 1..<ListingCourse.idlePagesMax { try course.take(page(number), newNames: 0) }
+        let error = #expect(throws: ListingCourse.Endless.self) {
+            try course.take(page(-1), newNames: 0)
+        }
+        #expect(error?.kind == .corrupt)
+    }
+
+    @Test func `more entries than the bound are refused, also in the last page`() throws {
+        var course = ListingCourse(entriesMax: 10)
+        try course.take(page(0), newNames: 10)
+        let error = #expect(throws: ListingCourse.Endless.self) {
+            try course.take(page(nil), newNames: 1)
+        }
+        #expect(error?.kind == .unsupported)
+    }
+}
