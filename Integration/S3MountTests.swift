@@ -57,6 +57,27 @@ struct S3MountTests {
         }
     }
 
+    /// Goal: a name is never answered from before the look that it waits for. Those ahead are looked at
+    /// while a program comes to them.
+    @Test func `a link is one for a program that reads one after the other`() async throws {
+        try await ObjectStore.with(.moto) { store in
+            let count = 300
+            try store.python(
+                """
+                for number in range(\(count)):
+                    s3.put_object(Bucket=bucket, Key='p/%03d' % number, Body=b'there',
+                        Metadata={'mode': '41471'})
+                """)
+            try MountedFolder.with(Self.options(store)) { folder in
+                for number in 0..<count {
+                    let name = String(number + 1_000).dropFirst()
+                    let target = try Files.linkTarget(folder.local(String(name)))
+                    #expect(target == "there", "\(name)")
+                }
+            }
+        }
+    }
+
     /// Goal: the first look at what others wrote tells what they noted of it, also where names were
     /// listed before. Listings of S3 do not tell it.
     @Test(arguments: [false, true])

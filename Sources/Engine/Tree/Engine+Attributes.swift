@@ -8,9 +8,9 @@ extension Engine {
     ///
     /// - Throws: `.notFound` once the inode is gone.
     package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
-        let record = try store.read { try $0.existingInode(inode) }
-        try requireDetails(of: record)
-        return try current(record)
+        let found = try store.read { try seen($0.existingInode(inode), $0) }
+        try requireDetails(of: found)
+        return try current(found.record)
     }
 
     /// The attributes of an inode as they are now: a file that is being written knows its size and

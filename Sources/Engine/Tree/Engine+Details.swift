@@ -19,23 +19,22 @@ extension Engine {
     /// that it sees no mode, time or kind that was only assumed.
     ///
     /// It does without where the remote is out of reach, or has just been waited for in vain.
-    func requireDetails(of record: InodeRecord) throws(Halt) {
+    func requireDetails(of found: SeenRecord) throws(Halt) {
+        let record = found.record
         guard !record.isDetailed else { return }
         // Amid a move of ours a look finds nothing that holds.
         if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
-        let isAwaited = try isLookAwaited(record)
+        let isAwaited = found.isUnseen && isLookAwaited(record)
         looks.request(record.id, isAwaited: isAwaited)
         guard isAwaited else { return }
         try lookAhead(of: record.id)
         throw .awaits(.look(record.id))
     }
 
-    private func isLookAwaited(_ record: InodeRecord) throws(Halt) -> Bool {
+    private func isLookAwaited(_ record: InodeRecord) -> Bool {
         let now = clock.uptime
-        guard record.kind != .symlink, !provider.traits.listsDetails,
-            !looks.isVain(record.id, at: now), !isOutOfReach(at: now)
-        else { return false }
-        return try store.read { try isUnseen(record, $0) }
+        return record.kind != .symlink && !provider.traits.listsDetails
+            && !looks.isVain(record.id, at: now) && !isOutOfReach(at: now)
     }
 
     /// A connection that broke a moment ago is no outage.
@@ -125,6 +124,12 @@ extension Engine {
     func lacksDetails(_ record: InodeRecord, _ database: Database) throws -> Bool {
         guard provider.traits.extendedAttributes != nil else { return false }
         return try isUnseen(record, database)
+    }
+
+    /// What is to be shown of an inode, if nobody has to look at it first. Both are of one moment: a
+    /// look that lands in between may have put another inode in its place.
+    func seen(_ record: InodeRecord, _ database: Database) throws -> SeenRecord {
+        SeenRecord(record: record, isUnseen: try isUnseen(record, database))
     }
 
     private func isUnseen(_ record: InodeRecord, _ database: Database) throws -> Bool {
@@ -218,4 +223,10 @@ extension Engine {
         if let written = object.written { try database.setWritten(written, of: inode) }
         changes.cacheChanges.append(.inode(inode))
     }
+}
+
+/// An inode as it was found, and whether the remote knew more of it at that moment.
+struct SeenRecord {
+    var record: InodeRecord
+    var isUnseen: Bool
 }

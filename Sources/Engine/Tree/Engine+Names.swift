@@ -9,14 +9,16 @@ extension Engine {
     /// - Throws: `.notFound`, `.notDirectory`.
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
         noteUse(of: parent)
-        let found = try store.read { database -> InodeRecord? in
-            if let inode = try database.inode(named: name, in: parent) { return inode }
+        let found = try store.read { database -> SeenRecord? in
+            if let inode = try database.inode(named: name, in: parent) {
+                return try seen(inode, database)
+            }
             _ = try database.listedDirectory(parent)
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
         try requireDetails(of: found)
-        return try current(found)
+        return try current(found.record)
     }
 
     /// The parent of a directory, for `..`; the root is its own.
