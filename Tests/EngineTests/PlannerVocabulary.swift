@@ -118,9 +118,10 @@ struct WordedState: CustomStringConvertible {
         return LocalState(
             parent: has("moved") ? Self.otherParent : Self.parent,
             name: FileName(stored: Array((has("renamed") ? "new" : "old").utf8)),
-            mode: has("touched") ? 0o600 : 0o644,
+            // A symbolic link has no mode of its own, only a time.
+            mode: has("touched") && !has("link") ? 0o600 : 0o644,
             extendedAttributes: has("tagged") ? Self.tag : ExtendedAttributes(),
-            modified: Timestamp(seconds: 1),
+            modified: Timestamp(seconds: has("touched") && has("link") ? 3 : 1),
             generation: has("edited") ? 2 : 1, isWriting: has("open"), isWhole: has("whole"))
     }
 

@@ -227,9 +227,19 @@ extension ProviderConformance {
                 _ = try await store.provider.createSymlink(
                     key, target: target, attributes: ConformanceStore.attributes)
             }
+            var later = ConformanceStore.attributes
+            later.modified = Timestamp(nanoseconds: later.modified.nanoseconds + 86_400_123_456_789)
+            let touched = try await store.provider.setAttributes(key, to: later, etag: nil)
+            try require(touched.kind, equals: .symlink, "its kind with another time")
+            try require(touched.target, equals: target, "its target with another time")
+            try store.requireAttributes(of: touched, later)
+            try require(
+                try await store.provider.stat(key), equals: touched,
+                "a look at it with another time")
             let moved = try await store.provider.move(
                 key, etag: nil, to: store.key("moved"), base: .absent)
             try require(moved.target, equals: target, "its target after a move")
+            try store.requireAttributes(of: moved, later)
             try store.expect(try await store.list(""), shows: [moved])
             try await store.provider.delete(store.key("moved"), kind: .symlink, etag: nil)
             try await store.expectNames([], in: "")

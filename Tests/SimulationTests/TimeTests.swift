@@ -108,9 +108,63 @@ struct TimeTests {
             }
         }
     }
+
+    @Test func `the time of a symbolic link, set before and after it was sent`() throws {
+        try Scenario.run { it in
+            let link = try await it.makeLink("link")
+            try it.setTime(Self.time, of: link)
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("link")]?.modified == Self.time)
+            let later = Timestamp(nanoseconds: Self.time.nanoseconds + 1)
+            try it.setTime(later, of: link)
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("link")]?.modified == later)
+            #expect(
+                it.remote.snapshot()[Scenario.key("link")] == .symlink(target: Array("to".utf8)))
+        }
+    }
+
+    /// Goal: `cp -a` sets it right after it made the link, whenever that goes out.
+    @Test func `the time of a symbolic link that the daemon was killed over`() throws {
+        let requests = 30
+        for count in 1...requests {
+            try Scenario.run(seed: UInt64(count)) { it in
+                _ = try await it.names(in: "")
+                let link = try await it.makeLink("link")
+                if count.isMultiple(of: 2) { #expect(try await it.rest()) }
+                try it.setTime(Self.time, of: link)
+                try await it.wait(.milliseconds(1_000 + Int64(count) * 4))
+                await it.mount.kill()
+                try it.mount.start()
+                #expect(try await it.rest())
+                #expect(
+                    it.remote.attributes()[Scenario.key("link")]?.modified == Self.time, "\(count)")
+                #expect(try it.engine.attributes(of: link).modified == Self.time)
+            }
+        }
+    }
+
+    @Test func `the time of a symbolic link that another client sets`() throws {
+        try Scenario.run { it in
+            let link = try await it.makeLink("link")
+            #expect(try await it.rest())
+            try it.remote.otherClientSetsHeaders(
+                of: Scenario.key("link"), mode: 0o777, modified: Self.time)
+            try await it.refresh()
+            #expect(try it.engine.attributes(of: link).modified == Self.time)
+        }
+    }
 }
 
 extension Scenario {
+    fileprivate func makeLink(_ name: String) async throws -> InodeNumber {
+        _ = try await names(in: "")
+        return try engine.createSymlink(
+            try #require(FileName(name)), in: .root, target: Array("to".utf8),
+            caller: Caller(userID: 0, groupID: 0)
+        ).inode
+    }
+
     func setTime(_ time: Timestamp, of inode: InodeNumber) throws {
         var change = AttributeChange()
         change.modified = .at(time)

@@ -247,19 +247,27 @@ extension Engine {
         changes.cacheChanges.append(.inode(record.id))
     }
 
-    /// Follows a `chmod` on the remote, where nobody has changed the mode here, and what became of
-    /// extended attributes there.
+    /// Follows a `chmod` on the remote, where nobody has changed the mode here, what became of
+    /// extended attributes there, and the time of a symbolic link, which has no version that tells of it.
     private func adoptAttributes(
         of object: RemoteObject, _ record: InodeRecord, _ changes: inout RemoteChanges,
         _ database: Database
     ) throws {
-        guard record.kind != .symlink, let former = try database.synced(record.id) else { return }
-        var (record, synced) = (record, former)
-        if let mode = object.mode, record.mode == synced.mode {
-            (record.mode, synced.mode) = (mode, mode)
+        guard object.kind == record.kind, let former = try database.synced(record.id) else {
+            return
         }
-        synced.extendedAttributes = try database.adopt(
-            object.extendedAttributes, of: record.id, since: former.extendedAttributes)
+        var (record, synced) = (record, former)
+        if record.kind == .symlink {
+            // A coarser time may be the one that is known.
+            guard provider.traits.hasFineTimes, record.modified == synced.modified else { return }
+            (record.modified, synced.modified) = (object.modified, object.modified)
+        } else {
+            if let mode = object.mode, record.mode == synced.mode {
+                (record.mode, synced.mode) = (mode, mode)
+            }
+            synced.extendedAttributes = try database.adopt(
+                object.extendedAttributes, of: record.id, since: former.extendedAttributes)
+        }
         guard synced != former else { return }
         record.changed = clock.wallTime
         try database.update(record)

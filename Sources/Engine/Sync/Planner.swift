@@ -95,10 +95,9 @@ enum Planner {
             return true
         }
         switch state.kind {
-        case .file: return local.modified != synced.modified
+        case .file, .symlink: return local.modified != synced.modified
         // A directory's time changes with its names, on both sides by themselves.
         case .directory: return local.generation != synced.generation
-        case .symlink: return false
         }
     }
 

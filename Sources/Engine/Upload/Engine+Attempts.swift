@@ -300,8 +300,11 @@ extension Engine {
             guard let object else {
                 return try noteAttributes(of: seen, inode, attempt, database)
             }
-            // Of an upload whose attributes did not arrive they are still to be sent.
-            let isTimeThere = attempt.digest == nil || isModified(object, at: attempt.modified)
+            // Of an upload whose attributes did not arrive they are still to be sent. A link is there
+            // whether its new time arrived or not.
+            let isTimeThere =
+                attempt.digest == nil && object.kind != .symlink
+                || isModified(object, at: attempt.modified)
             let extendedAttributes =
                 isTimeThere
                 ? try agreed(on: object, inode, attempt, database)
@@ -394,7 +397,7 @@ extension Engine {
 
 extension ProviderTraits {
     /// Whether a time says for certain which version it is.
-    fileprivate var hasFineTimes: Bool {
+    var hasFineTimes: Bool {
         modifiedResolution.map { $0 <= .microseconds(1) } ?? false
     }
 

@@ -87,6 +87,7 @@ struct ConvergenceCheck {
             guard ours == target else {
                 throw ProgramFailure("I7: \"\(key)\" points elsewhere here")
             }
+            try checkTime(key, attributes, theirs)
             return
         case (.file(let bytes), .file):
             let ours = try await asking("I7", "read \(key)") { () async throws(EngineError) in
@@ -99,11 +100,7 @@ struct ConvergenceCheck {
             guard ours == bytes, attributes.size == UInt64(bytes.count) else {
                 throw ProgramFailure("I7: \"\(key)\" here " + Difference(ours, bytes).description)
             }
-            guard attributes.modified == theirs?.modified else {
-                throw ProgramFailure(
-                    "I7: \"\(key)\" is of \(attributes.modified.nanoseconds) here, of "
-                        + "\(theirs?.modified.nanoseconds ?? 0) on the remote")
-            }
+            try checkTime(key, attributes, theirs)
         case (let entry?, _):
             throw ProgramFailure(
                 "I7: \"\(key)\" is a \(attributes.kind) here, on the remote \(entry)")
@@ -126,6 +123,16 @@ struct ConvergenceCheck {
             throw ProgramFailure(
                 "I7: \"\(key)\" has mode \(String(attributes.mode, radix: 8)) here, "
                     + "\(mode.map { String($0, radix: 8) } ?? "none") on the remote")
+        }
+    }
+
+    private func checkTime(
+        _ key: ObjectKey, _ attributes: Attributes, _ theirs: ObjectAttributes?
+    ) throws(ProgramFailure) {
+        guard attributes.modified == theirs?.modified else {
+            throw ProgramFailure(
+                "I7: \"\(key)\" is of \(attributes.modified.nanoseconds) here, of "
+                    + "\(theirs?.modified.nanoseconds ?? 0) on the remote")
         }
     }
 }

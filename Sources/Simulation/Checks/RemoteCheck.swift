@@ -13,16 +13,17 @@ struct RemoteCheck {
             let key = ObjectKey(names)
             expected.insert(key)
             try check(key, remote[key], model[number])
-            guard model[number].kind != .symlink, let found = attributes[key] else { continue }
-            guard found.mode == model[number].mode else {
-                throw ProgramFailure(
-                    "the remote's \"\(key)\" has mode \(String(found.mode, radix: 8))"
-                        + ", not \(String(model[number].mode, radix: 8))")
-            }
+            guard let found = attributes[key] else { continue }
             if let time = model[number].modified, found.modified != time {
                 throw ProgramFailure(
                     "the remote's \"\(key)\" is of \(found.modified.nanoseconds), "
                         + "not of \(time.nanoseconds)")
+            }
+            if model[number].kind == .symlink { continue }
+            guard found.mode == model[number].mode else {
+                throw ProgramFailure(
+                    "the remote's \"\(key)\" has mode \(String(found.mode, radix: 8))"
+                        + ", not \(String(model[number].mode, radix: 8))")
             }
             guard found.extendedAttributes == model[number].extendedAttributes else {
                 throw ProgramFailure("the remote's \"\(key)\" has other extended attributes")

@@ -15,7 +15,7 @@ struct Look: Hashable, CustomStringConvertible {
         mode = attributes.mode
         size = attributes.kind == .directory ? 0 : Int(attributes.size)
         links = attributes.kind == .directory ? 0 : Int(attributes.links)
-        modified = attributes.kind == .file ? attributes.modified : nil
+        modified = attributes.kind != .directory ? attributes.modified : nil
     }
 
     init(_ number: ReferenceModel.Number, in model: ReferenceModel) {

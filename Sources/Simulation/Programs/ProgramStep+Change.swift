@@ -31,7 +31,6 @@ extension ProgramStep {
         case .setModified(let path, let seconds):
             let inode = try await find(path, engine)
             try await engine.completing { () throws(Halt) in
-                if try engine.attributes(of: inode).kind == .symlink { return }
                 var change = AttributeChange()
                 change.modified = .at(Timestamp(seconds: seconds))
                 _ = try engine.setAttributes(of: inode, to: change)
@@ -81,7 +80,7 @@ extension ProgramStep {
             if model[node].kind != .symlink { model.setMode(mode, of: node) }
         case .setModified(let path, let seconds):
             let node = try model.find(path.names)
-            if model[node].kind == .file {
+            if model[node].kind != .directory {
                 model.setModified(Timestamp(seconds: seconds), of: node)
             }
         case .setAttribute(let path, let name, let seed):

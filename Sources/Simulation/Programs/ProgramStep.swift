@@ -15,7 +15,8 @@ package enum ProgramStep: Hashable, Sendable {
     case synchronizeDirectory(path: Path)
     case resize(path: Path, size: Int)
     case setMode(path: Path, mode: UInt16)
-    /// Gives it the time that many seconds after 1970. POSIX: `utimensat`.
+    /// Gives it, and not what a symbolic link leads to, the time that many seconds after 1970. POSIX:
+    /// `utimensat`.
     case setModified(path: Path, seconds: Int64)
     /// Gives an extended attribute bytes that come from `seed`, or removes it.
     case setAttribute(path: Path, name: String, seed: UInt64?)
