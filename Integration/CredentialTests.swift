@@ -106,5 +106,39 @@ extension MountedTests {
                 }
             }
         }
+
+        @Test func `refused credentials keep back as many changes as are waiting`() async throws {
+            func account(_ password: String) -> WebDAVServer.Account {
+                WebDAVServer.Account(scheme: .digest, user: "me", password: password)
+            }
+            try await WebDAVServer.with(.apache, account: account("old")) { server in
+                try Files.makeDirectory("\(server.base)/apus")
+                try write("old", for: server, to: "\(server.base)/apus/config.toml")
+                var options = MountedFolder.Options()
+                options.otherSource = server.source
+                options.environment = ["XDG_CONFIG_HOME": server.base]
+                try MountedFolder.with(options) { folder in
+                    try Files.write([1], to: folder.local("sent"))
+                    try folder.sync()
+                    try server.change(to: account("new"))
+                    for name in ["a", "b", "c"] { try Files.write([1], to: folder.local(name)) }
+                    try eventually("the refusal is told", within: .seconds(60)) {
+                        try Program.require(Apus.path, "status", folder.point)
+                            .contains("refuses the credentials")
+                    }
+                    let changes = "3 changes (3 B) not yet on the remote, 3 could not be sent"
+                    let sync = try Apus.run("sync", folder.local("a"), folder.local("b"))
+                    #expect(sync.status == 1)
+                    #expect(sync.output.contains(": 2 changes (2 B)"), "\(sync)")
+                    #expect(sync.output.contains(", 2 could not be sent."), "\(sync)")
+                    #expect(sync.errors.contains("use the credentials"), "\(sync)")
+                    try Apus.expectRefusal(
+                        "unmount", folder.point, naming: "3 items could not be sent")
+                    let last = try Apus.run("unmount", "--now", folder.point)
+                    #expect(last.status == 0, "\(last)")
+                    #expect(last.output == "\(changes); the next mount sends them.\n")
+                }
+            }
+        }
     }
 }

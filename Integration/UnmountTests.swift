@@ -112,6 +112,19 @@ extension MountedTests {
             }
         }
 
+        @Test(.timeLimit(.minutes(2)))
+        func `of a dead mount counts what was written to a file that was open`() throws {
+            try MountedFolder.with { folder in
+                let file = try OpenFile(folder.local("open"), O_WRONLY | O_CREAT)
+                try file.write([UInt8](repeating: 7, count: 5_000))
+                try folder.killDaemon()
+                try Apus.expectRefusal("unmount", folder.point, naming: "1 change (4.9 KiB) waits")
+                try folder.mount()
+                try folder.sync()
+                #expect(try Files.read(folder.remote("open")).count == 5_000)
+            }
+        }
+
         /// A state directory that is gone, or that somebody has mounted elsewhere since.
         @Test(.timeLimit(.minutes(2)))
         func `of a dead mount whose state is not known says that changes may wait`() throws {

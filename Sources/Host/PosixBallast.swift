@@ -37,12 +37,11 @@ package final class PosixBallast: Ballast {
             let size = UInt64(max(0, status.st_size))
             // POSIX: st_blocks counts 512 bytes each. One with holes holds nothing to rely on.
             let isAllocated = UInt64(max(0, status.st_blocks)) * 512 >= size
-            let space = try file.space()
-            bytes = min(Self.bytesMax, space.totalBytes / 16)
+            bytes = min(Self.bytesMax, try file.space().totalBytes / 16)
             state = Mutex(State(held: isAllocated ? min(size, bytes) : 0))
             // Whole or not: what could not be opened could not make room either.
             _ = restore()
-            if space.availableBytes < Self.pieceBytes / 2 { _ = giveUp() }
+            if isDiskFull() { _ = giveUp() }
         } catch {
             throw DiskError(error, attempt: "hold room for the database in \"\(path)\"")
         }
@@ -53,6 +52,22 @@ package final class PosixBallast: Ballast {
 
     /// How many bytes it holds now.
     var heldBytes: UInt64 { state.withLock(\.held) }
+
+    package var isWhole: Bool { state.withLock { $0.held >= bytes || !$0.isPossible } }
+
+    package func isDiskFull() -> Bool {
+        state.withLock { state in
+            guard state.isPossible else { return false }
+            let code = allocate(Self.pieceBytes / 2, after: state.held)
+            ftruncate(file.rawValue, off_t(state.held))
+            return code == ENOSPC || code == EDQUOT
+        }
+    }
+
+    /// - Returns: An `errno`, or 0.
+    private func allocate(_ bytes: UInt64, after held: UInt64) -> Int32 {
+        posix_fallocate(file.rawValue, off_t(held), off_t(bytes))
+    }
 
     package func giveUp() -> Bool {
         state.withLock { state in
@@ -72,9 +87,10 @@ package final class PosixBallast: Ballast {
             guard let space = try? file.space(),
                 space.availableBytes > missing + Self.pieceBytes
             else { return false }
-            let code = posix_fallocate(file.rawValue, off_t(state.held), off_t(missing))
-            switch code {
+            // A quota shows only in what is refused.
+            switch allocate(missing + Self.pieceBytes, after: state.held) {
             case 0:
+                ftruncate(file.rawValue, off_t(bytes))
                 state.held = bytes
                 return true
             case EOPNOTSUPP, EINVAL:

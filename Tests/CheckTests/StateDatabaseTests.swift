@@ -38,6 +38,21 @@ import Testing
         #expect(try fixture.snapshot() == before)
     }
 
+    @Test func `tells of a file that was being written how long it is`() throws {
+        let dirty = InodeNumber(rawValue: 4)
+        let before = try StateDatabase.pendingSummary(ofFileAt: fixture.database)
+        #expect(before.bytes == UInt64(StateFixture.dirtyBytes.utf8.count))
+        let store = try Store(path: fixture.database)
+        let engine = try fixture.engine(store)
+        try engine.open(dirty, access: .write, truncating: false)
+        try fixture.write(StateFixture.dirtyBytes + ", and more", to: dirty, engine)
+        // As a killed daemon leaves it, which has closed nothing.
+        store.close()
+        let after = try StateDatabase.pendingSummary(ofFileAt: fixture.database)
+        #expect(after.count == before.count)
+        #expect(after.bytes == before.bytes + 10)
+    }
+
     @Test func `that is no database is not opened, and not changed`() throws {
         try overwrite(0..<100)
         let before = try fixture.snapshot()

@@ -82,7 +82,7 @@ final class StateFixture {
         engine.release(file.inode, access: .write)
     }
 
-    private func write(_ text: String, to inode: InodeNumber, _ engine: Engine) throws {
+    func write(_ text: String, to inode: InodeNumber, _ engine: Engine) throws {
         let bytes = Array(text.utf8)
         let failure = bytes.withUnsafeBytes { buffer -> (any Error)? in
             do {

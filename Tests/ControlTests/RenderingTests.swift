@@ -171,6 +171,9 @@ struct RenderingTests {
         #expect(
             SyncProgress(pending: 1, bytesPending: 5, isDone: true).line
                 == "1 change (5 B) not yet on the remote")
+        #expect(
+            SyncProgress(pending: 3, bytesPending: 5, unsent: 2, isDone: true).line
+                == "3 changes (5 B) not yet on the remote, 2 could not be sent")
     }
 
     @Test func `a problem is one line`() {

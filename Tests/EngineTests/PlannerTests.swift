@@ -189,20 +189,6 @@ struct PlannerTests {
         #expect(Planner.plan(removed) == .moveAside)
     }
 
-    @Test func `whoever has stepped aside waits there`() {
-        var state = SyncState.file(kind: .directory)
-        state.local?.name = .other
-        state.isParentBelow = true
-        state.isPlaceWanted = true
-        state.synced?.parent = .root
-        state.synced?.name = .aside(state.inode, salt: "5eed")
-        #expect(Planner.plan(state) == .wait(.parent))
-        state.isParentBelow = false
-        state.occupant = Occupant(
-            inode: .other, kind: .directory, etag: nil, isUnlinked: false, waitsForUs: true)
-        #expect(Planner.plan(state) == .wait(.other))
-    }
-
     @Test func `nothing is done in a place that another inode may have got`() {
         var state = SyncState.file()
         state.local = nil

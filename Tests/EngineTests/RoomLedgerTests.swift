@@ -44,4 +44,16 @@ struct RoomLedgerTests {
         #expect(ledger.isHopeless(at: .milliseconds(900)))
         #expect(!ledger.isHopeless(at: .seconds(1)))
     }
+
+    @Test func `has no room after a refusal, until some was made or looked for in vain`() {
+        var ledger = RoomLedger()
+        ledger.refuse()
+        let refused = ledger.take(1, at: .zero) { space }
+        ledger.forget()
+        let made = ledger.take(1, at: .zero) { space }
+        ledger.refuse()
+        ledger.giveUp(at: .zero)
+        let later = ledger.take(1, at: .seconds(2)) { space }
+        #expect(!refused && made && later)
+    }
 }

@@ -9,11 +9,17 @@ import Testing
     private final class PageBallast: Ballast {
         private let database: DatabaseQueue
         private let pieces: Mutex<Int>
+        private let hasQuota: Bool
 
-        init(_ database: DatabaseQueue, pieces: Int) {
+        init(_ database: DatabaseQueue, pieces: Int, hasQuota: Bool = true) {
             self.database = database
+            self.hasQuota = hasQuota
             self.pieces = Mutex(pieces)
         }
+
+        var isWhole: Bool { pieces.withLock { $0 > 0 } }
+
+        func isDiskFull() -> Bool { hasQuota }
 
         func giveUp() -> Bool {
             let isLeft = pieces.withLock { pieces in
@@ -23,7 +29,7 @@ import Testing
             return isLeft && (try? grow(by: 2)) != nil
         }
 
-        func restore() -> Bool { pieces.withLock { $0 > 0 } }
+        func restore() -> Bool { isWhole }
 
         func grow(by pages: Int) throws {
             try database.writeWithoutTransaction { database in
@@ -66,5 +72,25 @@ import Testing
         }
         #expect(halt?.failure.kind == .outOfSpace)
         #expect(try Self.count(store) == 1)
+    }
+
+    /// SQLite takes `EDQUOT` for a disk that fails.
+    @Test(arguments: [true, false])
+    func `takes of the ballast where a quota is used up, and not where the disk fails`(
+        hasQuota: Bool
+    ) throws {
+        let database = try DatabaseQueue()
+        let ballast = PageBallast(database, pieces: 2, hasQuota: hasQuota)
+        let store = try Store(database, ballast: ballast)
+        var attempts = 0
+        let result = Result { () throws(Halt) in
+            try store.write { _ in
+                attempts += 1
+                if attempts < 4 { throw DatabaseError(resultCode: .SQLITE_IOERR_WRITE) }
+            }
+        }
+        #expect(attempts == (hasQuota ? 3 : 1))
+        let halt = #expect(throws: Halt.self) { try result.get() }
+        #expect(halt?.failure.kind == (hasQuota ? .outOfSpace : .failed))
     }
 }

@@ -1,4 +1,5 @@
 import Simulation
+import Synchronization
 import Testing
 
 @testable import Engine
@@ -144,9 +145,13 @@ struct FailureTests {
         }
     }
 
-    @Test func `a full disk evicts what is clean, then refuses, then recovers`() throws {
+    @Test(arguments: [false, true])
+    func `a full disk or quota evicts what is clean, then refuses, then recovers`(
+        isQuota: Bool
+    ) throws {
         var settings = SimulatedMountSettings()
         settings.diskBytes = 1 << 20
+        settings.isDiskQuota = isQuota
         try Scenario.run(settings: settings) { it in
             _ = try await it.names(in: "")
             let piece = [UInt8](repeating: 7, count: 100 << 10)
@@ -155,6 +160,10 @@ struct FailureTests {
             // There is no room for these beside the others, which are on the remote.
             for index in 0..<6 { try await it.write("more\(index)", piece) }
             #expect(try await it.read("more0") == piece)
+            #expect(try await it.rest())
+            // Nor for these, which are fetched again.
+            for index in 0..<8 { #expect(try await it.read("clean\(index)") == piece) }
+            for index in 0..<6 { #expect(try await it.read("more\(index)") == piece) }
             it.remote.setReachable(false)
             var refused = 0
             for index in 0..<12 {
@@ -172,6 +181,47 @@ struct FailureTests {
             #expect(try await it.read("after") == piece)
             let whole = it.remotePaths.count { it.remoteBytes($0) == piece }
             #expect(whole == 8 + 6 + (12 - refused) + 1, "what was acknowledged is there, whole")
+        }
+    }
+
+    /// Room for the database that a quota does not give back.
+    private final class LostBallast: Ballast {
+        let isBack = Mutex(false)
+        let tries = Mutex(0)
+
+        var isWhole: Bool { isBack.withLock { $0 } }
+
+        func isDiskFull() -> Bool { !isWhole }
+
+        func giveUp() -> Bool { false }
+
+        func restore() -> Bool {
+            tries.withLock { $0 += 1 }
+            return isWhole
+        }
+    }
+
+    @Test func `the database's room is not asked for with every write that is refused`() throws {
+        let ballast = LostBallast()
+        var settings = SimulatedMountSettings()
+        settings.ballast = ballast
+        ballast.isBack.withLock { $0 = true }
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            ballast.isBack.withLock { $0 = false }
+            ballast.tries.withLock { $0 = 0 }
+            for index in 0..<50 {
+                let error = await #expect(throws: EngineError.self) {
+                    try await it.write("refused\(index)", [1])
+                }
+                #expect(error?.kind == .outOfSpace)
+            }
+            #expect(ballast.tries.withLock { $0 } < 10)
+            ballast.isBack.withLock { $0 = true }
+            try await it.wait(.seconds(1))
+            try await it.write("taken", [1])
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["taken"])
         }
     }
 

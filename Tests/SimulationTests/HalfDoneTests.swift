@@ -156,6 +156,50 @@ struct HalfDoneTests {
         }
     }
 
+    @Test func `what another mount left that is the same inode here steps aside like any other`()
+        throws
+    {
+        let foreign = "apus-moving-2-5eed"
+        try Scenario.run(settings: Self.settings) { remote in
+            try remote.otherClientWrites(Scenario.key(foreign), [9])
+        } _: { it in
+            _ = try await it.names(in: "")
+            #expect(try await it.find(foreign) == InodeNumber(rawValue: 2))
+            // The one waits for the folder, and the folder for the name.
+            try await it.makeDirectory("d")
+            try await it.rename(foreign, to: "d/inside")
+            try await it.rename("d", to: foreign)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == [foreign, "\(foreign)/inside"])
+            #expect(it.remoteBytes("\(foreign)/inside") == [9])
+        }
+    }
+
+    @Test func `whoever has stepped aside waits there, whoever wants that place or waits for it`()
+        throws
+    {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("x", [1])
+            try await it.makeDirectory("d")
+            #expect(try await it.rest())
+            it.remote.setReachable(false)
+            let (file, directory) = try await (it.find("x"), it.find("d"))
+            let aside = try it.engine.store.write { database in
+                var synced = try #require(try database.synced(directory))
+                synced.name = .aside(directory, salt: try database.salt())
+                try database.setSynced(synced, of: directory)
+                return synced.name
+            }
+            try await it.rename("x", to: "d/x")
+            try await it.rename("d", to: "x")
+            try await it.write("\(aside)", [2])
+            let state = try it.engine.store.read { try it.engine.syncState(of: directory, $0) }
+            #expect(state?.isPlaceWanted == false)
+            #expect(state.map(Planner.plan) == .wait(file))
+        }
+    }
+
     @Test func `a move that never arrived, onto a file of the same size and time`() throws {
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])

@@ -244,6 +244,7 @@ extension EngineFolder {
     ) async throws(ControlError) -> SyncProgress {
         try await onEngine { () async throws(EngineError) in
             var progress = SyncProgress(isDone: true)
+            var refusal: Problem?
             for inode in inodes {
                 let status = try engine.status(below: inode, limit: Self.itemsMax)
                 progress.pending += status.pending.count
@@ -257,9 +258,10 @@ extension EngineFolder {
                 }
                 if status.reachability.isUnauthorized, !status.pending.isSettled {
                     // What waits does not go out before somebody has renewed them.
-                    progress.isDone = true
-                    progress.failed.append(
-                        .init(path: "", error: Problem(unauthorized: status.reachability)))
+                    refusal = Problem(unauthorized: status.reachability)
+                    progress.unsent += status.pending.count
+                } else {
+                    progress.unsent += status.pending.failedFinally
                 }
                 // The guard's reasons; see `docs/semantics.md`.
                 if let rest = status.items.lazy.compactMap(\.failure).first(where: {
@@ -271,6 +273,10 @@ extension EngineFolder {
                     guard let failure = item.failure, failure.isFinal else { continue }
                     progress.failed.append(.init(path: item.path, error: Problem(failure)))
                 }
+            }
+            if let refusal {
+                progress.isDone = true
+                progress.failed.insert(.init(path: "", error: refusal), at: 0)
             }
             progress.uploading = Array(progress.uploading.prefix(5))
             progress.bytesSent = engine.bytesSent - sentBefore

@@ -22,10 +22,17 @@ struct SyncCommand: AsyncParsableCommand {
 
     func run() async throws {
         var failures: [String] = []
+        var unsent: UInt64 = 0
         for target in try Daemons().targets(ofPathsOrAll: path) {
-            failures += try await sync(target).failureLines
+            let last = try await sync(target)
+            failures += last.failureLines
+            unsent += last.unsent
         }
-        guard failures.isEmpty else { throw UnsentChanges.failure(failures) }
+        guard let first = failures.first else { return }
+        throw CommandFailure(
+            what: "send everything to the remote",
+            why: failures.count == 1 ? first : "\(unsent) items failed",
+            remedy: "`apus status` shows each with its reason")
     }
 
     private func sync(_ target: Daemons.Target) async throws -> SyncProgress {
@@ -40,15 +47,5 @@ struct SyncCommand: AsyncParsableCommand {
         last.failureLines.forEach { Console.printLine("failed \($0)") }
         Console.printLine("\(target.mountPoint): \(last.line).")
         return last
-    }
-}
-
-/// The line that ends a sync with something left.
-enum UnsentChanges {
-    static func failure(_ lines: [String]) -> CommandFailure {
-        CommandFailure(
-            what: "send everything to the remote",
-            why: lines.count == 1 ? lines[0] : "\(lines.count) items failed",
-            remedy: "`apus status` shows each with its reason")
     }
 }

@@ -78,8 +78,7 @@ struct UnmountCommand: AsyncParsableCommand {
         last.failureLines.forEach { Console.printLine("failed \($0)") }
         return CommandFailure(
             what: "unmount \(mountpoint)",
-            why: last.failed.count == 1
-                ? "1 item could not be sent" : "\(last.failed.count) items could not be sent",
+            why: "\(last.unsent) \(last.unsent == 1 ? "item" : "items") could not be sent",
             remedy: "`apus status` shows why; `apus unmount --now` leaves them for the next mount")
     }
 

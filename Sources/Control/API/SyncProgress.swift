@@ -31,6 +31,9 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var uploading: [Upload]
     /// What the sync does not wait for any longer, since only a person can help.
     package var failed: [Failure]
+    /// How many items these keep from the remote: all that is pending, where the credentials are refused.
+    /// `failed` may tell fewer.
+    package var unsent: UInt64
     /// Why some of it rests, where it does.
     package var resting: String?
     /// Why it is not known what is pending, where the mount's state cannot be read; the numbers above
@@ -41,21 +44,22 @@ package struct SyncProgress: Codable, Hashable, Sendable {
 
     package init(
         pending: UInt64 = 0, bytesPending: UInt64 = 0, bytesSent: UInt64 = 0,
-        uploading: [Upload] = [], failed: [Failure] = [], resting: String? = nil,
-        unverified: Problem? = nil, isDone: Bool = false
+        uploading: [Upload] = [], failed: [Failure] = [], unsent: UInt64 = 0,
+        resting: String? = nil, unverified: Problem? = nil, isDone: Bool = false
     ) {
         self.pending = pending
         self.bytesPending = bytesPending
         self.bytesSent = bytesSent
         self.uploading = uploading
         self.failed = failed
+        self.unsent = unsent
         self.resting = resting
         self.unverified = unverified
         self.isDone = isDone
     }
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytesPending, bytesSent, uploading, failed, resting, unverified
+        case pending, bytesPending, bytesSent, uploading, failed, unsent, resting, unverified
         case isDone = "done"
     }
 }

@@ -3,21 +3,23 @@ extension SyncProgress {
     package var line: String {
         if isDone { return doneLine }
         guard pending > 0 else { return "Waiting for the last changes" }
-        let changes = pending == 1 ? "1 change" : "\(pending) changes"
         let sending = uploading.prefix(2).map { "\($0.percent) % \($0.path.singleLine)" }
         let rest = resting.map { [$0.singleLine] } ?? []
-        return (["\(changes) (\(HumanSize.format(bytesPending))) to go"] + sending + rest)
+        return (["\(changes) to go"] + sending + rest)
             .joined(separator: ", ")
     }
 
     private var doneLine: String {
         if let unverified { return "What is not yet on the remote is not known: \(unverified)" }
-        if !failed.isEmpty { return "\(failed.count) could not be sent" }
         if pending > 0 {
-            let changes = pending == 1 ? "1 change" : "\(pending) changes"
-            return "\(changes) (\(HumanSize.format(bytesPending))) not yet on the remote"
+            return "\(changes) not yet on the remote"
+                + (unsent > 0 ? ", \(unsent) could not be sent" : "")
         }
         return "Everything is on the remote" + (bytesSent > 0 ? ", \(sent) sent" : "")
+    }
+
+    private var changes: String {
+        (pending == 1 ? "1 change" : "\(pending) changes") + " (\(HumanSize.format(bytesPending)))"
     }
 
     private var sent: String { HumanSize.format(bytesSent) }

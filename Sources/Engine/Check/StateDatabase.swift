@@ -92,10 +92,31 @@ package enum StateDatabase {
         ofFileAt path: String
     ) throws(EngineError) -> PendingSummary {
         do {
-            return try reader(path).read { try $0.pendingSummary(below: .root) }
+            return try reader(path).read { database in
+                var summary = try database.pendingSummary(below: .root)
+                for file in try database.inodes(where: Self.isBeingWritten, limit: -1) {
+                    let content = "\(Self.folder(of: path))/\(OpenFile.path(of: file))"
+                    let attributes = try? FileManager.default.attributesOfItem(atPath: content)
+                    guard let size = attributes?[.size] as? UInt64 else { continue }
+                    summary.bytes = summary.bytes - (try database.inode(file)?.size ?? 0) + size
+                }
+                return summary
+            }
         } catch {
             throw Store.translate(error, "look at the state database \"\(path)\"")
         }
+    }
+
+    /// Files that were open for writing and changed when the daemon died: the content file, and not
+    /// the database, knows how long they are. Of one that is here in part, both do.
+    private static let isBeingWritten = """
+        writing = 1 AND links > 0 AND kind = \(FileKind.file.rawValue)
+            AND presence = \(Presence.whole.rawValue)
+            AND id IN (SELECT inode FROM pending)
+        """
+
+    private static func folder(of path: String) -> String {
+        URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
     }
 
     /// - Throws: `.damaged` for a file that must not be opened for writing: it stays as it is.
@@ -108,10 +129,9 @@ package enum StateDatabase {
     }
 
     package static func damaged(_ path: String, _ words: String) -> EngineError {
-        let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
-        return EngineError(
+        EngineError(
             .damaged, "open the state database \"\(path)\": it is damaged (\(words))",
-            remedy: "nothing was changed; `apus check \(folder)` saves what can be saved")
+            remedy: "nothing was changed; `apus check \(folder(of: path))` saves what can be saved")
     }
 
     package static func newer(_ path: String) -> EngineError {

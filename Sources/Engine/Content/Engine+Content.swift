@@ -113,24 +113,38 @@ extension Engine {
         }
         guard !bytes.isEmpty else { return }
         let attempt = "write \(bytes.count) bytes at \(offset) of inode \(inode)"
-        try requireRoom(for: UInt64(bytes.count), attempt)
-        try withFile(inode) { file throws(Halt) in
-            try file.withState { state throws(Halt) in
-                try beginChange(inode, &state)
-                do throws(DiskError) {
-                    try state.file.write(bytes, at: offset)
-                } catch {
-                    // What was written before it failed is no part of the file.
-                    try? state.file.truncate(to: state.size)
-                    room.withLock { $0.forget() }
-                    throw .failure(EngineError(error, attempt))
-                }
-                state.size = max(state.size, end)
-                state.modified = clock.wallTime
-                try storeWrittenExtent(offset..<end, inode, &state)
+        while true {
+            try requireRoom(for: UInt64(bytes.count), attempt)
+            let isWritten = try withFile(inode) { file throws(Halt) in
+                try write(bytes, offset..<end, of: file, attempt)
             }
-            requestFilling(file)
+            if isWritten { return }
         }
+    }
+
+    /// - Returns: Whether the disk has taken them; where it has refused them, there is no room.
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, _ extent: Range<UInt64>, of file: OpenFile,
+        _ attempt: String
+    ) throws(Halt) -> Bool {
+        let isWritten = try file.withState { state throws(Halt) in
+            try beginChange(file.inode, &state)
+            do throws(DiskError) {
+                try state.file.write(bytes, at: extent.lowerBound)
+            } catch {
+                // What was written before it failed is no part of the file.
+                try? state.file.truncate(to: state.size)
+                guard error.kind == .full else { throw .failure(EngineError(error, attempt)) }
+                room.withLock { $0.refuse() }
+                return false
+            }
+            state.size = max(state.size, extent.upperBound)
+            state.modified = clock.wallTime
+            try storeWrittenExtent(extent, file.inode, &state)
+            return true
+        }
+        if isWritten { requestFilling(file) }
+        return isWritten
     }
 
     /// The base version's bytes must never be fetched over what was written, whatever happens: the

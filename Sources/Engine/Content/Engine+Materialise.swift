@@ -91,6 +91,10 @@ extension Engine {
             try await read(piece, of: file, at: key, etag)
             noteReachable()
         } catch {
+            if error.kind == .sink, (error.cause as? DiskError)?.kind == .full {
+                room.withLock { $0.refuse() }
+                return try await fetchPiece(piece, of: file)
+            }
             noteFailure(error)
             #if BUGS
                 if DeliberateBug.serveDamagedBytes.isMade, error.kind == .corrupt {

@@ -14,14 +14,20 @@ extension Engine {
     func requireRoom(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Halt) {
         let now = clock.uptime
         if try takeRoom(bytes, at: now) { return }
-        guard !room.withLock({ $0.isHopeless(at: now) }) else { throw Self.noRoom(attempt()) }
+        guard !room.withLock({ $0.isHopeless(at: now) }) else {
+            room.withLock { $0.forget() }
+            throw Self.noRoom(attempt())
+        }
         let wanted = max(bytes, Self.evictionBytes)
         let freed = try evictLeastRecentlyUsed(atLeast: wanted)
-        room.withLock { $0.forget() }
+        let isRefused = room.withLock { room in
+            defer { room.forget() }
+            return room.isRefused
+        }
         if freed > 0 {
             logger.info("evicted for want of room", metadata: ["bytes": "\(freed)"])
         }
-        if try takeRoom(bytes, at: now) { return }
+        if freed > 0 || !isRefused, try takeRoom(bytes, at: now) { return }
         room.withLock { $0.giveUp(at: clock.uptime) }
         throw Self.noRoom(attempt())
     }
@@ -29,7 +35,14 @@ extension Engine {
     /// - Throws: `.outOfSpace` while the database lacks room of its own, and nothing can be evicted
     ///   for it.
     func requireBallast(_ attempt: @autoclosure () -> String) throws(Halt) {
-        if !store.restoreBallast() { try requireRoom(for: 0, attempt()) }
+        if !isBallastWhole(at: clock.uptime) { try requireRoom(for: 0, attempt()) }
+    }
+
+    /// Whether the database has its room, which is taken back now and then: to try so with every write
+    /// that is refused would cost more than the write.
+    private func isBallastWhole(at now: Duration) -> Bool {
+        let isHopeless = room.withLock { $0.isHopeless(at: now) }
+        return isHopeless ? store.isBallastWhole : store.restoreBallast()
     }
 
     /// Has the database's room whole again, at the cost of what is on the remote too.
@@ -45,7 +58,7 @@ extension Engine {
 
     private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
         // What is written is no use where it cannot be noted.
-        guard store.restoreBallast() else { return false }
+        guard isBallastWhole(at: now) else { return false }
         let result = room.withLock { room -> Result<Bool, Halt> in
             do {
                 return .success(try room.take(bytes, at: now) { try disk.space() })

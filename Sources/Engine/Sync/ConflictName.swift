@@ -59,14 +59,6 @@ extension FileName {
     ///
     /// - Parameter salt: This mount's own, see ``Engine/identify()``.
     static func aside(_ inode: InodeNumber, salt: String) -> FileName {
-        FileName(stored: Array("\(asidePrefix(inode))-\(salt)".utf8))
+        FileName(stored: Array("apus-moving-\(inode)-\(salt)".utf8))
     }
-
-    /// Whether it is such a name, or one without salt, as there were before.
-    func isAside(_ inode: InodeNumber) -> Bool {
-        let prefix = Array(Self.asidePrefix(inode).utf8)
-        return bytes == prefix || bytes.starts(with: prefix + [UInt8(ascii: "-")])
-    }
-
-    private static func asidePrefix(_ inode: InodeNumber) -> String { "apus-moving-\(inode)" }
 }

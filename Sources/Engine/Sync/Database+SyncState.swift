@@ -7,6 +7,7 @@ extension Engine {
         guard let record = try database.inode(inode) else { return nil }
         let dirent = try database.dirent(of: inode)
         let synced = try database.synced(inode)
+        let isAside = try synced.map { try database.isAside(inode, at: $0) } ?? false
         let name = dirent?.name ?? synced?.name
         var state = SyncState(
             inode: inode, kind: record.kind, local: nil, synced: synced,
@@ -22,6 +23,7 @@ extension Engine {
             state.isParentSynced =
                 try dirent.parent == .root || database.synced(dirent.parent) != nil
             state.occupant = try database.occupant(of: dirent, for: inode)
+            if isAside { state.occupant?.waitsForUs = false }
             if record.kind == .directory, synced != nil {
                 state.isParentBelow = try database.isSynced(dirent.parent, below: inode)
             }
@@ -40,7 +42,7 @@ extension Engine {
                 ?? database.heldDirectory(atOrAbove: synced?.parent)
         }
         if let synced { state.contender = try database.contender(of: inode, at: synced) }
-        if let synced, let other = try database.dirent(synced.name, in: synced.parent) {
+        if let synced, !isAside, let other = try database.dirent(synced.name, in: synced.parent) {
             state.isPlaceWanted = other.inode != inode
         }
         return state
@@ -52,6 +54,11 @@ extension Database {
     func isChangedHere(_ record: InodeRecord) throws -> Bool {
         guard let synced = try synced(record.id), synced.etag != nil else { return true }
         return synced.generation != record.generation
+    }
+
+    /// Whether an inode has stepped aside on the remote: what other mounts left there does not count.
+    func isAside(_ inode: InodeNumber, at synced: SyncedRecord) throws -> Bool {
+        try synced.parent == .root && synced.name == .aside(inode, salt: salt())
     }
 
     /// Who else holds, on the remote, the place that a local name points to.

@@ -131,7 +131,7 @@ extension Engine {
         else { return }
         try revive(synced.parent, &changes, database)
         var name = synced.name
-        if name.isAside(directory), synced.parent == .root {
+        if try database.isAside(directory, at: synced) {
             // Somebody else has its place by now.
             let former =
                 try database.conflictOriginal(of: directory)

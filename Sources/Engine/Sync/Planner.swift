@@ -122,13 +122,9 @@ enum Planner {
 
     private static func planMove(_ state: SyncState, _ local: LocalState) -> SyncOperation {
         // Where those who wait for each other form a circle, one that is in another's place steps
-        // aside. Nobody wants the place that it steps to, so that it does so once.
-        guard state.isParentSynced else {
-            return stepAside(state, if: state.isPlaceWanted, else: local.parent)
-        }
-        // The one below may wait for whoever wants this one's place.
-        if state.isParentBelow {
-            return stepAside(state, if: state.isPlaceWanted, else: local.parent)
+        // aside. A parent below this one may wait for whoever wants this one's place.
+        guard state.isParentSynced, !state.isParentBelow else {
+            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
         }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         // What took an unlinked file's place there is to come here first; to move over the file that
@@ -136,14 +132,7 @@ enum Planner {
         if occupant.isUnlinked, !occupant.isOvertaken, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
         }
-        return stepAside(state, if: occupant.waitsForUs, else: occupant.inode)
-    }
-
-    /// Steps aside for others, but not twice; then, as without a reason to, another one is waited for.
-    private static func stepAside(
-        _ state: SyncState, if isInTheWay: Bool, else other: InodeNumber
-    ) -> SyncOperation {
-        isInTheWay && !state.isAside ? .moveAside : .wait(other)
+        return occupant.waitsForUs ? .moveAside : .wait(occupant.inode)
     }
 
     private static func planUnlinked(_ state: SyncState) -> SyncOperation {
@@ -156,7 +145,7 @@ enum Planner {
         case nil:
             if let successor = state.successor { return .wait(successor) }
             if let child = state.remoteChild {
-                return stepAside(state, if: state.isPlaceWanted, else: child)
+                return state.isPlaceWanted ? .moveAside : .wait(child)
             }
             return .delete
         }

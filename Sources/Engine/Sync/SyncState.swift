@@ -20,7 +20,8 @@ struct SyncState: Hashable {
     var isParentSynced: Bool
     /// Whether that directory lies, on the remote, below this one.
     var isParentBelow = false
-    /// Whether another inode's local name is the place that this one has on the remote.
+    /// Whether another inode's local name is the place that this one has on the remote, which it can
+    /// leave: where it has stepped aside, it stays.
     var isPlaceWanted = false
     /// Who holds, on the remote, the name that this inode is to have there.
     var occupant: Occupant?
@@ -31,11 +32,6 @@ struct SyncState: Hashable {
 
     /// The version that an operation expects on the remote: of files only.
     var baseVersion: ETag? { kind == .file ? synced?.etag : nil }
-
-    /// Whether it has stepped aside on the remote already.
-    var isAside: Bool {
-        synced.map { $0.parent == .root && $0.name.isAside(inode) } ?? false
-    }
 }
 
 struct LocalState: Hashable {
@@ -59,7 +55,8 @@ struct Occupant: Hashable {
     var isUnlinked: Bool
     /// Whether something else was seen in its place, which it has to settle.
     var isOvertaken = false
-    /// Whether it waits, by way of others, for the very inode that wants its name: a→b, b→a.
+    /// Whether it waits, by way of others, for the very inode that wants its name, a→b, b→a, and that
+    /// has not stepped aside yet.
     var waitsForUs: Bool
 }
 

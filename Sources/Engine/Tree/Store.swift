@@ -121,17 +121,27 @@ package final class Store: Sendable {
     ///   may be written.
     func restoreBallast() -> Bool { ballast?.restore() ?? true }
 
+    /// What ``restoreBallast()`` came to when it was last tried.
+    var isBallastWhole: Bool { ballast?.isWhole ?? true }
+
     private func withBallast<Value>(_ body: () throws -> Value) throws -> Value {
         while true {
             do {
                 return try body()
-            } catch let error as DatabaseError where error.saysFull {
-                guard let ballast, ballast.giveUp() else { throw error }
+            } catch let error as DatabaseError where isForWantOfRoom(error) {
+                guard let ballast, ballast.giveUp() else {
+                    throw DatabaseError(resultCode: .SQLITE_FULL, message: error.message)
+                }
                 // What is in the log goes into the database, so that the log begins anew instead of
                 // growing. If it cannot, the log grows.
                 _ = try? writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }
         }
+    }
+
+    private func isForWantOfRoom(_ error: DatabaseError) -> Bool {
+        if error.saysFull { return true }
+        return error.extendedResultCode == .SQLITE_IOERR_WRITE && ballast?.isDiskFull() == true
     }
 
     package func close() {

@@ -19,12 +19,18 @@ package final class SimulatedDisk: Disk {
     }
 
     package let capacityBytes: UInt64
+    private let isQuota: Bool
     private let clock: any Clock
     private let state: Mutex<State>
 
-    /// - Parameter capacityBytes: Files take their share of it in pages of 4096 bytes.
-    package init(seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40) {
+    /// - Parameters:
+    ///   - capacityBytes: Files take their share of it in pages of 4096 bytes.
+    ///   - isQuota: Whether that is a quota on a larger disk, whose room is what is told.
+    package init(
+        seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40, isQuota: Bool = false
+    ) {
         self.capacityBytes = capacityBytes
+        self.isQuota = isQuota
         self.clock = clock
         state = Mutex(State(generator: SeededGenerator(seed: seed)))
     }
@@ -85,9 +91,9 @@ package final class SimulatedDisk: Disk {
 
     package func space() throws(DiskError) -> StorageSpace {
         try operate("read the free space of the state directory") { state in
-            StorageSpace(
-                totalBytes: self.capacityBytes,
-                availableBytes: self.capacityBytes - state.image.usedBytes)
+            let total = self.isQuota ? 1 << 40 : self.capacityBytes
+            return StorageSpace(
+                totalBytes: total, availableBytes: total - state.image.usedBytes)
         }
     }
 }

@@ -49,7 +49,8 @@ package final class SimulatedMount: Sendable {
         executor = SeededExecutor(
             seed: random.next(), clock: clock, stepsMax: settings.stepsMax)
         disk = SimulatedDisk(
-            seed: random.next(), clock: clock, capacityBytes: settings.diskBytes)
+            seed: random.next(), clock: clock, capacityBytes: settings.diskBytes,
+            isQuota: settings.isDiskQuota)
         provider = SimulatedProvider(
             clock: clock, random: random.split(), settings: settings.provider)
         log = SimulatedLog(clock: clock, linesMax: logLines)
@@ -188,7 +189,8 @@ package final class SimulatedMount: Sendable {
         var configuration = settings.engine
         configuration.boot = "\(boots.withLock { $0 })"
         return try Engine(
-            configuration: configuration, store: try Store(database),
+            configuration: configuration,
+            store: try Store(database, ballast: settings.ballast),
             disk: MortalDisk(disk, life: life), clock: clock,
             provider: provider, logger: log.logger, random: { jitter.next() })
     }

@@ -8,6 +8,10 @@ package struct SimulatedMountSettings: Sendable {
         controlSocket: "/control")
     /// What the local disk can hold.
     package var diskBytes: UInt64 = 1 << 40
+    /// Whether that is a quota, of which the disk tells nothing before it refuses.
+    package var isDiskQuota = false
+    /// The database's own room; nil where it needs none.
+    package var ballast: (any Ballast)?
 
     /// Whether the database is on a disk that forgets what was not synced; else nothing of it is
     /// ever lost.
