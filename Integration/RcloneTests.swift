@@ -102,6 +102,22 @@ struct RcloneTests {
         }
     }
 
+    /// Method: the process is stopped, so that it takes connections and answers on none.
+    @Test func `rclone is killed and started again when it hangs`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let provider = try await RcloneProvider.connect(
+            "plain:", world: remotes.world, environment: remotes.environment)
+        let key = ObjectKey([try #require(FileName("file"))])
+        let first = try #require(provider.client.daemon.process)
+        #expect(kill(first, SIGSTOP) == 0)
+        // It returns at all: a call has no deadline of its own.
+        await #expect(throws: ProviderError.self) { try await provider.stat(key) }
+        let found = try await eventually("rclone answers again") { try await provider.stat(.root) }
+        #expect(found.kind == .directory)
+        #expect(provider.client.daemon.process != first)
+    }
+
     @Test func `a file of unknown size is not shown, and its name not written to`() async throws {
         try await ScriptedServer.run { request, connection in
             let page = "<a href=\"doc.txt\">doc.txt</a>"
