@@ -165,6 +165,30 @@ struct RcloneTests {
         }
     }
 
+    @Test func `what a program says that does not start is told in one bounded line`() async throws
+    {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let programs = "\(remotes.base)/programs"
+        try Files.makeDirectory(programs)
+        let script = """
+            #!/bin/sh
+            printf '\\033[31mno such\\tflag\\007 \\302\\2332J%01000d\\n' 7 >&2
+            exit 1
+            """
+        try Files.write(Array(script.utf8), to: "\(programs)/rclone")
+        #expect(chmod("\(programs)/rclone", 0o755) == 0)
+        var environment = remotes.environment
+        environment["PATH"] = "\(programs):/usr/bin:/bin"
+        let error = await #expect(throws: SourceError.self) {
+            _ = try await RcloneProvider.connect(
+                "plain:", world: remotes.world, environment: environment)
+        }
+        let problem = try #require(error).problem
+        #expect(problem.hasPrefix("rclone does not start: [31mno such flag 2J000"), "\(problem)")
+        #expect(problem.count < 600)
+    }
+
     @Test func `a password that is corrected in rclone's configuration is used at once`()
         async throws
     {

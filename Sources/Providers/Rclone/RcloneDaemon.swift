@@ -188,9 +188,11 @@ private final class RcloneKeeper: Sendable {
             guard count > 0 else { return last }
             rest += buffer[..<count]
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                let line = String(decoding: rest[..<end], as: UTF8.self)
+                let line = ForeignWords.line(
+                    String(decoding: rest[..<end], as: UTF8.self),
+                    charactersMax: RcloneFailure.wordsMax)
                 rest.removeSubrange(...end)
-                if !line.isEmpty { last = String(line.prefix(500)) }
+                if !line.isEmpty { last = line }
                 logger.debug("rclone says", metadata: ["line": "\(line)"])
             }
             if rest.count > 1 << 16 { rest = [] }
