@@ -102,6 +102,22 @@ struct RcloneTests {
         }
     }
 
+    /// Method: the process is stopped, so that it takes connections and answers on none.
+    @Test func `rclone is killed and started again when it hangs`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let provider = try await RcloneProvider.connect(
+            "plain:", world: remotes.world, environment: remotes.environment)
+        let key = ObjectKey([try #require(FileName("file"))])
+        let first = try #require(provider.client.daemon.process)
+        #expect(kill(first, SIGSTOP) == 0)
+        // It returns at all: a call has no deadline of its own.
+        await #expect(throws: ProviderError.self) { try await provider.stat(key) }
+        let found = try await eventually("rclone answers again") { try await provider.stat(.root) }
+        #expect(found.kind == .directory)
+        #expect(provider.client.daemon.process != first)
+    }
+
     @Test func `a file of unknown size is not shown, and its name not written to`() async throws {
         try await ScriptedServer.run { request, connection in
             let page = "<a href=\"doc.txt\">doc.txt</a>"
@@ -147,6 +163,30 @@ struct RcloneTests {
             }
             #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
         }
+    }
+
+    @Test func `what a program says that does not start is told in one bounded line`() async throws
+    {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        let programs = "\(remotes.base)/programs"
+        try Files.makeDirectory(programs)
+        let script = """
+            #!/bin/sh
+            printf '\\033[31mno such\\tflag\\007 \\302\\2332J%01000d\\n' 7 >&2
+            exit 1
+            """
+        try Files.write(Array(script.utf8), to: "\(programs)/rclone")
+        #expect(chmod("\(programs)/rclone", 0o755) == 0)
+        var environment = remotes.environment
+        environment["PATH"] = "\(programs):/usr/bin:/bin"
+        let error = await #expect(throws: SourceError.self) {
+            _ = try await RcloneProvider.connect(
+                "plain:", world: remotes.world, environment: environment)
+        }
+        let problem = try #require(error).problem
+        #expect(problem.hasPrefix("rclone does not start: [31mno such flag 2J000"), "\(problem)")
+        #expect(problem.count < 600)
     }
 
     @Test func `a password that is corrected in rclone's configuration is used at once`()

@@ -18,14 +18,18 @@ struct LoopDisk {
     /// As ``isPossible``, for disks that are there to be filled.
     static let canBeSmall = isPossible(.ext4, mebibytes: 32)
 
-    init(_ fileSystem: FileSystem = .xfs, mebibytes: Int = 400) throws {
+    /// - Parameter percentForRoot: How much of ext4 is kept for root.
+    init(
+        _ fileSystem: FileSystem = .xfs, mebibytes: Int = 400, percentForRoot: Int = 0
+    ) throws {
         path = try Files.makeTemporaryDirectory("x")
         let image = path + ".image"
         do {
             try Self.succeed("truncate", "-s", "\(mebibytes)M", image)
             switch fileSystem {
             case .xfs: try Self.succeed("mkfs.xfs", "-q", image)
-            case .ext4: try Self.succeed("mkfs.ext4", "-q", "-F", "-m", "0", image)
+            case .ext4:
+                try Self.succeed("mkfs.ext4", "-q", "-F", "-m", "\(percentForRoot)", image)
             }
             try Self.succeed("mount", "-o", "loop", image, path)
         } catch {

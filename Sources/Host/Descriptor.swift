@@ -48,6 +48,7 @@ final class Descriptor: Sendable {
         let unit = UInt64(status.f_frsize)
         return StorageSpace(
             totalBytes: UInt64(status.f_blocks) * unit,
+            freeBytes: UInt64(status.f_bfree) * unit,
             availableBytes: UInt64(status.f_bavail) * unit)
     }
 

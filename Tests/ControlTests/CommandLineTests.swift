@@ -30,6 +30,15 @@ struct CommandLineTests {
         #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))
     }
 
+    @Test func `help tells everybody's state directory`() async throws {
+        let outcome = try await Program.run([Program.apus, "mount", "--help"])
+        let words = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(
+            words.contains(
+                "(default: $XDG_STATE_HOME/apus/… or ~/.local/state/apus/…, "
+                    + "for root /var/lib/apus/…)"))
+    }
+
     @Test(arguments: [["sync", "/proc"], ["status", "/no/such"], ["unmount", "/proc"]])
     func `a failure is one line and exit status 1`(arguments: [String]) async throws {
         let outcome = try await Program.run([Program.apus] + arguments)

@@ -9,7 +9,7 @@ struct ListingCourseTests {
     }
 
     @Test func `a long listing with some empty pages is none without end`() throws {
-        var course = ListingCourse(entriesMax: 10_000)
+        var course = ListingCourse(entriesMax: 10_000, at: .zero)
         for number in 0..<10_000 {
             try course.take(page(number), newNames: number % 50 == 0 ? 50 : 0)
         }
@@ -17,7 +17,7 @@ struct ListingCourseTests {
     }
 
     @Test func `pages that come again are no listing, however many lie between`() throws {
-        var course = ListingCourse(entriesMax: 10_000)
+        var course = ListingCourse(entriesMax: 10_000, at: .zero)
         for number in 0..<1_000 { try course.take(page(number), newNames: 1) }
         let error = #expect(throws: ListingCourse.Endless.self) {
             try course.take(page(7), newNames: 1)
@@ -26,7 +26,7 @@ struct ListingCourseTests {
     }
 
     @Test func `pages with nothing new are no listing`() throws {
-        var course = ListingCourse(entriesMax: 10_000)
+        var course = ListingCourse(entriesMax: 10_000, at: .zero)
         try course.take(page(0), newNames: 1)
         for number in 1..<ListingCourse.idlePagesMax { try course.take(page(number), newNames: 0) }
         let error = #expect(throws: ListingCourse.Endless.self) {
@@ -36,11 +36,33 @@ struct ListingCourseTests {
     }
 
     @Test func `more entries than the bound are refused, also in the last page`() throws {
-        var course = ListingCourse(entriesMax: 10)
+        var course = ListingCourse(entriesMax: 10, at: .zero)
         try course.take(page(0), newNames: 10)
         let error = #expect(throws: ListingCourse.Endless.self) {
             try course.take(page(nil), newNames: 1)
         }
         #expect(error?.kind == .unsupported)
+    }
+
+    @Test func `its length is told at a million entries, and at each doubling`() throws {
+        var course = ListingCourse(entriesMax: 10_000_000, at: .zero)
+        var told: [Int] = []
+        for number in 0..<50 {
+            try course.take(page(number), newNames: 100_000)
+            if course.takeLength(at: .seconds(number)) != nil { told.append(course.entries) }
+        }
+        #expect(told == [1_000_000, 2_000_000, 4_000_000])
+    }
+
+    @Test func `its length is told after five minutes, and at each doubling`() throws {
+        var course = ListingCourse(entriesMax: 10_000_000, at: .seconds(1_000))
+        var told: [Duration] = []
+        for number in 0..<40 {
+            try course.take(page(number), newNames: 1)
+            if let length = course.takeLength(at: .seconds(1_000 + number * 60)) {
+                told.append(length)
+            }
+        }
+        #expect(told == [.seconds(300), .seconds(600), .seconds(1_200)])
     }
 }

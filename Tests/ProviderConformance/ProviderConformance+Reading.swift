@@ -101,7 +101,9 @@ extension ProviderConformance {
         Case("the free space is known, or known to be unknown") { store in
             if let space = try await store.provider.space() {
                 try require(
-                    space.availableBytes <= space.totalBytes, "no more is free than there is")
+                    space.availableBytes <= space.freeBytes, "no more may be taken than is free")
+                try require(
+                    space.freeBytes <= space.totalBytes, "no more is free than there is")
             }
         },
     ]

@@ -98,7 +98,8 @@ import Transport
         case Self.about:
             return check(bytes) { (answer: RcloneAbout) in
                 let space = RcloneMeaning.space(answer)
-                #expect(space.map { $0.availableBytes <= $0.totalBytes } ?? true)
+                #expect(space.map { $0.availableBytes <= $0.freeBytes } ?? true)
+                #expect(space.map { $0.freeBytes <= $0.totalBytes } ?? true)
             }
         case Self.fileSystem:
             return check(bytes) { (answer: RcloneFileSystem) in

@@ -109,6 +109,28 @@ import Testing
         #expect(error?.remedy.contains("https://rclone.org/install/") == true)
     }
 
+    /// As `total`, `used` and `free` of an answer, and what is made of them.
+    @Test(
+        arguments: [
+            // A disk that keeps 20 back for root.
+            ((100, 30, 50), StorageSpace(totalBytes: 100, freeBytes: 70, availableBytes: 50)),
+            ((100, 30, 70), StorageSpace(totalBytes: 100, availableBytes: 70)),
+            ((100, 30, nil), StorageSpace(totalBytes: 100, availableBytes: 70)),
+            ((100, nil, 50), StorageSpace(totalBytes: 100, availableBytes: 50)),
+            ((nil, 30, 50), StorageSpace(totalBytes: 80, availableBytes: 50)),
+            ((100, nil, nil), StorageSpace(totalBytes: 100, availableBytes: 100)),
+            // What makes no sense.
+            ((100, 120, 50), StorageSpace(totalBytes: 100, availableBytes: 50)),
+            ((100, 30, 150), StorageSpace(totalBytes: 100, availableBytes: 100)),
+            ((nil, nil, nil), nil),
+        ] as [((Int64?, Int64?, Int64?), StorageSpace?)])
+    func `the space is what a remote tells of it`(
+        told: (total: Int64?, used: Int64?, free: Int64?), space: StorageSpace?
+    ) {
+        let about = RcloneAbout(total: told.total, used: told.used, free: told.free)
+        #expect(RcloneMeaning.space(about) == space)
+    }
+
     @Test func `changes of one key exclude each other, in order`() async throws {
         let locks = KeyLocks()
         let a = ObjectKey([try #require(FileName("a"))])

@@ -147,16 +147,18 @@ struct ListingTests {
             let waited = it.mount.clock.uptime - begin
             #expect(waited < it.engine.configuration.requestDeadline + .seconds(5))
             it.remote.setEndlessPages(nil)
-            #expect(try await it.names(in: "d").contains("file"))
+            // What was invented was never all that there is, so nobody has to confirm that it goes.
+            #expect(try await it.names(in: "d") == ["file"])
+            #expect(try it.engine.heldDeletions(below: .root).items == 0)
         }
     }
 
     /// Method: a page comes every 20 s, for 1,000 s.
-    @Test func `is waited for no longer than its own deadline, and goes on`() throws {
+    @Test func `is waited for no longer than its own deadline, goes on, and is told`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .seconds(20)...(.seconds(20))
         settings.provider.pageEntries = 1
-        try Scenario.run(settings: settings) { remote in
+        try Scenario.run(settings: settings, logLines: 10_000) { remote in
             for number in 0..<50 {
                 try remote.otherClientWrites(Scenario.key("file \(number)"), [UInt8(number)])
             }
@@ -169,6 +171,30 @@ struct ListingTests {
             #expect(waited < it.engine.configuration.listingDeadline + .seconds(60))
             let names = try await it.names(in: "")
             #expect(names.count == 50)
+            let told = it.mount.log.lines.filter { $0.contains("warning: a listing is long") }
+            #expect(told.count == 2)
+            let first = try #require(told.first)
+            #expect(first.hasSuffix("directory= entries=15 seconds=300"), "\(first)")
+        }
+    }
+
+    /// Goal: what a first listing brought before it was cut, and others have deleted meanwhile, is not
+    /// shown; what is here of it is dealt with like any deletion.
+    @Test func `that is cut and made anew shows what there is then`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pageEntries = 1
+        try Scenario.run(settings: settings) { remote in
+            for name in ["a", "b", "c"] { try remote.otherClientWrites(Scenario.key(name), [1]) }
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+        } _: { it in
+            let time = try it.engine.attributes(of: .root).modified
+            it.remote.setEndlessPages(.same)
+            await #expect(throws: ProviderError.self) { try await it.refresh() }
+            it.remote.setEndlessPages(nil)
+            try it.remote.otherClientDeletes(Scenario.key("a"))
+            try it.remote.otherClientDeletes(Scenario.key("d"))
+            #expect(try await it.names(in: "") == ["b", "c"])
+            #expect(try it.engine.attributes(of: .root).modified == time)
         }
     }
 }

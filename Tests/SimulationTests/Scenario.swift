@@ -12,10 +12,10 @@ struct Scenario: Sendable {
     /// - Parameter body: Told with the process started.
     static func run(
         seed: UInt64 = 1, settings: SimulatedMountSettings = SimulatedMountSettings(),
-        before: (SimulatedProvider) throws -> Void = { _ in },
+        logLines: Int = 0, before: (SimulatedProvider) throws -> Void = { _ in },
         _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
-        let mount = try SimulatedMount(seed: seed, settings: settings)
+        let mount = try SimulatedMount(seed: seed, settings: settings, logLines: logLines)
         try before(mount.provider)
         try mount.run {
             try mount.start()

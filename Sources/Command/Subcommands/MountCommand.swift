@@ -36,7 +36,10 @@ struct MountCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the mount keeps its state. (default: $XDG_STATE_HOME/apus/…)", valueName: "dir"),
+            """
+            Where the mount keeps its state. (default: $XDG_STATE_HOME/apus/… or \
+            ~/.local/state/apus/…, for root /var/lib/apus/…)
+            """, valueName: "dir"),
         completion: .directory)
     var stateDir: String?
 

@@ -44,7 +44,8 @@ extension Engine {
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         var merge = ListingMerge(directory: directory, key: key)
-        var course = ListingCourse(entriesMax: configuration.listingEntriesMax)
+        var course = ListingCourse(
+            entriesMax: configuration.listingEntriesMax, at: clock.uptime)
         var page: PageToken?
         repeat {
             let listing: ListingPage
@@ -81,6 +82,14 @@ extension Engine {
                     metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
                 throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
             }
+            if let duration = course.takeLength(at: clock.uptime) {
+                logger.warning(
+                    "a listing is long",
+                    metadata: [
+                        "directory": "\(key)", "entries": "\(course.entries)",
+                        "seconds": "\(duration.components.seconds)",
+                    ])
+            }
             page = listing.next
             try requireBallast("list \"\(key)\"")
             let changes = try store.write { database in
@@ -114,7 +123,7 @@ extension Engine {
         // Of a directory that may be half-way to another place nothing is known to be gone.
         guard !activity.isMoved(watch), try database.remoteKey(of: merge.directory) == merge.key,
             try database.uncertainInode(atOrAbove: merge.directory) == nil,
-            var directory = try database.inode(merge.directory), directory.links > 0
+            let directory = try database.inode(merge.directory), directory.links > 0
         else { return nil }
         for object in objects {
             merge.seen.insert(object.name)
@@ -136,16 +145,22 @@ extension Engine {
             try database.update(filled)
         }
         guard isLast else { return changes }
+        let gone = try database.syncedChildren(of: merge.directory).filter { _, synced in
+            !merge.seen.contains(synced.name)
+                && !activity.isTouched(merge.key.appending(synced.name), watch)
+        }.map(\.0)
         if directory.isListed {
-            let gone = try database.syncedChildren(of: merge.directory).filter { _, synced in
-                !merge.seen.contains(synced.name)
-                    && !activity.isTouched(merge.key.appending(synced.name), watch)
-            }
-            try observeGone(gone.map(\.0), &changes, database)
+            try observeGone(gone, &changes, database)
         } else {
-            directory = try database.existingInode(merge.directory)
-            directory.isListed = true
-            try database.update(directory)
+            // What listings brought that did not come to their end was never all that there is, so
+            // that it is missing is no deletion to be careful with, unless some of it is here.
+            let bare = Set(try gone.filter { try isBare($0, database) })
+            for inode in bare { try observe(.gone, of: inode, &changes, database) }
+            try observeGone(gone.filter { !bare.contains($0) }, &changes, database)
+            var known = try database.existingInode(merge.directory)
+            known.isListed = true
+            known.modified = directory.modified
+            try database.update(known)
         }
         // What was seen under the name of a file that is new here, and is gone again, is none
         // of its versions.
@@ -157,6 +172,16 @@ extension Engine {
             changes.pending.append(inode)
         }
         return changes
+    }
+
+    /// Whether nothing of an inode is here but its name.
+    private func isBare(_ inode: InodeNumber, _ database: Database) throws -> Bool {
+        guard let record = try database.inode(inode) else { return false }
+        return switch record.kind {
+        case .file: record.presence == .remote
+        case .directory: try !record.isListed && !database.hasDirents(inode)
+        case .symlink: true
+        }
     }
 
     /// What follows a transaction that took in something of the remote.

@@ -2,15 +2,22 @@
 struct ListingCourse {
     /// Some stores have pages without entries, and what they list may all be shown as one.
     static let idlePagesMax = 100
+    /// From here on it is told how far a listing has come, and whenever it has come twice as far.
+    static let entriesTold = 1_000_000
+    static let durationTold: Duration = .seconds(300)
 
     private let entriesMax: Int
+    private let begin: Duration
+    private var nextEntriesTold = Self.entriesTold
+    private var nextDurationTold = Self.durationTold
     /// Where pages began, but for the first.
     private var begun: Set<PageToken> = []
-    private var entries = 0
+    private(set) var entries = 0
     private var idlePages = 0
 
-    init(entriesMax: Int) {
+    init(entriesMax: Int, at begin: Duration) {
         self.entriesMax = entriesMax
+        self.begin = begin
     }
 
     /// Why a listing that has come to this page will not end.
@@ -39,5 +46,15 @@ struct ListingCourse {
                 kind: .corrupt,
                 reason: "no end: nothing new in \(idlePages) pages after \(entries) entries")
         }
+    }
+
+    /// For how long a listing goes on that is so long that people are to know of it; nil where it is
+    /// not, or where they were told not long ago.
+    mutating func takeLength(at now: Duration) -> Duration? {
+        let duration = now - begin
+        guard entries >= nextEntriesTold || duration >= nextDurationTold else { return nil }
+        while entries >= nextEntriesTold { nextEntriesTold *= 2 }
+        while duration >= nextDurationTold { nextDurationTold *= 2 }
+        return duration
     }
 }

@@ -92,10 +92,15 @@ package struct DiskFileStatus: Hashable, Sendable {
 /// How much a file system or a remote can hold, in bytes.
 package struct StorageSpace: Hashable, Sendable {
     package var totalBytes: UInt64
+    /// What nothing takes; the rest is used.
+    package var freeBytes: UInt64
+    /// What may be taken: less where some is kept back, for root or for others.
     package var availableBytes: UInt64
 
-    package init(totalBytes: UInt64, availableBytes: UInt64) {
+    /// - Parameter freeBytes: By default all that is free is available.
+    package init(totalBytes: UInt64, freeBytes: UInt64? = nil, availableBytes: UInt64) {
         self.totalBytes = totalBytes
+        self.freeBytes = freeBytes ?? availableBytes
         self.availableBytes = availableBytes
     }
 

@@ -102,7 +102,7 @@ extension StorageSpace {
         statistics.f_bsize = UInt(blockBytes)
         statistics.f_frsize = UInt(blockBytes)
         statistics.f_blocks = fsblkcnt_t(totalBytes / blockBytes)
-        statistics.f_bfree = fsblkcnt_t(availableBytes / blockBytes)
+        statistics.f_bfree = fsblkcnt_t(freeBytes / blockBytes)
         statistics.f_bavail = fsblkcnt_t(availableBytes / blockBytes)
         statistics.f_namemax = UInt(FileName.bytesMax)
         return statistics

@@ -1,5 +1,6 @@
 import Engine
 import Foundation
+import Glibc
 import Synchronization
 import Transport
 
@@ -16,6 +17,7 @@ struct RcloneClient: Sendable {
     func call<Answer: Decodable & Sendable>(
         _ function: String, _ input: RcloneInput, attempt: String
     ) async throws(ProviderError) -> Answer {
+        async let _ = pulse.watch()
         let answer: (response: HTTPResponse, body: [UInt8])
         do {
             answer = try await transport.send(
@@ -37,6 +39,26 @@ struct RcloneClient: Sendable {
     private func forgetRemotes() async {
         guard let request = try? request("fscache/clear", RcloneInput()) else { return }
         _ = try? await transport.send(request, bytesMax: Self.answerBytesMax)
+    }
+
+    /// It goes beside a call, and ends an rclone that hangs, so that the call fails.
+    private var pulse: RclonePulse<pid_t> {
+        RclonePulse(
+            clock: clock, process: { [daemon] in daemon.process }, isSilent: isSilent,
+            kill: { [daemon] process in daemon.kill(process) })
+    }
+
+    /// Whether rclone gives no answer where it has nothing to do for one. One that is just starting,
+    /// or has ended, is none that hangs.
+    @Sendable private func isSilent() async -> Bool {
+        do throws(TransportError) {
+            var request = try request("rc/noop", RcloneInput())
+            request.timeout = RclonePulse<pid_t>.answerMax
+            _ = try await transport.send(request)
+            return false
+        } catch {
+            return error.kind == .timedOut
+        }
     }
 
     /// What an answer says.
@@ -103,6 +125,7 @@ struct RcloneClient: Sendable {
             .get, "http://rclone/\(path)",
             headers: [(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")])
         authorise(&request)
+        async let _ = pulse.watch()
         do {
             _ = try await transport.send(request, into: sink)
         } catch {
@@ -129,7 +152,8 @@ struct RcloneClient: Sendable {
     private func authorise(_ request: inout HTTPRequest) {
         request.unixSocketPath = daemon.socketPath
         request.credentials = .basic(user: daemon.user, password: daemon.password)
-        // rclone says nothing while it waits for the cloud; the engine knows how long is too long.
+        // rclone says nothing while it waits for the cloud; the engine knows how long is too long,
+        // and the pulse whether rclone is there.
         request.stallTimeout = nil
     }
 

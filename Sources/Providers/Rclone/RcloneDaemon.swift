@@ -43,6 +43,11 @@ final class RcloneDaemon: Sendable {
     /// The process that runs now, if any.
     var process: pid_t? { keeper.process }
 
+    /// Ends a process that hangs, if it is still the one that runs; another one is started.
+    func kill(_ process: pid_t) {
+        keeper.kill(process)
+    }
+
     /// The last that the program said before it ended; nil if it has never ended.
     var lastWords: String? { keeper.lastWords }
 
@@ -92,7 +97,7 @@ private final class RcloneKeeper: Sendable {
         state.withLock { state in
             state.isStopped = true
             // Not reaped yet, so the number is still its own.
-            if let process = state.process { kill(process, SIGTERM) }
+            if let process = state.process { Glibc.kill(process, SIGTERM) }
         }
         stopped.signal()
     }
@@ -102,12 +107,21 @@ private final class RcloneKeeper: Sendable {
         stop()
         if ended.wait(timeout: .now() + Self.endSecondsMax) == .timedOut {
             state.withLock { state in
-                if let process = state.process { _ = kill(process, SIGKILL) }
+                if let process = state.process { _ = Glibc.kill(process, SIGKILL) }
             }
             ended.wait()
         }
         // For whoever asks again.
         ended.signal()
+    }
+
+    func kill(_ process: pid_t) {
+        let isKilled = state.withLock { state in
+            state.process == process && Glibc.kill(process, SIGKILL) == 0
+        }
+        if isKilled {
+            logger.warning("rclone gives no answer and is killed", metadata: ["pid": "\(process)"])
+        }
     }
 
     func run() {
@@ -174,9 +188,11 @@ private final class RcloneKeeper: Sendable {
             guard count > 0 else { return last }
             rest += buffer[..<count]
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                let line = String(decoding: rest[..<end], as: UTF8.self)
+                let line = ForeignWords.line(
+                    String(decoding: rest[..<end], as: UTF8.self),
+                    charactersMax: RcloneFailure.wordsMax)
                 rest.removeSubrange(...end)
-                if !line.isEmpty { last = String(line.prefix(500)) }
+                if !line.isEmpty { last = line }
                 logger.debug("rclone says", metadata: ["line": "\(line)"])
             }
             if rest.count > 1 << 16 { rest = [] }

@@ -2,6 +2,9 @@ import Engine
 
 /// Makes sense of what rclone says: it has words, and only few codes.
 enum RcloneFailure {
+    /// How much of what rclone says is repeated.
+    static let wordsMax = 500
+
     private static let meanings: [(words: [String], kind: ProviderError.Kind)] = [
         (
             [
@@ -55,6 +58,8 @@ enum RcloneFailure {
         let text = names.filter { !$0.isEmpty }.sorted { $0.utf8.count > $1.utf8.count }
             .reduce(reason) { $0.replacing($1, with: "") }.lowercased()
         let kind = meanings.first { $0.words.contains(where: text.contains) }?.kind
-        return ProviderError(kind ?? .unreachable, attempt: attempt, reason: reason)
+        return ProviderError(
+            kind ?? .unreachable, attempt: attempt,
+            reason: ForeignWords.line(reason, charactersMax: wordsMax))
     }
 }

@@ -58,7 +58,11 @@ struct RcloneMeaning: Sendable {
         let sum = used.flatMap { used in free.map { used &+ $0 } }
         guard let total = total ?? sum ?? free ?? used.map({ _ in StorageSpace.unknown.totalBytes })
         else { return nil }
-        let available = free ?? total - min(total, used ?? 0)
-        return StorageSpace(totalBytes: total, availableBytes: min(available, total))
+        // A disk keeps some back for root: that is neither used nor to be had.
+        let unused = used.map { total - min(total, $0) }
+        let available = min(free ?? unused ?? total, total)
+        return StorageSpace(
+            totalBytes: total, freeBytes: max(unused ?? available, available),
+            availableBytes: available)
     }
 }

@@ -111,10 +111,8 @@ private final class ServerWords: XMLPushParser.Handler {
         guard words.isError else { return nil }
         let text =
             words.message.isEmpty ? words.condition : String(decoding: words.message, as: UTF8.self)
-        let line = text?.split(whereSeparator: \.isWhitespace).joined(separator: " ") ?? ""
-        let shown = line.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
-        return shown.isEmpty
-            ? nil : String(String(String.UnicodeScalarView(shown)).prefix(charactersMax))
+        let line = ForeignWords.line(text ?? "", charactersMax: charactersMax)
+        return line.isEmpty ? nil : line
     }
 
     func start(_ name: String, in space: String) throws(XMLError) {

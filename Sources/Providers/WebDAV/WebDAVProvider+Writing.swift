@@ -66,19 +66,30 @@ extension WebDAVProvider {
         guard let name = key.names.last else {
             throw ProviderError(.exists, attempt: attempt, reason: "the root is always there")
         }
-        let isText = { (name: FileName) in String(validating: name.bytes, as: UTF8.self) != nil }
-        let isHidden = server.hidesDotNames && name.bytes.first == UInt8(ascii: ".")
-        guard !WebDAVName.isReserved(name), !isHidden, server.keepsAnyBytesInNames || isText(name)
-        else {
-            throw ProviderError(
-                .unsupported, attempt: attempt, reason: "the server cannot hold such a name")
+        guard let (reason, remedy) = refusal(of: name) else { return name }
+        throw ProviderError(.unsupported, attempt: attempt, reason: reason, remedy: remedy)
+    }
+
+    /// Why a name cannot be stored, and what to do about that; nil where it can.
+    private func refusal(of name: FileName) -> (reason: String, remedy: String)? {
+        if server.hidesDotNames, name.bytes.first == UInt8(ascii: ".") {
+            return (
+                "the server hides names that begin with a dot, as \"\(name)\" does",
+                "use another name, or a server that shows them, as Apache"
+            )
         }
-        guard !server.composesNames || WebDAVName.isComposed(name) else {
-            throw ProviderError(
-                .unsupported, attempt: attempt,
-                reason: "the server keeps names in Unicode's composed form (NFC) only: rename it")
+        if WebDAVName.isReserved(name) {
+            return ("\"\(name)\" is a name that Apus keeps for itself", "use another name")
         }
-        return name
+        if !server.keepsAnyBytesInNames, String(validating: name.bytes, as: UTF8.self) == nil {
+            return ("the server takes no names that are not UTF-8: \"\(name)\"", "use another name")
+        }
+        if server.composesNames, !WebDAVName.isComposed(name) {
+            return (
+                "the server keeps names in Unicode's composed form (NFC) only", "rename \"\(name)\""
+            )
+        }
+        return nil
     }
 
     // MARK: Storing

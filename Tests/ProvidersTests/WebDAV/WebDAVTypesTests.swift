@@ -1,5 +1,8 @@
 import Engine
+import Host
+import Logging
 import Testing
+import Transport
 
 @testable import Providers
 
@@ -130,6 +133,30 @@ import Testing
         #expect(other.replacing == .staged && other.locks && !other.keepsProperties)
         #expect(!WebDAVServer(dav: ["1"]).locks)
         #expect(WebDAVServer(dav: ["2"]).hidesDotNames && !other.hidesDotNames)
+    }
+
+    @Test(
+        arguments: [
+            (["2"], Array(".env".utf8), "\".env\"", "Apache"),
+            (["1, 2"], Array(".apus-new-0123456789abcdef".utf8), "\".apus-new-", "another name"),
+            (["1, 2"], [0x61, 0xFF], "UTF-8", "another name"),
+            (["1, 3, nextcloud-checksum"], Array("e\u{301}".utf8), "NFC", "rename \"e\u{301}\""),
+        ] as [([String], [UInt8], String, String)])
+    func `a name that cannot be stored is named, with what to do`(
+        dav: [String], name: [UInt8], reason: String, remedy: String
+    ) throws {
+        let provider = WebDAVProvider(
+            client: WebDAVClient(
+                address: WebDAVAddress(isSecure: false, host: "h", port: nil, path: []),
+                transport: HTTPTransport(), clock: SystemClock()),
+            server: WebDAVServer(dav: dav), clock: SystemClock(), logger: Logger(label: "test"))
+        let key = ObjectKey([try #require(FileName(name))])
+        let error = #expect(throws: ProviderError.self) {
+            try provider.usableName(of: key, "store it")
+        }
+        #expect(error?.kind == .unsupported)
+        #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
+        #expect(error?.remedy?.contains(remedy) == true, "\(error?.remedy ?? "")")
     }
 
     // MARK: Listings

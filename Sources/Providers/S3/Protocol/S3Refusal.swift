@@ -98,8 +98,6 @@ struct S3Refusal: Error, Hashable, Sendable {
     }
 
     private static func line(_ text: String) -> String {
-        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        let shown = words.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
-        return String(String.UnicodeScalarView(shown.prefix(messageMax)))
+        ForeignWords.line(text, charactersMax: messageMax)
     }
 }
