@@ -152,7 +152,7 @@ struct ControlServerTests {
         let service = FakeMount()
         try await ServerFixture.run(service) { server in
             let answer = try await server.client.confirmDeletions()
-            #expect(answer == DeletionsReport(here: 120, onRemote: 0))
+            #expect(answer == DeletionsReport(here: HeldCounts(items: 120), onRemote: 0))
             #expect(service.calls == [.confirmDeletions])
         }
     }

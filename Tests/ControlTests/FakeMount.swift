@@ -107,7 +107,7 @@ final class FakeMount: MountService {
 
     func confirmDeletions() async throws(ControlError) -> DeletionsReport {
         state.withLock { $0.calls.append(.confirmDeletions) }
-        return DeletionsReport(here: 120, onRemote: 0)
+        return DeletionsReport(here: HeldCounts(items: 120), onRemote: 0)
     }
 
     func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error> {

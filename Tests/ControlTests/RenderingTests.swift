@@ -64,10 +64,11 @@ struct RenderingTests {
             report.text(now: later).contains(
                 "  The remote has deleted 3 directories with 412 items and 2 others; "
                     + "`apus confirm-deletions` removes them here too\n"))
-        let confirmed = DeletionsReport(here: 2, directories: 1, inDirectories: 1, onRemote: 0)
+        let confirmed = DeletionsReport(
+            here: HeldCounts(items: 2, directories: 1, inDirectories: 1), onRemote: 0)
         #expect(confirmed.line == "Removing here what the remote deleted: 1 directory with 1 item.")
         #expect(
-            DeletionsReport(here: 7, onRemote: 1).line
+            DeletionsReport(here: HeldCounts(items: 7), onRemote: 1).line
                 == "Removing here what the remote deleted: 7 items; "
                 + "deleting there what was deleted here: 1 item.")
     }

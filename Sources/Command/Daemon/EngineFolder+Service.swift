@@ -55,9 +55,7 @@ extension EngineFolder {
         report.counts.failed += status.pending.failed
         let held = try engine.heldDeletions(below: inode)
         if held.items > 0 {
-            let more = HeldCounts(
-                items: held.items, directories: held.directories,
-                inDirectories: held.itemsInDirectories)
+            let more = HeldCounts(held)
             report.counts.held = report.counts.held.map { $0 + more } ?? more
         }
         report.isTruncated = report.isTruncated || status.pending.count > UInt64(Self.itemsMax)
@@ -135,8 +133,7 @@ extension EngineFolder {
         try await onEngine { () async throws(EngineError) in
             let confirmed = try engine.confirmDeletions()
             return DeletionsReport(
-                here: confirmed.here.items, directories: confirmed.here.directories,
-                inDirectories: confirmed.here.itemsInDirectories, onRemote: confirmed.onRemote)
+                here: HeldCounts(confirmed.here), onRemote: confirmed.onRemote)
         }
     }
 
@@ -299,6 +296,14 @@ extension StatusItem {
             conflictsWith: item.counterpart,
             target: item.link.map { String(decoding: $0.target, as: UTF8.self) },
             isContained: item.link?.isContained ?? false)
+    }
+}
+
+extension HeldCounts {
+    fileprivate init(_ held: HeldDeletions) {
+        self.init(
+            items: held.items, directories: held.directories,
+            inDirectories: held.itemsInDirectories)
     }
 }
 

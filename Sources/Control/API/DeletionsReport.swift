@@ -1,39 +1,27 @@
 /// The deletions that a confirmation let go.
 package struct DeletionsReport: Codable, Hashable, Sendable {
-    /// Files, directories and links that are removed here, as on the remote, with all below them.
-    package var here: Int
-    /// Those of them that are directories and lie in none of the others.
-    package var directories: Int
-    /// Those of them that lie in these directories.
-    package var inDirectories: Int
-    /// Those that are deleted on the remote, as here.
+    /// What is removed here, as on the remote.
+    package var here: HeldCounts
+    /// How many items are deleted on the remote, as here.
     package var onRemote: Int
 
-    package init(here: Int, directories: Int = 0, inDirectories: Int = 0, onRemote: Int) {
+    package init(here: HeldCounts, onRemote: Int) {
         self.here = here
-        self.directories = directories
-        self.inDirectories = inDirectories
         self.onRemote = onRemote
     }
 
     /// For people.
     package var line: String {
-        switch (here, onRemote) {
+        let outgoing = onRemote == 1 ? "1 item" : "\(onRemote) items"
+        return switch (here.items, onRemote) {
         case (0, 0): "No deletions were waiting."
-        case (_, 0): "Removing here what the remote deleted: \(parts)."
-        case (0, _): "Deleting on the remote what was deleted here: \(Self.items(onRemote))."
+        case (_, 0): "Removing here what the remote deleted: \(here.phrase)."
+        case (0, _): "Deleting on the remote what was deleted here: \(outgoing)."
         default:
-            "Removing here what the remote deleted: \(parts); "
-                + "deleting there what was deleted here: \(Self.items(onRemote))."
+            "Removing here what the remote deleted: \(here.phrase); "
+                + "deleting there what was deleted here: \(outgoing)."
         }
     }
-
-    /// What is removed here: `3 directories with 412 items and 2 others`.
-    private var parts: String {
-        HeldCounts(items: here, directories: directories, inDirectories: inDirectories).phrase
-    }
-
-    private static func items(_ count: Int) -> String { count == 1 ? "1 item" : "\(count) items" }
 }
 
 /// How much is removed here once somebody confirms that the remote was meant to delete it.
@@ -45,7 +33,7 @@ package struct HeldCounts: Codable, Hashable, Sendable {
     /// Those of them that lie in these directories.
     package var inDirectories: Int
 
-    package init(items: Int, directories: Int, inDirectories: Int) {
+    package init(items: Int, directories: Int = 0, inDirectories: Int = 0) {
         self.items = items
         self.directories = directories
         self.inDirectories = inDirectories
