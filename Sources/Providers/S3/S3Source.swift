@@ -89,7 +89,8 @@ struct S3Source: SourceForm, Hashable {
         }
         let transport = world.transport
         let chain = S3CredentialChain(
-            environment: environment, profile: settings.profile, region: region
+            environment: environment, profile: settings.profile, region: region,
+            commands: SecretCommands(world)
         ) { request async throws(TransportError) in
             try await transport.send(request, bytesMax: 64 << 10)
         }

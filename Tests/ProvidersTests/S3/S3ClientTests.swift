@@ -217,7 +217,8 @@ private final class Collector: ByteSink {
             path == "/home/me/.aws/credentials" ? file.withLock { Array($0.utf8) } : nil
         }
         let chain = S3CredentialChain(
-            environment: environment, profile: nil, region: "us-east-1"
+            environment: environment, profile: nil, region: "us-east-1",
+            commands: SecretCommands(logger: Logger(label: "test"))
         ) { _ throws(TransportError) in
             throw TransportError(.unreachable, attempt: "", reason: "nobody is asked")
         }

@@ -16,7 +16,10 @@ import Transport
         let environment = S3Environment(values: values) { path in
             files[path].map { Array($0.utf8) }
         }
-        return S3CredentialChain(environment: environment, profile: profile, region: "eu-west-1") {
+        return S3CredentialChain(
+            environment: environment, profile: profile, region: "eu-west-1",
+            commands: SecretCommands(logger: Logger(label: "test"))
+        ) {
             request async throws(TransportError) in
             guard let (status, body) = answer(request) else {
                 throw TransportError(.unreachable, attempt: "", reason: "nobody is there")

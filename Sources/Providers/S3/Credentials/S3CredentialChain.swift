@@ -16,6 +16,7 @@ struct S3CredentialChain: Sendable {
     let profile: String?
     /// For the names of AWS's servers.
     let region: String
+    let commands: SecretCommands
     let exchange: S3Exchange
 
     func load() async throws(S3CredentialError) -> S3Credentials {
@@ -113,22 +114,20 @@ struct S3CredentialChain: Sendable {
 
     /// A program of the user's that prints credentials.
     private func ofProcess(
-        _ command: Secret, profile: String
+        _ line: Secret, profile: String
     ) async throws(S3CredentialError) -> S3Credentials {
+        let name = "credential_process of the profile \"\(profile)\""
         let output: [UInt8]
         do throws(SecretCommand.Failure) {
-            output = try await SecretCommand.output(of: command)
+            output = try await commands.output(of: SecretCommand(line: line, name: name))
         } catch {
             throw S3CredentialError(
-                reason: "credential_process of the profile \"\(profile)\" \(error.problem): run it "
-                    + "in a terminal to see why")
+                reason: "\(name) \(error.problem): run it in a terminal to see why")
         }
         guard let document = try? JSONDecoder().decode(Printed.self, from: Data(output)),
             document.Version == 1
         else {
-            throw S3CredentialError(
-                reason: "credential_process of the profile \"\(profile)\" printed no credentials "
-                    + "of version 1")
+            throw S3CredentialError(reason: "\(name) printed no credentials of version 1")
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
