@@ -5,7 +5,8 @@ struct SecretCommand: Sendable {
     /// What a user who waits for it knows it by: `credential_process of the profile "work"`.
     let name: String
 
-    /// What went wrong, without anything that it printed: `failed`.
+    /// What went wrong, with the beginning of what it said on its standard error, and nothing of what it
+    /// printed: `failed with status 3: the token has expired`.
     struct Failure: Error {
         let problem: String
     }

@@ -118,18 +118,24 @@ struct S3Source: SourceForm, Hashable {
             }
             return provider
         } catch let error as ProviderError {
+            if let none = error.cause as? S3CredentialError {
+                throw SourceError(
+                    .unavailable,
+                    "there are no credentials for the bucket \"\(settings.bucket)\": "
+                        + none.reason, remedy: none.remedy, cause: error)
+            }
             throw SourceError(
                 .unavailable,
                 "cannot list the bucket \"\(settings.bucket)\" at "
                     + "\(endpoint.scheme)://\(endpoint.authority)",
-                remedy: Self.remedy(error), cause: error)
+                remedy: Self.remedy(error, client.credentialOrigin), cause: error)
         } catch {
             throw SourceError(
                 .unavailable, "cannot start threads", remedy: "\(error)", cause: error)
         }
     }
 
-    private static func remedy(_ error: ProviderError) -> String {
+    private static func remedy(_ error: ProviderError, _ origin: S3CredentialOrigin?) -> String {
         if error.refusal?.code == "NoSuchBucket" {
             return "there is no such bucket: check its name, endpoint and region"
         }
@@ -137,7 +143,18 @@ struct S3Source: SourceForm, Hashable {
             return "what answers there does so with status \(refusal.status) and no word of S3: "
                 + "check the endpoint's host and port, and whether it is http:// or https://"
         }
-        return error.explained
+        switch (error.refusal?.code, error.kind, origin) {
+        case ("RequestTimeTooSkewed", _, _): return "\(error.reason); set this machine's clock"
+        case ("AuthorizationHeaderMalformed", _, _):
+            return "\(error.reason); write the store's region into the source: region=NAME"
+        case (_, .unauthorized, let origin?): return "\(error.reason); \(origin.remedy)"
+        case (_, .denied, .some):
+            return "\(error.reason); have these credentials allowed to list it (s3:ListBucket), "
+                + "or use others"
+        case (_, .unauthorized, nil), (_, .denied, nil):
+            return "\(error.reason); leave anonymous=true out, where you have credentials"
+        default: return error.explained
+        }
     }
 
     // MARK: Names

@@ -65,7 +65,9 @@ private final class Collector: ByteSink {
             settings: settings, endpoint: endpoint, region: "us-east-1", wire: wire,
             clock: FixedClock(),
             credentials: load
-                ?? S3CredentialCache { S3Credentials(accessKey: "id", secretKey: "hush") },
+                ?? S3CredentialCache {
+                    S3Credentials(accessKey: "id", secretKey: "hush", origin: .environment)
+                },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -194,7 +196,9 @@ private final class Collector: ByteSink {
                 count += 1
                 return count
             }
-            return S3Credentials(accessKey: "id\(number)", secretKey: "hush", sessionToken: "t")
+            return S3Credentials(
+                accessKey: "id\(number)", secretKey: "hush", sessionToken: "t",
+                origin: .environment)
         }
         let client = try client(wire, load: cache)
         _ = try await client.ask(.init(.get, S3Key("a")), "test")

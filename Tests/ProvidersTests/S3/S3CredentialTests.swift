@@ -149,7 +149,28 @@ import Transport
             found
                 == S3Credentials(
                     accessKey: "P", secretKey: "ps", sessionToken: "pt",
-                    expires: Timestamp(seconds: 1_600_000_000)))
+                    expires: Timestamp(seconds: 1_600_000_000), origin: .process(profile: "p")))
+    }
+
+    @Test func `what a program says of its failure is told, and no more than a line of it`()
+        async throws
+    {
+        func said(_ command: String) async -> String {
+            let error = await #expect(throws: S3CredentialError.self) {
+                try await chain(
+                    ["HOME": "/home/me"], files: config("credential_process = \(command)"),
+                    profile: "p"
+                ).load()
+            }
+            return error?.reason ?? ""
+        }
+        #expect(
+            await said("echo hush; printf 'The token\\n  has\\e expired\\n' >&2; exit 3")
+                == "credential_process of the profile \"p\" failed with status 3: The token has expired"
+        )
+        #expect(await said("kill -9 $$").hasSuffix("was ended by signal 9"))
+        let much = await said("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1")
+        #expect(much.contains("status 1: xxx") && much.utf8.count < 400, "\(much)")
     }
 
     @Test(arguments: [
@@ -172,8 +193,9 @@ import Transport
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["HOME": "/home/me"], files: config(lines), profile: "p").load()
         }
-        #expect(error?.reason.contains(part) == true, "\(error?.reason ?? "")")
-        #expect(error?.reason.contains("hush") == false)
+        let said = error.map { "\($0.reason); \($0.remedy)" } ?? ""
+        #expect(said.contains(part), "\(said)")
+        #expect(!said.contains("hush"))
     }
 
     @Test func `keys that are written down count before what makes some`() async throws {
@@ -206,7 +228,7 @@ import Transport
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["AWS_EC2_METADATA_DISABLED": "true"]).load()
         }
-        #expect(error?.reason.contains("anonymous=true") == true)
+        #expect(error?.remedy.contains("anonymous=true") == true)
     }
 
     @Test func `credentials are asked for anew before they end`() async throws {
@@ -218,7 +240,7 @@ import Transport
             }
             return S3Credentials(
                 accessKey: "\(number)", secretKey: "s",
-                expires: Timestamp(seconds: Int64(number) * 1_000))
+                expires: Timestamp(seconds: Int64(number) * 1_000), origin: .machine)
         }
         #expect(try await cache.credentials(at: Timestamp(seconds: 0)).accessKey == "1")
         #expect(try await cache.credentials(at: Timestamp(seconds: 600)).accessKey == "1")
@@ -227,7 +249,7 @@ import Transport
 
     @Test func `secrets do not show`() {
         let credentials = S3Credentials(
-            accessKey: "AKIA", secretKey: "hush", sessionToken: "still")
+            accessKey: "AKIA", secretKey: "hush", sessionToken: "still", origin: .machine)
         var text = "\(credentials) \(String(reflecting: credentials))"
         dump(credentials, to: &text)
         for secret in ["AKIA", "hush", "still"] { #expect(!text.contains(secret)) }
@@ -274,9 +296,10 @@ import Transport
 
     /// Opens a bucket at a server that gives one answer to everything.
     ///
+    /// - Parameter environment: nil to sign nothing.
     /// - Returns: The notes for the user, or the error.
     private func opening(
-        _ place: String, _ status: String, _ body: String
+        _ place: String, _ status: String, _ body: String, _ environment: [String: String]? = nil
     ) async throws -> (notes: [String], error: SourceError?) {
         try await ScriptedServer.run({ try $1.answer(status, [], Array(body.utf8)) }) { server in
             let notes = Mutex<[String]>([])
@@ -285,13 +308,16 @@ import Transport
                 var world = SourceWorld(
                     clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
                 world.note = { note in notes.withLock { $0.append(note) } }
-                let url = "\(place)?endpoint=http://127.0.0.1:\(server.port)&anonymous=true"
-                _ = try await S3Provider.connect(to: url, environment: [:], world: world)
+                let url = "\(place)?endpoint=http://127.0.0.1:\(server.port)"
+                _ = try await S3Provider.connect(
+                    to: environment == nil ? url + "&anonymous=true" : url,
+                    environment: environment ?? [:], world: world)
                 error = nil
             } catch let failure {
                 error = failure
                 let address = "http://127.0.0.1:\(server.port)"
-                #expect(failure.problem.contains(address), "\(failure)")
+                let isAsked = !failure.problem.contains("there are no credentials")
+                #expect(failure.problem.contains(address) == isAsked, "\(failure)")
             }
             return (notes.withLock { $0 }, error)
         }
@@ -316,6 +342,41 @@ import Transport
         let error = try await opening("s3://b", status, "<html>No</html>").error
         let said = error?.remedy ?? ""
         #expect(said.contains(status.prefix(3)) && said.contains("http:// or https://"), "\(said)")
+    }
+
+    @Test(arguments: [
+        ("InvalidAccessKeyId", true, "correct AWS_ACCESS_KEY_ID"),
+        ("SignatureDoesNotMatch", true, "correct AWS_ACCESS_KEY_ID"),
+        ("AccessDenied", true, "s3:ListBucket"), ("AccessDenied", false, "leave anonymous=true"),
+        ("RequestTimeTooSkewed", true, "clock"),
+        ("AuthorizationHeaderMalformed", true, "region=NAME"),
+    ])
+    func `credentials that a store refuses are what is to be corrected, not its address`(
+        code: String, isSigned: Bool, part: String
+    ) async throws {
+        let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "hush"]
+        let said =
+            try await opening(
+                "s3://b", "403 Forbidden",
+                "<Error><Code>\(code)</Code><Message>Go away</Message></Error>",
+                isSigned ? keys : nil
+            ).error?.remedy ?? ""
+        #expect(said.contains("Go away (\(code)); ") && said.contains(part), "\(said)")
+        #expect(!said.contains("address") && !said.contains("hush"), "\(said)")
+    }
+
+    @Test func `where there are no credentials, no address is to be corrected`() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(
+            "config", "[default]\ncredential_process = echo 'Sign in first' >&2; exit 255\n")
+        let environment = [
+            "AWS_CONFIG_FILE": folder.path("config"),
+            "AWS_SHARED_CREDENTIALS_FILE": folder.path("none"),
+        ]
+        let error = try #require(
+            try await opening("s3://b", "200 OK", Self.listing, environment).error)
+        #expect(error.problem.hasSuffix("failed with status 255: Sign in first"), "\(error)")
+        #expect(error.remedy == "run it in a terminal to see why")
     }
 
     @Test(arguments: [

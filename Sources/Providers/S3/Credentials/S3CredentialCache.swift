@@ -6,6 +6,8 @@ final class S3CredentialCache: Sendable {
     private struct State {
         var credentials: S3Credentials?
         var isRefreshing = false
+        /// Of the last credentials that there were.
+        var origin: S3CredentialOrigin?
     }
 
     /// How long before their end credentials are asked for anew. While they last, one caller does
@@ -18,6 +20,9 @@ final class S3CredentialCache: Sendable {
     init(_ load: @escaping @Sendable () async throws(S3CredentialError) -> S3Credentials) {
         self.load = load
     }
+
+    /// Where the last credentials came from; nil before the first.
+    var origin: S3CredentialOrigin? { state.withLock(\.origin) }
 
     func credentials(at now: Timestamp) async throws(S3CredentialError) -> S3Credentials {
         let held = state.withLock { state -> S3Credentials? in
@@ -32,7 +37,9 @@ final class S3CredentialCache: Sendable {
         if let held { return held }
         do {
             let credentials = try await load()
-            state.withLock { $0 = State(credentials: credentials) }
+            state.withLock {
+                $0 = State(credentials: credentials, origin: credentials.origin)
+            }
             return credentials
         } catch {
             // What still lasts is better than nothing.

@@ -34,15 +34,17 @@ struct S3CredentialChain: Sendable {
         if let found = try await ofContainer() { return found }
         if let found = try await ofMachine() { return found }
         throw S3CredentialError(
-            reason: "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-                + "or write them into ~/.aws/credentials, or add anonymous=true to the source")
+            "no credentials were found",
+            remedy: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
+                + "~/.aws/credentials, or add anonymous=true to the source")
     }
 
     private func ofEnvironment() throws(S3CredentialError) -> S3Credentials? {
         try Self.pair(
             ("AWS_ACCESS_KEY_ID", environment["AWS_ACCESS_KEY_ID"]),
             ("AWS_SECRET_ACCESS_KEY", environment["AWS_SECRET_ACCESS_KEY"]),
-            sessionToken: environment["AWS_SESSION_TOKEN"], in: "the environment")
+            sessionToken: environment["AWS_SESSION_TOKEN"], in: "the environment",
+            origin: .environment)
     }
 
     /// Two keys, each with the name by which users know it.
@@ -52,12 +54,13 @@ struct S3CredentialChain: Sendable {
     ///   surprise.
     private static func pair(
         _ access: (name: String, value: String?), _ secret: (name: String, value: String?),
-        sessionToken: String?, in place: String
+        sessionToken: String?, in place: String, origin: S3CredentialOrigin
     ) throws(S3CredentialError) -> S3Credentials? {
         switch (access.value, secret.value) {
         case (let accessKey?, let secretKey?):
             return S3Credentials(
-                accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken)
+                accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken,
+                origin: origin)
         case (nil, nil): return nil
         case (.some, nil): throw half(lacking: secret.name, beside: access.name, place)
         case (nil, .some): throw half(lacking: access.name, beside: secret.name, place)
@@ -68,7 +71,7 @@ struct S3CredentialChain: Sendable {
         lacking missing: String, beside given: String, _ place: String
     ) -> S3CredentialError {
         S3CredentialError(
-            reason: "\(place) has \(given) and lacks \(missing): set both, or neither")
+            "\(place) has \(given) and lacks \(missing)", remedy: "set both, or neither")
     }
 
     private func ofProfile() async throws(S3CredentialError) -> S3Credentials? {
@@ -76,15 +79,17 @@ struct S3CredentialChain: Sendable {
         guard let values = environment.profile(name) else {
             guard name == "default", profile == nil else {
                 throw S3CredentialError(
-                    reason: "there is no profile \"\(name)\" in the shared credentials file or "
-                        + "the shared config file")
+                    "there is no profile \"\(name)\" in the shared credentials file or the shared "
+                        + "config file",
+                    remedy: "correct profile= of the source, or AWS_PROFILE")
             }
             return nil
         }
         if let found = try Self.pair(
             ("aws_access_key_id", values["aws_access_key_id"]),
             ("aws_secret_access_key", values["aws_secret_access_key"]),
-            sessionToken: values["aws_session_token"], in: "the profile \"\(name)\"")
+            sessionToken: values["aws_session_token"], in: "the profile \"\(name)\"",
+            origin: .profile(name))
         {
             return found
         }
@@ -99,9 +104,9 @@ struct S3CredentialChain: Sendable {
         }
         if let key = Self.unread.first(where: { values[$0] != nil }) {
             throw S3CredentialError(
-                reason: "the profile \"\(name)\" has \(key), which Apus does not read: use a "
-                    + "profile that has \"credential_process = aws configure export-credentials "
-                    + "--profile \(name)\"")
+                "the profile \"\(name)\" has \(key), which Apus does not read",
+                remedy: "use a profile that has \"credential_process = aws configure "
+                    + "export-credentials --profile \(name)\"")
         }
         return nil
     }
@@ -122,17 +127,20 @@ struct S3CredentialChain: Sendable {
             output = try await commands.output(of: SecretCommand(line: line, name: name))
         } catch {
             throw S3CredentialError(
-                reason: "\(name) \(error.problem): run it in a terminal to see why")
+                "\(name) \(error.problem)", remedy: "run it in a terminal to see why")
         }
         guard let document = try? JSONDecoder().decode(Printed.self, from: Data(output)),
             document.Version == 1
         else {
-            throw S3CredentialError(reason: "\(name) printed no credentials of version 1")
+            throw S3CredentialError(
+                "\(name) printed no credentials of version 1",
+                remedy: "run it in a terminal to see what it prints")
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
             sessionToken: document.SessionToken,
-            expires: document.Expiration.flatMap { S3Date.timestamp($0) })
+            expires: document.Expiration.flatMap { S3Date.timestamp($0) },
+            origin: .process(profile: profile))
     }
 
     private struct Printed: Decodable {
@@ -152,7 +160,8 @@ struct S3CredentialChain: Sendable {
         guard let role, let tokenFile else { return nil }
         guard let token = environment.text(tokenFile) else {
             throw S3CredentialError(
-                reason: "the web identity's token \"\(tokenFile)\" cannot be read")
+                "the web identity's token \"\(tokenFile)\" cannot be read",
+                remedy: "make it a file that this user may read")
         }
         let server =
             environment["AWS_ENDPOINT_URL_STS"] ?? "https://sts.\(region).amazonaws.com"
@@ -174,11 +183,16 @@ struct S3CredentialChain: Sendable {
                 "Credentials"],
             let accessKey = credentials.text("AccessKeyId"),
             let secretKey = credentials.text("SecretAccessKey")
-        else { throw S3CredentialError(reason: "the web identity's server gave no credentials") }
+        else {
+            throw S3CredentialError(
+                "the web identity's server gave no credentials",
+                remedy: "check AWS_ENDPOINT_URL_STS")
+        }
         return S3Credentials(
             accessKey: accessKey, secretKey: secretKey,
             sessionToken: credentials.text("SessionToken"),
-            expires: credentials.text("Expiration").flatMap { S3Date.timestamp($0) })
+            expires: credentials.text("Expiration").flatMap { S3Date.timestamp($0) },
+            origin: .webIdentity)
     }
 
     /// What runs our container tells where to ask.
@@ -189,7 +203,8 @@ struct S3CredentialChain: Sendable {
         } else if let full = environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] {
             guard Self.isTrusted(full) else {
                 throw S3CredentialError(
-                    reason: "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor on this host")
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor on this host",
+                    remedy: "correct it, or unset it")
             }
             url = full
         } else {
@@ -198,7 +213,9 @@ struct S3CredentialChain: Sendable {
         var headers: [(name: String, value: String)] = []
         if let file = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] {
             guard let token = environment.text(file) else {
-                throw S3CredentialError(reason: "the container's token \"\(file)\" cannot be read")
+                throw S3CredentialError(
+                    "the container's token \"\(file)\" cannot be read",
+                    remedy: "make it a file that this user may read")
             }
             headers = [("Authorization", token.filter { !$0.isNewline })]
         } else if let token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"] {
@@ -206,7 +223,7 @@ struct S3CredentialChain: Sendable {
         }
         let request = HTTPRequest(.get, url, headers: headers, timeout: .seconds(5))
         return try Self.credentials(
-            try await ask(request, of: "the container's credentials"))
+            try await ask(request, of: "the container's credentials"), .container)
     }
 
     /// A token must go to nobody but whom it is for.
@@ -248,7 +265,8 @@ struct S3CredentialChain: Sendable {
         else { return nil }
         let request = HTTPRequest(
             .get, path + S3Encoding.encode(name.utf8), headers: headers, timeout: .seconds(5))
-        return try Self.credentials(try await ask(request, of: "the machine's credentials"))
+        return try Self.credentials(
+            try await ask(request, of: "the machine's credentials"), .machine)
     }
 
     private func ask(
@@ -258,13 +276,21 @@ struct S3CredentialChain: Sendable {
         do {
             answer = try await exchange(request)
         } catch {
-            throw S3CredentialError(reason: "\(whom) cannot be asked for: \(error.reason)")
+            throw S3CredentialError(
+                "\(whom) cannot be asked for: \(error.reason)",
+                remedy: "check that \(Self.server(of: request)) can be reached")
         }
         guard answer.response.isSuccess else {
             throw S3CredentialError(
-                reason: "\(whom) cannot be had: status \(answer.response.status)")
+                "\(whom) cannot be had: status \(answer.response.status)",
+                remedy: "see why \(Self.server(of: request)) refuses them")
         }
         return answer.body
+    }
+
+    /// `http://169.254.169.254`
+    private static func server(of request: HTTPRequest) -> String {
+        request.url.split(separator: "/", maxSplits: 2).prefix(2).joined(separator: "//")
     }
 
     private struct Document: Decodable {
@@ -274,13 +300,16 @@ struct S3CredentialChain: Sendable {
         let Expiration: String?
     }
 
-    private static func credentials(_ body: [UInt8]) throws(S3CredentialError) -> S3Credentials {
+    private static func credentials(
+        _ body: [UInt8], _ origin: S3CredentialOrigin
+    ) throws(S3CredentialError) -> S3Credentials {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
-            throw S3CredentialError(reason: "the credentials that were given cannot be read")
+            throw S3CredentialError(
+                "the credentials that were given cannot be read", remedy: origin.remedy)
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
             sessionToken: document.Token,
-            expires: document.Expiration.flatMap { S3Date.timestamp($0) })
+            expires: document.Expiration.flatMap { S3Date.timestamp($0) }, origin: origin)
     }
 }
