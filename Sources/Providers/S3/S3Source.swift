@@ -99,8 +99,8 @@ struct S3Source: SourceForm, Hashable {
             wire: S3TransportWire(transport: transport), clock: world.clock,
             credentials: settings.isAnonymous
                 ? nil
-                : S3CredentialCache { () async throws(S3CredentialError) in
-                    try await chain.load()
+                : S3CredentialCache { last async throws(S3CredentialError) in
+                    try await chain.load(after: last)
                 },
             logger: world.logger)
         return try await opened(client, at: endpoint, world)

@@ -65,7 +65,7 @@ private final class Collector: ByteSink {
             settings: settings, endpoint: endpoint, region: "us-east-1", wire: wire,
             clock: FixedClock(),
             credentials: load
-                ?? S3CredentialCache {
+                ?? S3CredentialCache { _ in
                     S3Credentials(accessKey: "id", secretKey: "hush", origin: .environment)
                 },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -191,7 +191,7 @@ private final class Collector: ByteSink {
         let refused = ScriptedWire.Answer(status: 403, body: error(code))
         let wire = ScriptedWire([refused, ScriptedWire.Answer(), refused, refused])
         let count = Mutex(0)
-        let cache = S3CredentialCache {
+        let cache = S3CredentialCache { _ in
             let number = count.withLock { count in
                 count += 1
                 return count
@@ -212,6 +212,22 @@ private final class Collector: ByteSink {
         #expect("\(String(describing: error))".contains("hush") == false)
     }
 
+    @Test func `credentials that cannot be had for now refuse nobody`() async throws {
+        let failures: [(S3CredentialError, ProviderError.Kind)] = [
+            (S3CredentialError("status 500", remedy: "wait", kind: .passing), .unreachable),
+            (S3CredentialError("no role", remedy: "get one"), .unauthorized),
+            (.cancelled, .cancelled),
+        ]
+        for (failure, kind) in failures {
+            let cache = S3CredentialCache { _ throws(S3CredentialError) in throw failure }
+            let client = try client(ScriptedWire([]), load: cache)
+            let error = await #expect(throws: ProviderError.self) {
+                try await client.ask(.init(.get, S3Key("a")), "test")
+            }
+            #expect(error?.kind == kind && error?.reason == failure.reason)
+        }
+    }
+
     @Test func `keys that are replaced in the shared credentials file are used`() async throws {
         func keys(_ id: String) -> String {
             "[default]\naws_access_key_id = \(id)\naws_secret_access_key = hush\n"
@@ -230,7 +246,7 @@ private final class Collector: ByteSink {
         let wire = ScriptedWire([refused, refused, ScriptedWire.Answer()])
         let client = try client(
             wire,
-            load: S3CredentialCache { () throws(S3CredentialError) in try await chain.load() })
+            load: S3CredentialCache { _ throws(S3CredentialError) in try await chain.load() })
         let error = await #expect(throws: ProviderError.self) {
             try await client.ask(.init(.get, S3Key("a")), "test")
         }

@@ -231,20 +231,83 @@ import Transport
         #expect(error?.remedy.contains("anonymous=true") == true)
     }
 
-    @Test func `credentials are asked for anew before they end`() async throws {
-        let count = Mutex(0)
-        let cache = S3CredentialCache {
-            let number = count.withLock { count in
-                count += 1
-                return count
+    private static let imds = ["AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://imds"]
+
+    /// Goal: a service that is in trouble says nothing of the credentials, and the role that there was
+    /// is not taken for gone.
+    @Test func `a machine whose service is in trouble refuses nobody`() async throws {
+        let answers: [((HTTPRequest) -> (Int, String)?, String)] = [
+            ({ _ in nil }, "nobody is there"), ({ _ in (500, "oops") }, "status 500"),
+            ({ $0.method == .put ? (200, "T") : (503, "") }, "status 503"),
+            ({ $0.method == .put ? (200, "T") : nil }, "nobody is there"),
+            ({ $0.url.hasSuffix("/role") ? (500, "") : (200, "role") }, "status 500"),
+        ]
+        for (answer, part) in answers {
+            nonisolated(unsafe) let answer = answer
+            let error = await #expect(throws: S3CredentialError.self) {
+                try await chain(Self.imds) { answer($0) }.load(after: .machine)
             }
-            return S3Credentials(
-                accessKey: "\(number)", secretKey: "s",
-                expires: Timestamp(seconds: Int64(number) * 1_000), origin: .machine)
+            #expect(
+                error?.kind == .passing && error?.reason.contains(part) == true, "\(error as Any)")
         }
-        #expect(try await cache.credentials(at: Timestamp(seconds: 0)).accessKey == "1")
-        #expect(try await cache.credentials(at: Timestamp(seconds: 600)).accessKey == "1")
-        #expect(try await cache.credentials(at: Timestamp(seconds: 701)).accessKey == "2")
+        let gone = await #expect(throws: S3CredentialError.self) {
+            try await chain(Self.imds) { _ in (404, "") }.load(after: .machine)
+        }
+        #expect(gone?.kind == .final)
+    }
+
+    @Test func `what answers on a machine that is none does not hide what to do`() async throws {
+        for answer in [nil, (404, ""), (502, "<html>")] as [(Int, String)?] {
+            let error = await #expect(throws: S3CredentialError.self) {
+                try await chain(Self.imds) { _ in answer }.load()
+            }
+            #expect(error?.reason.hasPrefix("no credentials were found") == true)
+            #expect(error?.remedy.contains("AWS_ACCESS_KEY_ID") == true)
+        }
+    }
+
+    @Test func `a machine whose role gives nothing says why`() async throws {
+        let body = "{\"Code\": \"AssumeRoleUnauthorizedAccess\", \"Message\": \"EC2 may not\"}"
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(Self.imds) { (200, $0.url.hasSuffix("/role") ? body : "role") }.load()
+        }
+        #expect(
+            error?.reason.hasSuffix("EC2 may not (AssumeRoleUnauthorizedAccess)") == true,
+            "\(error as Any)")
+    }
+
+    @Test(arguments: [
+        (400, "InvalidIdentityToken", S3CredentialError.Kind.final),
+        (403, "AccessDenied", .final), (400, "IDPCommunicationError", .passing),
+        (400, "Throttling", .passing), (500, "InternalFailure", .passing),
+    ])
+    func `the reason why a web identity gets no credentials is told`(
+        status: Int, code: String, kind: S3CredentialError.Kind
+    ) async throws {
+        let values = [
+            "AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
+        ]
+        let body = """
+            <ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error>
+            <Type>Sender</Type><Code>\(code)</Code><Message>No
+            way</Message></Error></ErrorResponse>
+            """
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(values, files: Self.files) { _ in (status, body) }.load()
+        }
+        #expect(error?.reason.hasSuffix("cannot be had: No way (\(code))") == true)
+        #expect(error?.kind == kind)
+    }
+
+    @Test func `a container that gives no credentials says why`() async throws {
+        let values = ["AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1234/c"]
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(values) { _ in
+                (401, "{\"code\": \"Denied\", \"message\": \"bad token\"}")
+            }.load()
+        }
+        #expect(error?.reason.hasSuffix("bad token (Denied)") == true)
+        #expect(error?.kind == .final)
     }
 
     @Test func `secrets do not show`() {

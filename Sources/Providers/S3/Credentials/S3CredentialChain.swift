@@ -19,7 +19,14 @@ struct S3CredentialChain: Sendable {
     let commands: SecretCommands
     let exchange: S3Exchange
 
-    func load() async throws(S3CredentialError) -> S3Credentials {
+    private static let remedyOfNone =
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into ~/.aws/credentials, or "
+        + "add anonymous=true to the source"
+
+    /// - Parameter last: Where those came from that there were before.
+    func load(
+        after last: S3CredentialOrigin? = nil
+    ) async throws(S3CredentialError) -> S3Credentials {
         if profile == nil {
             if let found = try ofEnvironment() { return found }
             if let found = try await ofWebIdentity(
@@ -32,11 +39,8 @@ struct S3CredentialChain: Sendable {
         }
         if let found = try await ofProfile() { return found }
         if let found = try await ofContainer() { return found }
-        if let found = try await ofMachine() { return found }
-        throw S3CredentialError(
-            "no credentials were found",
-            remedy: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into "
-                + "~/.aws/credentials, or add anonymous=true to the source")
+        if let found = try await ofMachine(isKnown: last == .machine) { return found }
+        throw S3CredentialError("no credentials were found", remedy: Self.remedyOfNone)
     }
 
     private func ofEnvironment() throws(S3CredentialError) -> S3Credentials? {
@@ -177,7 +181,7 @@ struct S3CredentialChain: Sendable {
                 .post, "\(server)/",
                 headers: [("Content-Type", "application/x-www-form-urlencoded")],
                 body: .bytes(Array(form.utf8)), timeout: .seconds(20)),
-            of: "the web identity's server")
+            of: "the web identity's credentials")
         guard
             let credentials = (try? S3Element(parsing: body))?["AssumeRoleWithWebIdentityResult"]?[
                 "Credentials"],
@@ -239,54 +243,95 @@ struct S3CredentialChain: Sendable {
     }
 
     /// The instance metadata service, version 2 only: it asks for a token first.
-    private func ofMachine() async throws(S3CredentialError) -> S3Credentials? {
+    ///
+    /// - Parameter isKnown: Whether it gave the last ones.
+    /// - Returns: nil where this machine has no such service, or no role.
+    private func ofMachine(isKnown: Bool) async throws(S3CredentialError) -> S3Credentials? {
         if environment["AWS_EC2_METADATA_DISABLED"]?.lowercased() == "true" { return nil }
         let server =
             environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"].map {
                 $0.hasSuffix("/") ? String($0.dropLast()) : $0
             } ?? "http://169.254.169.254"
         let base = "\(server)/latest"
+        let whom = "the machine's credentials"
         let token = HTTPRequest(
             .put, "\(base)/api/token",
             headers: [("X-aws-ec2-metadata-token-ttl-seconds", "21600")], body: .bytes([]),
             connectTimeout: .seconds(1), timeout: .seconds(2))
-        // Where nobody answers, this is no such machine.
-        guard let answer = try? await exchange(token), answer.response.isSuccess else {
-            return nil
+        let answer: (response: HTTPResponse, body: [UInt8])
+        do throws(S3CredentialError) {
+            guard let found = try await find(token, whom) else { return nil }
+            answer = found
+        } catch {
+            if isKnown { throw error }
+            // No such machine, or one in trouble; or a proxy that is asked for it answers.
+            throw S3CredentialError(
+                "no credentials were found, and \(error.reason)", remedy: Self.remedyOfNone,
+                kind: .passing)
         }
         let headers = [
             (name: "X-aws-ec2-metadata-token", value: String(decoding: answer.body, as: UTF8.self))
         ]
         let path = "\(base)/meta-data/iam/security-credentials/"
         let role = HTTPRequest(.get, path, headers: headers, timeout: .seconds(5))
-        guard let roles = try? await exchange(role), roles.response.isSuccess,
+        guard let roles = try await find(role, whom),
             let name = String(decoding: roles.body, as: UTF8.self)
                 .split(whereSeparator: \.isNewline).first
         else { return nil }
         let request = HTTPRequest(
             .get, path + S3Encoding.encode(name.utf8), headers: headers, timeout: .seconds(5))
-        return try Self.credentials(
-            try await ask(request, of: "the machine's credentials"), .machine)
+        return try Self.credentials(try await ask(request, of: whom), .machine)
+    }
+
+    /// - Returns: nil for a refusal: it is not there.
+    private func find(
+        _ request: HTTPRequest, _ whom: String
+    ) async throws(S3CredentialError) -> (response: HTTPResponse, body: [UInt8])? {
+        let answer = try await answer(to: request, of: whom)
+        if answer.response.isSuccess { return answer }
+        guard Self.isPassing(answer.response, code: "") else { return nil }
+        throw Self.refusal(of: whom, request, answer)
     }
 
     private func ask(
         _ request: HTTPRequest, of whom: String
     ) async throws(S3CredentialError) -> [UInt8] {
-        let answer: (response: HTTPResponse, body: [UInt8])
+        let answer = try await answer(to: request, of: whom)
+        guard answer.response.isSuccess else { throw Self.refusal(of: whom, request, answer) }
+        return answer.body
+    }
+
+    private func answer(
+        to request: HTTPRequest, of whom: String
+    ) async throws(S3CredentialError) -> (response: HTTPResponse, body: [UInt8]) {
         do {
-            answer = try await exchange(request)
+            return try await exchange(request)
         } catch {
             throw S3CredentialError(
                 "\(whom) cannot be asked for: \(error.reason)",
-                remedy: "check that \(Self.server(of: request)) can be reached")
+                remedy: "check that \(Self.server(of: request)) can be reached", kind: .passing)
         }
-        guard answer.response.isSuccess else {
-            throw S3CredentialError(
-                "\(whom) cannot be had: status \(answer.response.status)",
-                remedy: "see why \(Self.server(of: request)) refuses them")
-        }
-        return answer.body
     }
+
+    private static func refusal(
+        of whom: String, _ request: HTTPRequest, _ answer: (response: HTTPResponse, body: [UInt8])
+    ) -> S3CredentialError {
+        let words = S3CredentialRefusal(answer.body)
+        return S3CredentialError(
+            "\(whom) cannot be had: \(words.description ?? "status \(answer.response.status)")",
+            remedy: "see why \(server(of: request)) refuses them",
+            kind: isPassing(answer.response, code: words.code) ? .passing : .final)
+    }
+
+    private static func isPassing(_ response: HTTPResponse, code: String) -> Bool {
+        response.status >= 500 || response.status == 429 || passingCodes.contains(code)
+    }
+
+    /// Those that STS says with status 400.
+    private static let passingCodes = [
+        "IDPCommunicationError", "RequestLimitExceeded", "RequestTimeout", "Throttling",
+        "ThrottlingException",
+    ]
 
     /// `http://169.254.169.254`
     private static func server(of request: HTTPRequest) -> String {
@@ -304,8 +349,11 @@ struct S3CredentialChain: Sendable {
         _ body: [UInt8], _ origin: S3CredentialOrigin
     ) throws(S3CredentialError) -> S3Credentials {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
+            let words = S3CredentialRefusal(body).description ?? "what was given cannot be read"
             throw S3CredentialError(
-                "the credentials that were given cannot be read", remedy: origin.remedy)
+                "there are no credentials of the \(origin == .machine ? "machine" : "container")'s: "
+                    + words,
+                remedy: origin.remedy)
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,

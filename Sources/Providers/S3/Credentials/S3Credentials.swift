@@ -43,12 +43,25 @@ enum S3CredentialOrigin: Hashable, Sendable {
 
 /// Why there are no credentials: for the user, without anything secret.
 struct S3CredentialError: Error, Hashable {
+    enum Kind: Hashable {
+        /// Somebody has to do something.
+        case final
+        /// Who gives them cannot be reached, or is in trouble itself.
+        case passing
+        /// Whoever asked has given up.
+        case cancelled
+    }
+
+    let kind: Kind
     let reason: String
     /// What the user can do.
     let remedy: String
 
-    init(_ reason: String, remedy: String) {
+    init(_ reason: String, remedy: String, kind: Kind = .final) {
+        self.kind = kind
         self.reason = reason
         self.remedy = remedy
     }
+
+    static let cancelled = S3CredentialError("cancelled", remedy: "try again", kind: .cancelled)
 }

@@ -124,9 +124,14 @@ final class S3Client: Sendable {
         do {
             return try await credentials.credentials(at: clock.wallTime)
         } catch {
+            let kind: ProviderError.Kind =
+                switch error.kind {
+                case .final: .unauthorized
+                case .passing: .unreachable
+                case .cancelled: .cancelled
+                }
             throw ProviderError(
-                .unauthorized, attempt: attempt, reason: error.reason, remedy: error.remedy,
-                cause: error)
+                kind, attempt: attempt, reason: error.reason, remedy: error.remedy, cause: error)
         }
     }
 
