@@ -71,9 +71,9 @@ struct S3Source: SourceForm, Hashable {
         let region =
             settings.region ?? environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"]
             ?? profile["region"] ?? "us-east-1"
-        settings.endpoint =
-            settings.endpoint ?? environment["AWS_ENDPOINT_URL_S3"]
-            ?? environment["AWS_ENDPOINT_URL"] ?? profile["endpoint_url"]
+        if settings.endpoint == nil {
+            settings.endpoint = try environment.endpoint(profile: profile)
+        }
         let endpoint =
             if let url = settings.endpoint {
                 S3Endpoint(

@@ -198,6 +198,91 @@ import Transport
         #expect(!said.contains("hush"))
     }
 
+    @Test func `a web identity without a role names what is lacking`() async throws {
+        let environment = await #expect(throws: S3CredentialError.self) {
+            try await chain(
+                ["AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "HOME": "/home/me"], files: Self.files
+            ).load()
+        }
+        #expect(
+            environment?.reason.contains("the environment has AWS_WEB_IDENTITY_TOKEN_FILE") == true)
+        #expect(environment?.reason.contains("lacks AWS_ROLE_ARN") == true)
+        let profile = await #expect(throws: S3CredentialError.self) {
+            try await chain(
+                ["HOME": "/home/me"], files: config("web_identity_token_file = /token"),
+                profile: "p"
+            ).load()
+        }
+        #expect(
+            profile?.reason.contains("\"p\" has web_identity_token_file and lacks role_arn") == true
+        )
+        // A role alone may belong to other tools.
+        let alone = ["AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "HOME": "/home/me"]
+        #expect(try await chain(alone, files: Self.files).load().accessKey == "D")
+    }
+
+    @Test func `a file that begins with a mark of its byte order is read`() async throws {
+        for files in [
+            [
+                "credentials":
+                    "\u{FEFF}[default]\naws_access_key_id = M\naws_secret_access_key = s\n"
+            ],
+            [
+                "config":
+                    "\u{FEFF}[default]\r\naws_access_key_id = M\r\naws_secret_access_key = s\r\n"
+            ],
+        ] {
+            let named = Dictionary(
+                uniqueKeysWithValues: files.map { ("/home/me/.aws/\($0.key)", $0.value) })
+            #expect(
+                try await chain(["HOME": "/home/me"], files: named).load().accessKey == "M")
+        }
+    }
+
+    /// The order is that of AWS's tools: "Service-specific endpoints" in their reference.
+    @Test func `an endpoint of S3 in a section of services counts before that of all`() throws {
+        let config = """
+            [default]
+            endpoint_url = http://all
+            services = mine
+            [profile other]
+            services = none
+            endpoint_url = http://all
+            [profile lost]
+            services = nowhere
+            [services mine]
+            ec2 =
+              endpoint_url = http://ec2
+            s3 =
+            \t# comment
+              endpoint_url = http://s3:9000 ; comment
+              other = 1
+            sts =
+              endpoint_url = http://sts
+            [services none]
+            sqs =
+                endpoint_url = http://sqs
+            s3 = x
+                endpoint_url = http://no
+            """
+        func endpoint(_ name: String, _ values: [String: String] = [:]) throws -> String? {
+            let environment = S3Environment(
+                values: values.merging(["HOME": "/home/me"]) { $1 }
+            ) { $0 == "/home/me/.aws/config" ? Array(config.utf8) : nil }
+            return try environment.endpoint(profile: environment.profile(name) ?? [:])
+        }
+        #expect(try endpoint("default") == "http://s3:9000")
+        #expect(try endpoint("other") == "http://all")
+        #expect(try endpoint("missing") == nil)
+        #expect(try endpoint("default", ["AWS_ENDPOINT_URL": "http://e"]) == "http://e")
+        #expect(
+            try endpoint(
+                "lost", ["AWS_ENDPOINT_URL_S3": "http://e3", "AWS_ENDPOINT_URL": "http://e"])
+                == "http://e3")
+        let error = #expect(throws: SourceError.self) { try endpoint("lost") }
+        #expect(error?.problem.contains("[services nowhere]") == true)
+    }
+
     @Test func `keys that are written down count before what makes some`() async throws {
         let keys = "aws_access_key_id = K\naws_secret_access_key = ks\n"
         for other in ["sso_session = s", "credential_process = false", "source_profile = q"] {
@@ -426,6 +511,31 @@ import Transport
             ).error?.remedy ?? ""
         #expect(said.contains("Go away (\(code)); ") && said.contains(part), "\(said)")
         #expect(!said.contains("address") && !said.contains("hush"), "\(said)")
+    }
+
+    @Test func `a bucket is looked for where the section of services says`() async throws {
+        try await ScriptedServer.run({ try $1.answer("200 OK", [], Array(Self.listing.utf8)) }) {
+            server in
+            let folder = try TemporaryFolder()
+            try folder.write(
+                "config",
+                """
+                [default]
+                services = mine
+                [services mine]
+                s3 =
+                  endpoint_url = http://127.0.0.1:\(server.port)
+                """)
+            _ = try await S3Provider.connect(
+                to: "s3://b?anonymous=true",
+                environment: [
+                    "AWS_CONFIG_FILE": folder.path("config"),
+                    "AWS_SHARED_CREDENTIALS_FILE": folder.path("none"),
+                ],
+                world: SourceWorld(
+                    clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+            )
+        }
     }
 
     @Test func `where there are no credentials, no address is to be corrected`() async throws {

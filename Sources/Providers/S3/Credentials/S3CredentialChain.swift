@@ -30,9 +30,11 @@ struct S3CredentialChain: Sendable {
         if profile == nil {
             if let found = try ofEnvironment() { return found }
             if let found = try await ofWebIdentity(
-                role: environment["AWS_ROLE_ARN"],
-                tokenFile: environment["AWS_WEB_IDENTITY_TOKEN_FILE"],
-                session: environment["AWS_ROLE_SESSION_NAME"])
+                role: ("AWS_ROLE_ARN", environment["AWS_ROLE_ARN"]),
+                token: (
+                    "AWS_WEB_IDENTITY_TOKEN_FILE", environment["AWS_WEB_IDENTITY_TOKEN_FILE"]
+                ),
+                session: environment["AWS_ROLE_SESSION_NAME"], in: "the environment")
             {
                 return found
             }
@@ -98,8 +100,9 @@ struct S3CredentialChain: Sendable {
             return found
         }
         if let found = try await ofWebIdentity(
-            role: values["role_arn"], tokenFile: values["web_identity_token_file"],
-            session: values["role_session_name"])
+            role: ("role_arn", values["role_arn"]),
+            token: ("web_identity_token_file", values["web_identity_token_file"]),
+            session: values["role_session_name"], in: "the profile \"\(name)\"")
         {
             return found
         }
@@ -158,10 +161,20 @@ struct S3CredentialChain: Sendable {
     // MARK: Servers
 
     /// AssumeRoleWithWebIdentity: a token from a file, for credentials.
+    ///
+    /// - Parameters:
+    ///   - role: With the name by which users know it.
+    ///   - token: The same of the token's file.
+    /// - Returns: nil where there is no token.
+    /// - Throws: For a token without a role too, as AWS's own tools do.
     private func ofWebIdentity(
-        role: String?, tokenFile: String?, session: String?
+        role: (name: String, value: String?), token: (name: String, value: String?),
+        session: String?, in place: String
     ) async throws(S3CredentialError) -> S3Credentials? {
-        guard let role, let tokenFile else { return nil }
+        guard let tokenFile = token.value else { return nil }
+        guard let role = role.value else {
+            throw Self.half(lacking: role.name, beside: token.name, place)
+        }
         guard let token = environment.text(tokenFile) else {
             throw S3CredentialError(
                 "the web identity's token \"\(tokenFile)\" cannot be read",
