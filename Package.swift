@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "Providers",
             dependencies: [
-                "CFolder", "CProcess", "CXML", "Engine", "Transport", crypto, log,
+                "CFolder", "CLinux", "CProcess", "CXML", "Engine", "Transport", crypto, log,
                 .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             swiftSettings: settings),

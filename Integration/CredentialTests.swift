@@ -50,32 +50,75 @@ extension MountedTests {
             }
         }
 
-        @Test func `who interrupts a mount that waits for a password leaves no daemon`() throws {
+        /// Goal: a command that asks for a password, and the daemon that runs it, are gone when whoever
+        /// waits on a terminal presses Ctrl-C; and that person sees what is waited for.
+        @Test(arguments: ["password-command", "credential_process"])
+        func `who interrupts a mount that waits for a command leaves nothing behind`(
+            kind: String
+        ) throws {
             var options = MountedFolder.Options()
-            options.otherSource = "webdav+http://127.0.0.1:9/"
+            options.otherSource =
+                kind == "password-command"
+                ? "webdav+http://127.0.0.1:9" : "s3://bucket?endpoint=http://127.0.0.1:9"
             let folder = try MountedFolder(options)
             defer { folder.remove() }
+            let asked = "\(folder.base)/asked"
+            let command = "sleep 600 & echo $! > \(asked); wait"
             try Files.makeDirectory("\(folder.base)/apus")
             let config = "\(folder.base)/apus/config.toml"
-            let asked = "\(folder.base)/asked"
             let text = """
                 [[credentials]]
                 source = "\(folder.source)"
                 username = "me"
-                password-command = "touch \(asked); exec sleep 600"
+                password-command = "\(command)"
                 """
             try Files.write(Array(text.utf8), to: config)
             try Files.setMode(0o600, of: config)
-            let mount = try Apus.start(
-                ["mount", folder.source, folder.point, "--state-dir", folder.state],
-                environment: ["XDG_CONFIG_HOME": folder.base])
-            try eventually("the password is asked for") { Files.exists(asked) }
-            #expect(folder.isDaemonRunning)
-            mount.signal(SIGINT)
-            _ = try? mount.wait()
-            try eventually("the daemon is gone") { !folder.isDaemonRunning }
+            let aws = "\(folder.base)/aws"
+            try Files.write(Array("[default]\ncredential_process = \(command)\n".utf8), to: aws)
+
+            let said = try Program.require(
+                "python3", "-c", Self.interrupting, "\(kind) of", Apus.path, "mount",
+                folder.source, folder.point, "--state-dir", folder.state,
+                environment: [
+                    "XDG_CONFIG_HOME": folder.base, "AWS_CONFIG_FILE": aws,
+                    "AWS_SHARED_CREDENTIALS_FILE": "\(folder.base)/none",
+                ])
+            #expect(said.contains("Waiting for \(kind) of"), "\(said)")
+            let asker = try #require(
+                pid_t(
+                    String(decoding: try Files.read(asked), as: UTF8.self)
+                        .filter { !$0.isWhitespace }))
+            try eventually("the daemon is gone", within: .seconds(60)) { !folder.isDaemonRunning }
+            try eventually("what the command has started is gone", within: .seconds(60)) {
+                kill(asker, 0) != 0
+            }
             #expect(!folder.isMounted)
         }
+
+        /// Runs a command on a terminal of its own until it prints some words, presses Ctrl-C, and prints all
+        /// that it has printed.
+        private static let interrupting = """
+            import os, pty, sys
+            words = sys.argv[1].encode()
+            process, terminal = pty.fork()
+            if process == 0:
+                os.execv(sys.argv[2], sys.argv[2:])
+            said, pressed = b'', False
+            while True:
+                try:
+                    piece = os.read(terminal, 4096)
+                except OSError:
+                    piece = b''
+                if not piece:
+                    break
+                said += piece
+                if words in said and not pressed:
+                    pressed = True
+                    os.write(terminal, b'\\x03')
+            os.waitpid(process, 0)
+            sys.stdout.buffer.write(said)
+            """
 
         @Test func `an unmount with nothing to send takes no refused credentials for a failure`()
             async throws

@@ -3,21 +3,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-// Starts `path` with `output` as its standard output and error, nothing else of ours open, no
-// signal ignored or blocked, and in a session of its own, so that no terminal's Ctrl-C meets it.
+// Starts `path` with `output` and `errors` as its standard output and error, nothing else of ours open, and no
+// signal ignored or blocked. With `keeps_terminal` it shares our terminal and our standard input, and a Ctrl-C
+// meets it as it meets us; else it has no input, and a session and a group of its own.
 //
 // The kernel kills it (PR_SET_PDEATHSIG) when the *thread* that called this ends, whatever ends it:
 // call it from a thread that lives as long as the program shall. Returns 0 with the process in
 // `child`, or an error number; a program that cannot be executed ends with status 127. Nothing is
 // kept of the pointers.
 static inline int apus_start_program(
-    const char *path, char *const arguments[], char *const environment[], int output,
-    pid_t *child) {
+    const char *path, char *const arguments[], char *const environment[], int output, int errors,
+    bool keeps_terminal, pid_t *child) {
     pid_t parent = getpid();
     sigset_t all, before, none;
     sigfillset(&all);
@@ -31,10 +33,12 @@ static inline int apus_start_program(
         sigprocmask(SIG_SETMASK, &none, NULL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(127);
-        setsid();
-        int nothing = open("/dev/null", O_RDWR);
-        if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
-            _exit(127);
+        if (!keeps_terminal) {
+            setsid();
+            int nothing = open("/dev/null", O_RDWR);
+            if (nothing < 0 || dup2(nothing, 0) < 0) _exit(127);
+        }
+        if (dup2(output, 1) < 0 || dup2(errors, 2) < 0) _exit(127);
         syscall(SYS_close_range, 3u, ~0u, 0u);
         execve(path, arguments, environment);
         _exit(127);

@@ -5,11 +5,14 @@ import UnixSignals
 
 /// Serves one mount until it is unmounted, in this process.
 ///
-/// - Parameter ready: Called once, when the folder and its control socket are usable, with what the
-///   user is to know besides.
+/// - Parameters:
+///   - waitsFor: See `SourceWorld.waitsFor`.
+///   - ready: Called once, when the folder and its control socket are usable, with what the user is to
+///     know besides.
 /// - Throws: What keeps the folder from being mounted, or ended it; it is in the log too.
 func runDaemon(
-    _ options: MountOptions, ready: @escaping @Sendable (_ notes: [String]) -> Void
+    _ options: MountOptions, waitsFor: @escaping @Sendable (String?) -> Void,
+    ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
     DaemonLog.bootstrap()
     let logger = Logger(label: "apus")
@@ -19,7 +22,8 @@ func runDaemon(
     let endings = Endings()
     do {
         do {
-            try await mountAndServe(options, endings: endings, logger: logger, ready: ready)
+            try await mountAndServe(
+                options, endings: endings, logger: logger, waitsFor: waitsFor, ready: ready)
         } catch {
             await endings.run()
             throw error
@@ -35,12 +39,13 @@ func runDaemon(
 
 private func mountAndServe(
     _ options: MountOptions, endings: Endings, logger: Logger,
+    waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
     // Trapped before anything is mounted: once something is, a signal means an orderly unmount.
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
     let folder = try await endingAtSignals(endings) {
-        try await EngineFolder(options, endings: endings, logger: logger)
+        try await EngineFolder(options, endings: endings, logger: logger, waitsFor: waitsFor)
     }
     // Only now, since the folder holds the state directory: the log is no other daemon's.
     if !options.isForeground { DaemonLog.rotate(in: options.stateDirectory) }

@@ -113,28 +113,49 @@ struct DaemonLauncher {
             remedy: "see \(logPath)")
     }
 
-    /// Says what is waited for, on a terminal, where it takes longer than a moment.
+    /// Reads until the daemon is ready or gone; says what it waits for, on a terminal, where that takes
+    /// longer than a moment.
+    ///
+    /// - Returns: The last line; none where the daemon ended without.
     private func readReport(_ descriptor: Int32) -> [UInt8] {
         var line = ProgressLine.standardError()
-        if isatty(STDERR_FILENO) == 1 {
-            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            if poll(&entry, 1, 1000) == 0 {
-                line.show("Connecting to \(options.source); Ctrl-C gives up")
-            }
-        }
         defer { line.finish() }
+        let isShown = isatty(STDERR_FILENO) == 1
+        let shownFrom = ContinuousClock.now + .seconds(1)
+        var what = ""
         var said: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 4096)
         // The daemon watches its end, which so stays open until this one is closed.
-        while said.last != UInt8(ascii: "\n") {
-            let count = read(descriptor, &piece, piece.count)
-            if count > 0 {
-                said += piece.prefix(count)
-            } else if count == 0 || errno != EINTR {
-                break
+        while true {
+            if let end = said.firstIndex(of: UInt8(ascii: "\n")) {
+                let report = Array(said[..<end])
+                guard let name = try? ControlJSON.decode(StartReport.self, from: report).waitsFor
+                else { return report }
+                said.removeSubrange(...end)
+                what = name
+            } else if isShown, !Self.hasMore(descriptor, by: shownFrom) {
+                line.show(
+                    (what.isEmpty ? "Connecting to \(options.source)" : "Waiting for \(what)")
+                        + "; Ctrl-C gives up")
+                _ = Self.hasMore(descriptor, by: nil)
+            } else {
+                let count = read(descriptor, &piece, piece.count)
+                if count > 0 {
+                    said += piece.prefix(count)
+                } else if count == 0 || errno != EINTR {
+                    return said
+                }
             }
         }
-        return said
+    }
+
+    /// - Parameter moment: nil to wait for as long as it takes.
+    /// - Returns: Whether there is something to be read, or the end.
+    private static func hasMore(_ descriptor: Int32, by moment: ContinuousClock.Instant?) -> Bool {
+        let left = moment.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+        let milliseconds = left.map { Int32(($0 / .milliseconds(1)).rounded(.up)) } ?? -1
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, milliseconds) > 0
     }
 }
 

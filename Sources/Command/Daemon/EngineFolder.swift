@@ -32,11 +32,15 @@ final class EngineFolder: MountedFolder {
     /// Takes the state directory, opens the engine's database in it, and connects the provider that
     /// the source names.
     ///
-    /// - Parameter endings: Takes what has to be done once the folder is done with, or could not be
-    ///   made.
+    /// - Parameters:
+    ///   - endings: Takes what has to be done once the folder is done with, or could not be made.
+    ///   - waitsFor: See `SourceWorld.waitsFor`.
     /// - Throws: `CommandFailure` for a source that is misspelled or cannot be reached, a state
     ///   directory that another mount holds or that has no room.
-    init(_ options: MountOptions, endings: Endings, logger: Logger) async throws {
+    init(
+        _ options: MountOptions, endings: Endings, logger: Logger,
+        waitsFor: @escaping @Sendable (String?) -> Void
+    ) async throws {
         self.options = options
         self.logger = logger
         let clock = SystemClock()
@@ -53,6 +57,7 @@ final class EngineFolder: MountedFolder {
             var world = SourceWorld(
                 clock: clock, transport: HTTPTransport(transport), logger: logger)
             world.note = { notes.add($0) }
+            world.waitsFor = waitsFor
             world.atEnd = { endings.add($0) }
             let provider = try await source.connect(world)
             self.notes = notes.all

@@ -2,9 +2,11 @@ import Control
 import Foundation
 import Synchronization
 
-/// What a daemon tells the command that started it, once: an object of JSON on a pipe, in
-/// one line.
+/// What a daemon tells the command that started it: objects of JSON on a pipe, one a line. The first
+/// that does not say what is waited for is the last.
 struct StartReport: Codable {
+    /// What the daemon waits for, where it is not ready yet; empty for the remote.
+    var waitsFor: String?
     /// nil for success.
     var error: Problem?
     /// What the user is to know of a mount that succeeded.
@@ -36,6 +38,13 @@ final class StartReporter: Sendable {
         thread.start()
     }
 
+    /// Says what is waited for, nil for the remote; means nothing after ``ready(_:notes:)``.
+    func waits(for what: String?) {
+        pipe.withLock { pipe in
+            if let pipe { Self.write(StartReport(waitsFor: what ?? ""), to: pipe) }
+        }
+    }
+
     /// Says that the folder is usable.
     func ready(_ options: MountOptions, notes: [String]) {
         if isForeground {
@@ -55,6 +64,10 @@ final class StartReporter: Sendable {
     private func send(_ report: StartReport) {
         guard let descriptor = pipe.withLock({ $0.take() }) else { return }
         defer { close(descriptor) }
+        Self.write(report, to: descriptor)
+    }
+
+    private static func write(_ report: StartReport, to descriptor: Int32) {
         // Should the reader be gone, nobody is left to tell.
         guard let json = try? ControlJSON.encode(report, pretty: false) else { return }
         try? FileHandle(fileDescriptor: descriptor).write(contentsOf: json + Data("\n".utf8))

@@ -82,7 +82,9 @@ struct MountCommand: AsyncParsableCommand {
             let options = try mountOptions()
             if foreground || readyDescriptor != nil {
                 report.endWithAsker()
-                try await runDaemon(options) { report.ready(options, notes: $0) }
+                try await runDaemon(options, waitsFor: { report.waits(for: $0) }) {
+                    report.ready(options, notes: $0)
+                }
             } else {
                 try await DaemonLauncher(options: options).launch()
             }

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Whoever waits takes ``rings`` first, looks at what it waits for, and then waits for the next
 /// ring after that number: so none is missed.
-final class Doorbell: Sendable {
+package final class Doorbell: Sendable {
     private struct State {
         var rings: UInt64 = 0
         var nextWaiter: UInt64 = 0
@@ -13,10 +13,12 @@ final class Doorbell: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often it has rung.
-    var rings: UInt64 { state.withLock { $0.rings } }
+    package init() {}
 
-    func ring() {
+    /// How often it has rung.
+    package var rings: UInt64 { state.withLock { $0.rings } }
+
+    package func ring() {
         let waiters = state.withLock { state in
             state.rings += 1
             defer { state.waiters = [:] }
@@ -27,7 +29,7 @@ final class Doorbell: Sendable {
     }
 
     /// Returns once it has rung more than `rings` times, or the task is cancelled.
-    func wait(after rings: UInt64) async {
+    package func wait(after rings: UInt64) async {
         let ticket = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter

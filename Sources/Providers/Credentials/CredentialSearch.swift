@@ -20,16 +20,17 @@ package struct CredentialSearch: Sendable {
     ///   - source: The source's identity: `webdav+https://host/path`.
     ///   - host: Its host, without port.
     ///   - variables: How the names of variables begin: `APUS_WEBDAV` for `APUS_WEBDAV_BEARER`.
+    ///   - commands: Runs what prints a password.
     /// - Returns: nil where nobody has any.
     /// - Throws: `.unavailable`, where a file cannot be read, must not be trusted, or makes no
     ///   sense. Never with a word of its contents.
     package func find(
-        source: String, host: String, variables: String
+        source: String, host: String, variables: String, commands: SecretCommands
     ) async throws(SourceError) -> Credentials? {
         if let found = try fromEnvironment(variables) { return found }
         if let path = configurationFile, let text = try PrivateFile.text(at: path) {
             let file = try CredentialsFile(parsing: text, path: path)
-            if let entry = file.entry(for: source) { return try await entry.credentials() }
+            if let entry = file.entry(for: source) { return try await entry.credentials(commands) }
         }
         if let path = netrcFile, let text = try PrivateFile.text(at: path) {
             return Netrc(parsing: text).credentials(for: host)

@@ -108,20 +108,23 @@ struct CredentialsFile {
 
 extension CredentialsFile.Entry {
     /// - Throws: `.unavailable` where a command for the password fails.
-    func credentials() async throws(SourceError) -> Credentials {
+    func credentials(_ commands: SecretCommands) async throws(SourceError) -> Credentials {
         switch proof {
         case .password(let password): return .password(user: user ?? "", password)
         case .bearer(let token): return .bearer(token)
-        case .command(let command):
-            return .password(user: user ?? "", try await output(of: command))
+        case .command(let line):
+            return .password(user: user ?? "", try await output(of: line, commands))
         }
     }
 
     /// The first line that a command prints.
-    private func output(of command: Secret) async throws(SourceError) -> Secret {
+    private func output(
+        of line: Secret, _ commands: SecretCommands
+    ) async throws(SourceError) -> Secret {
         let output: [UInt8]
         do throws(SecretCommand.Failure) {
-            output = try await SecretCommand.output(of: command)
+            output = try await commands.output(
+                of: SecretCommand(line: line, name: "password-command of config.toml"))
         } catch {
             throw CredentialsFile.failure(
                 path, "password-command \(error.problem)",

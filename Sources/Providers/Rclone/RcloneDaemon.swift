@@ -1,4 +1,3 @@
-import CProcess
 import Foundation
 import Glibc
 import Logging
@@ -164,16 +163,12 @@ private final class RcloneKeeper: Sendable {
     }
 
     private func start(output: Int32) -> Result<pid_t, SystemError> {
-        let arguments = [path, "rcd"].map { (text: String) in strdup(text) } + [nil]
-        let variables = environment.map { (text: String) in strdup(text) } + [nil]
-        defer { for pointer in arguments + variables { free(pointer) } }
-        return state.withLock { state in
+        state.withLock { state in
             guard !state.isStopped else { return .failure(SystemError(ECANCELED)) }
-            var process: pid_t = 0
-            let error = apus_start_program(path, arguments, variables, output, &process)
-            guard error == 0 else { return .failure(SystemError(error)) }
-            state.process = process
-            return .success(process)
+            let started = ChildProgram.start(
+                [path, "rcd"], environment: environment, output: output, errors: output)
+            state.process = try? started.get()
+            return started
         }
     }
 

@@ -71,9 +71,9 @@ struct S3Source: SourceForm, Hashable {
         let region =
             settings.region ?? environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"]
             ?? profile["region"] ?? "us-east-1"
-        settings.endpoint =
-            settings.endpoint ?? environment["AWS_ENDPOINT_URL_S3"]
-            ?? environment["AWS_ENDPOINT_URL"] ?? profile["endpoint_url"]
+        if settings.endpoint == nil {
+            settings.endpoint = try environment.endpoint(profile: profile)
+        }
         let endpoint =
             if let url = settings.endpoint {
                 S3Endpoint(
@@ -89,7 +89,8 @@ struct S3Source: SourceForm, Hashable {
         }
         let transport = world.transport
         let chain = S3CredentialChain(
-            environment: environment, profile: settings.profile, region: region
+            environment: environment, profile: settings.profile, region: region,
+            commands: SecretCommands(world)
         ) { request async throws(TransportError) in
             try await transport.send(request, bytesMax: 64 << 10)
         }
@@ -98,8 +99,8 @@ struct S3Source: SourceForm, Hashable {
             wire: S3TransportWire(transport: transport), clock: world.clock,
             credentials: settings.isAnonymous
                 ? nil
-                : S3CredentialCache { () async throws(S3CredentialError) in
-                    try await chain.load()
+                : S3CredentialCache { last async throws(S3CredentialError) in
+                    try await chain.load(after: last)
                 },
             logger: world.logger)
         return try await opened(client, at: endpoint, world)
@@ -117,18 +118,24 @@ struct S3Source: SourceForm, Hashable {
             }
             return provider
         } catch let error as ProviderError {
+            if let none = error.cause as? S3CredentialError {
+                throw SourceError(
+                    .unavailable,
+                    "there are no credentials for the bucket \"\(settings.bucket)\": "
+                        + none.reason, remedy: none.remedy, cause: error)
+            }
             throw SourceError(
                 .unavailable,
                 "cannot list the bucket \"\(settings.bucket)\" at "
                     + "\(endpoint.scheme)://\(endpoint.authority)",
-                remedy: Self.remedy(error), cause: error)
+                remedy: Self.remedy(error, client.credentialOrigin), cause: error)
         } catch {
             throw SourceError(
                 .unavailable, "cannot start threads", remedy: "\(error)", cause: error)
         }
     }
 
-    private static func remedy(_ error: ProviderError) -> String {
+    private static func remedy(_ error: ProviderError, _ origin: S3CredentialOrigin?) -> String {
         if error.refusal?.code == "NoSuchBucket" {
             return "there is no such bucket: check its name, endpoint and region"
         }
@@ -136,7 +143,18 @@ struct S3Source: SourceForm, Hashable {
             return "what answers there does so with status \(refusal.status) and no word of S3: "
                 + "check the endpoint's host and port, and whether it is http:// or https://"
         }
-        return error.explained
+        switch (error.refusal?.code, error.kind, origin) {
+        case ("RequestTimeTooSkewed", _, _): return "\(error.reason); set this machine's clock"
+        case ("AuthorizationHeaderMalformed", _, _):
+            return "\(error.reason); write the store's region into the source: region=NAME"
+        case (_, .unauthorized, let origin?): return "\(error.reason); \(origin.remedy)"
+        case (_, .denied, .some):
+            return "\(error.reason); have these credentials allowed to list it (s3:ListBucket), "
+                + "or use others"
+        case (_, .unauthorized, nil), (_, .denied, nil):
+            return "\(error.reason); leave anonymous=true out, where you have credentials"
+        default: return error.explained
+        }
     }
 
     // MARK: Names

@@ -37,7 +37,8 @@ struct WebDAVSource: SourceForm, Hashable {
     }
 
     func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
-        let credentials = try await findCredentials()
+        let commands = SecretCommands(world)
+        let credentials = try await findCredentials(commands)
         if credentials != nil, !address.isSecure, !isLocal {
             world.logger.warning(
                 "credentials go out unencrypted", metadata: ["source": "\(identity)"])
@@ -45,7 +46,7 @@ struct WebDAVSource: SourceForm, Hashable {
         do throws(ProviderError) {
             return try await WebDAVProvider.connect(
                 to: address, credentials: credentials,
-                renewed: { await renewedCredentials(world.logger) }, world: world)
+                renewed: { await renewedCredentials(commands, world.logger) }, world: world)
         } catch {
             let (reason, remedy) =
                 error.kind == .unauthorized
@@ -75,15 +76,19 @@ struct WebDAVSource: SourceForm, Hashable {
 
     private static let variables = "APUS_WEBDAV"
 
-    private func findCredentials() async throws(SourceError) -> Credentials? {
+    private func findCredentials(
+        _ commands: SecretCommands
+    ) async throws(SourceError) -> Credentials? {
         try await CredentialSearch().find(
-            source: identity, host: address.host, variables: Self.variables)
+            source: identity, host: address.host, variables: Self.variables, commands: commands)
     }
 
     /// What is written down now; nil where it makes no sense, as while somebody is writing it.
-    private func renewedCredentials(_ logger: Logger) async -> Credentials? {
+    private func renewedCredentials(
+        _ commands: SecretCommands, _ logger: Logger
+    ) async -> Credentials? {
         do throws(SourceError) {
-            return try await findCredentials()
+            return try await findCredentials(commands)
         } catch {
             logger.warning("credentials cannot be read again", metadata: ["reason": "\(error)"])
             return nil

@@ -65,7 +65,9 @@ private final class Collector: ByteSink {
             settings: settings, endpoint: endpoint, region: "us-east-1", wire: wire,
             clock: FixedClock(),
             credentials: load
-                ?? S3CredentialCache { S3Credentials(accessKey: "id", secretKey: "hush") },
+                ?? S3CredentialCache { _ in
+                    S3Credentials(accessKey: "id", secretKey: "hush", origin: .environment)
+                },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -189,12 +191,14 @@ private final class Collector: ByteSink {
         let refused = ScriptedWire.Answer(status: 403, body: error(code))
         let wire = ScriptedWire([refused, ScriptedWire.Answer(), refused, refused])
         let count = Mutex(0)
-        let cache = S3CredentialCache {
+        let cache = S3CredentialCache { _ in
             let number = count.withLock { count in
                 count += 1
                 return count
             }
-            return S3Credentials(accessKey: "id\(number)", secretKey: "hush", sessionToken: "t")
+            return S3Credentials(
+                accessKey: "id\(number)", secretKey: "hush", sessionToken: "t",
+                origin: .environment)
         }
         let client = try client(wire, load: cache)
         _ = try await client.ask(.init(.get, S3Key("a")), "test")
@@ -208,6 +212,22 @@ private final class Collector: ByteSink {
         #expect("\(String(describing: error))".contains("hush") == false)
     }
 
+    @Test func `credentials that cannot be had for now refuse nobody`() async throws {
+        let failures: [(S3CredentialError, ProviderError.Kind)] = [
+            (S3CredentialError("status 500", remedy: "wait", kind: .passing), .unreachable),
+            (S3CredentialError("no role", remedy: "get one"), .unauthorized),
+            (.cancelled, .cancelled),
+        ]
+        for (failure, kind) in failures {
+            let cache = S3CredentialCache { _ throws(S3CredentialError) in throw failure }
+            let client = try client(ScriptedWire([]), load: cache)
+            let error = await #expect(throws: ProviderError.self) {
+                try await client.ask(.init(.get, S3Key("a")), "test")
+            }
+            #expect(error?.kind == kind && error?.reason == failure.reason)
+        }
+    }
+
     @Test func `keys that are replaced in the shared credentials file are used`() async throws {
         func keys(_ id: String) -> String {
             "[default]\naws_access_key_id = \(id)\naws_secret_access_key = hush\n"
@@ -217,7 +237,8 @@ private final class Collector: ByteSink {
             path == "/home/me/.aws/credentials" ? file.withLock { Array($0.utf8) } : nil
         }
         let chain = S3CredentialChain(
-            environment: environment, profile: nil, region: "us-east-1"
+            environment: environment, profile: nil, region: "us-east-1",
+            commands: SecretCommands(logger: Logger(label: "test"))
         ) { _ throws(TransportError) in
             throw TransportError(.unreachable, attempt: "", reason: "nobody is asked")
         }
@@ -225,7 +246,7 @@ private final class Collector: ByteSink {
         let wire = ScriptedWire([refused, refused, ScriptedWire.Answer()])
         let client = try client(
             wire,
-            load: S3CredentialCache { () throws(S3CredentialError) in try await chain.load() })
+            load: S3CredentialCache { _ throws(S3CredentialError) in try await chain.load() })
         let error = await #expect(throws: ProviderError.self) {
             try await client.ask(.init(.get, S3Key("a")), "test")
         }

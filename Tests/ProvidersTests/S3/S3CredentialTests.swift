@@ -16,7 +16,10 @@ import Transport
         let environment = S3Environment(values: values) { path in
             files[path].map { Array($0.utf8) }
         }
-        return S3CredentialChain(environment: environment, profile: profile, region: "eu-west-1") {
+        return S3CredentialChain(
+            environment: environment, profile: profile, region: "eu-west-1",
+            commands: SecretCommands(logger: Logger(label: "test"))
+        ) {
             request async throws(TransportError) in
             guard let (status, body) = answer(request) else {
                 throw TransportError(.unreachable, attempt: "", reason: "nobody is there")
@@ -146,7 +149,28 @@ import Transport
             found
                 == S3Credentials(
                     accessKey: "P", secretKey: "ps", sessionToken: "pt",
-                    expires: Timestamp(seconds: 1_600_000_000)))
+                    expires: Timestamp(seconds: 1_600_000_000), origin: .process(profile: "p")))
+    }
+
+    @Test func `what a program says of its failure is told, and no more than a line of it`()
+        async throws
+    {
+        func said(_ command: String) async -> String {
+            let error = await #expect(throws: S3CredentialError.self) {
+                try await chain(
+                    ["HOME": "/home/me"], files: config("credential_process = \(command)"),
+                    profile: "p"
+                ).load()
+            }
+            return error?.reason ?? ""
+        }
+        #expect(
+            await said("echo hush; printf 'The token\\n  has\\e expired\\n' >&2; exit 3")
+                == "credential_process of the profile \"p\" failed with status 3: The token has expired"
+        )
+        #expect(await said("kill -9 $$").hasSuffix("was ended by signal 9"))
+        let much = await said("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1")
+        #expect(much.contains("status 1: xxx") && much.utf8.count < 400, "\(much)")
     }
 
     @Test(arguments: [
@@ -169,8 +193,94 @@ import Transport
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["HOME": "/home/me"], files: config(lines), profile: "p").load()
         }
-        #expect(error?.reason.contains(part) == true, "\(error?.reason ?? "")")
-        #expect(error?.reason.contains("hush") == false)
+        let said = error.map { "\($0.reason); \($0.remedy)" } ?? ""
+        #expect(said.contains(part), "\(said)")
+        #expect(!said.contains("hush"))
+    }
+
+    @Test func `a web identity without a role names what is lacking`() async throws {
+        let environment = await #expect(throws: S3CredentialError.self) {
+            try await chain(
+                ["AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "HOME": "/home/me"], files: Self.files
+            ).load()
+        }
+        #expect(
+            environment?.reason.contains("the environment has AWS_WEB_IDENTITY_TOKEN_FILE") == true)
+        #expect(environment?.reason.contains("lacks AWS_ROLE_ARN") == true)
+        let profile = await #expect(throws: S3CredentialError.self) {
+            try await chain(
+                ["HOME": "/home/me"], files: config("web_identity_token_file = /token"),
+                profile: "p"
+            ).load()
+        }
+        #expect(
+            profile?.reason.contains("\"p\" has web_identity_token_file and lacks role_arn") == true
+        )
+        // A role alone may belong to other tools.
+        let alone = ["AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "HOME": "/home/me"]
+        #expect(try await chain(alone, files: Self.files).load().accessKey == "D")
+    }
+
+    @Test func `a file that begins with a mark of its byte order is read`() async throws {
+        for files in [
+            [
+                "credentials":
+                    "\u{FEFF}[default]\naws_access_key_id = M\naws_secret_access_key = s\n"
+            ],
+            [
+                "config":
+                    "\u{FEFF}[default]\r\naws_access_key_id = M\r\naws_secret_access_key = s\r\n"
+            ],
+        ] {
+            let named = Dictionary(
+                uniqueKeysWithValues: files.map { ("/home/me/.aws/\($0.key)", $0.value) })
+            #expect(
+                try await chain(["HOME": "/home/me"], files: named).load().accessKey == "M")
+        }
+    }
+
+    /// The order is that of AWS's tools: "Service-specific endpoints" in their reference.
+    @Test func `an endpoint of S3 in a section of services counts before that of all`() throws {
+        let config = """
+            [default]
+            endpoint_url = http://all
+            services = mine
+            [profile other]
+            services = none
+            endpoint_url = http://all
+            [profile lost]
+            services = nowhere
+            [services mine]
+            ec2 =
+              endpoint_url = http://ec2
+            s3 =
+            \t# comment
+              endpoint_url = http://s3:9000 ; comment
+              other = 1
+            sts =
+              endpoint_url = http://sts
+            [services none]
+            sqs =
+                endpoint_url = http://sqs
+            s3 = x
+                endpoint_url = http://no
+            """
+        func endpoint(_ name: String, _ values: [String: String] = [:]) throws -> String? {
+            let environment = S3Environment(
+                values: values.merging(["HOME": "/home/me"]) { $1 }
+            ) { $0 == "/home/me/.aws/config" ? Array(config.utf8) : nil }
+            return try environment.endpoint(profile: environment.profile(name) ?? [:])
+        }
+        #expect(try endpoint("default") == "http://s3:9000")
+        #expect(try endpoint("other") == "http://all")
+        #expect(try endpoint("missing") == nil)
+        #expect(try endpoint("default", ["AWS_ENDPOINT_URL": "http://e"]) == "http://e")
+        #expect(
+            try endpoint(
+                "lost", ["AWS_ENDPOINT_URL_S3": "http://e3", "AWS_ENDPOINT_URL": "http://e"])
+                == "http://e3")
+        let error = #expect(throws: SourceError.self) { try endpoint("lost") }
+        #expect(error?.problem.contains("[services nowhere]") == true)
     }
 
     @Test func `keys that are written down count before what makes some`() async throws {
@@ -203,28 +313,91 @@ import Transport
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["AWS_EC2_METADATA_DISABLED": "true"]).load()
         }
-        #expect(error?.reason.contains("anonymous=true") == true)
+        #expect(error?.remedy.contains("anonymous=true") == true)
     }
 
-    @Test func `credentials are asked for anew before they end`() async throws {
-        let count = Mutex(0)
-        let cache = S3CredentialCache {
-            let number = count.withLock { count in
-                count += 1
-                return count
+    private static let imds = ["AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://imds"]
+
+    /// Goal: a service that is in trouble says nothing of the credentials, and the role that there was
+    /// is not taken for gone.
+    @Test func `a machine whose service is in trouble refuses nobody`() async throws {
+        let answers: [((HTTPRequest) -> (Int, String)?, String)] = [
+            ({ _ in nil }, "nobody is there"), ({ _ in (500, "oops") }, "status 500"),
+            ({ $0.method == .put ? (200, "T") : (503, "") }, "status 503"),
+            ({ $0.method == .put ? (200, "T") : nil }, "nobody is there"),
+            ({ $0.url.hasSuffix("/role") ? (500, "") : (200, "role") }, "status 500"),
+        ]
+        for (answer, part) in answers {
+            nonisolated(unsafe) let answer = answer
+            let error = await #expect(throws: S3CredentialError.self) {
+                try await chain(Self.imds) { answer($0) }.load(after: .machine)
             }
-            return S3Credentials(
-                accessKey: "\(number)", secretKey: "s",
-                expires: Timestamp(seconds: Int64(number) * 1_000))
+            #expect(
+                error?.kind == .passing && error?.reason.contains(part) == true, "\(error as Any)")
         }
-        #expect(try await cache.credentials(at: Timestamp(seconds: 0)).accessKey == "1")
-        #expect(try await cache.credentials(at: Timestamp(seconds: 600)).accessKey == "1")
-        #expect(try await cache.credentials(at: Timestamp(seconds: 701)).accessKey == "2")
+        let gone = await #expect(throws: S3CredentialError.self) {
+            try await chain(Self.imds) { _ in (404, "") }.load(after: .machine)
+        }
+        #expect(gone?.kind == .final)
+    }
+
+    @Test func `what answers on a machine that is none does not hide what to do`() async throws {
+        for answer in [nil, (404, ""), (502, "<html>")] as [(Int, String)?] {
+            let error = await #expect(throws: S3CredentialError.self) {
+                try await chain(Self.imds) { _ in answer }.load()
+            }
+            #expect(error?.reason.hasPrefix("no credentials were found") == true)
+            #expect(error?.remedy.contains("AWS_ACCESS_KEY_ID") == true)
+        }
+    }
+
+    @Test func `a machine whose role gives nothing says why`() async throws {
+        let body = "{\"Code\": \"AssumeRoleUnauthorizedAccess\", \"Message\": \"EC2 may not\"}"
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(Self.imds) { (200, $0.url.hasSuffix("/role") ? body : "role") }.load()
+        }
+        #expect(
+            error?.reason.hasSuffix("EC2 may not (AssumeRoleUnauthorizedAccess)") == true,
+            "\(error as Any)")
+    }
+
+    @Test(arguments: [
+        (400, "InvalidIdentityToken", S3CredentialError.Kind.final),
+        (403, "AccessDenied", .final), (400, "IDPCommunicationError", .passing),
+        (400, "Throttling", .passing), (500, "InternalFailure", .passing),
+    ])
+    func `the reason why a web identity gets no credentials is told`(
+        status: Int, code: String, kind: S3CredentialError.Kind
+    ) async throws {
+        let values = [
+            "AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "AWS_WEB_IDENTITY_TOKEN_FILE": "/token",
+        ]
+        let body = """
+            <ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error>
+            <Type>Sender</Type><Code>\(code)</Code><Message>No
+            way</Message></Error></ErrorResponse>
+            """
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(values, files: Self.files) { _ in (status, body) }.load()
+        }
+        #expect(error?.reason.hasSuffix("cannot be had: No way (\(code))") == true)
+        #expect(error?.kind == kind)
+    }
+
+    @Test func `a container that gives no credentials says why`() async throws {
+        let values = ["AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1234/c"]
+        let error = await #expect(throws: S3CredentialError.self) {
+            try await chain(values) { _ in
+                (401, "{\"code\": \"Denied\", \"message\": \"bad token\"}")
+            }.load()
+        }
+        #expect(error?.reason.hasSuffix("bad token (Denied)") == true)
+        #expect(error?.kind == .final)
     }
 
     @Test func `secrets do not show`() {
         let credentials = S3Credentials(
-            accessKey: "AKIA", secretKey: "hush", sessionToken: "still")
+            accessKey: "AKIA", secretKey: "hush", sessionToken: "still", origin: .machine)
         var text = "\(credentials) \(String(reflecting: credentials))"
         dump(credentials, to: &text)
         for secret in ["AKIA", "hush", "still"] { #expect(!text.contains(secret)) }
@@ -271,9 +444,10 @@ import Transport
 
     /// Opens a bucket at a server that gives one answer to everything.
     ///
+    /// - Parameter environment: nil to sign nothing.
     /// - Returns: The notes for the user, or the error.
     private func opening(
-        _ place: String, _ status: String, _ body: String
+        _ place: String, _ status: String, _ body: String, _ environment: [String: String]? = nil
     ) async throws -> (notes: [String], error: SourceError?) {
         try await ScriptedServer.run({ try $1.answer(status, [], Array(body.utf8)) }) { server in
             let notes = Mutex<[String]>([])
@@ -282,13 +456,16 @@ import Transport
                 var world = SourceWorld(
                     clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
                 world.note = { note in notes.withLock { $0.append(note) } }
-                let url = "\(place)?endpoint=http://127.0.0.1:\(server.port)&anonymous=true"
-                _ = try await S3Provider.connect(to: url, environment: [:], world: world)
+                let url = "\(place)?endpoint=http://127.0.0.1:\(server.port)"
+                _ = try await S3Provider.connect(
+                    to: environment == nil ? url + "&anonymous=true" : url,
+                    environment: environment ?? [:], world: world)
                 error = nil
             } catch let failure {
                 error = failure
                 let address = "http://127.0.0.1:\(server.port)"
-                #expect(failure.problem.contains(address), "\(failure)")
+                let isAsked = !failure.problem.contains("there are no credentials")
+                #expect(failure.problem.contains(address) == isAsked, "\(failure)")
             }
             return (notes.withLock { $0 }, error)
         }
@@ -313,6 +490,66 @@ import Transport
         let error = try await opening("s3://b", status, "<html>No</html>").error
         let said = error?.remedy ?? ""
         #expect(said.contains(status.prefix(3)) && said.contains("http:// or https://"), "\(said)")
+    }
+
+    @Test(arguments: [
+        ("InvalidAccessKeyId", true, "correct AWS_ACCESS_KEY_ID"),
+        ("SignatureDoesNotMatch", true, "correct AWS_ACCESS_KEY_ID"),
+        ("AccessDenied", true, "s3:ListBucket"), ("AccessDenied", false, "leave anonymous=true"),
+        ("RequestTimeTooSkewed", true, "clock"),
+        ("AuthorizationHeaderMalformed", true, "region=NAME"),
+    ])
+    func `credentials that a store refuses are what is to be corrected, not its address`(
+        code: String, isSigned: Bool, part: String
+    ) async throws {
+        let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "hush"]
+        let said =
+            try await opening(
+                "s3://b", "403 Forbidden",
+                "<Error><Code>\(code)</Code><Message>Go away</Message></Error>",
+                isSigned ? keys : nil
+            ).error?.remedy ?? ""
+        #expect(said.contains("Go away (\(code)); ") && said.contains(part), "\(said)")
+        #expect(!said.contains("address") && !said.contains("hush"), "\(said)")
+    }
+
+    @Test func `a bucket is looked for where the section of services says`() async throws {
+        try await ScriptedServer.run({ try $1.answer("200 OK", [], Array(Self.listing.utf8)) }) {
+            server in
+            let folder = try TemporaryFolder()
+            try folder.write(
+                "config",
+                """
+                [default]
+                services = mine
+                [services mine]
+                s3 =
+                  endpoint_url = http://127.0.0.1:\(server.port)
+                """)
+            _ = try await S3Provider.connect(
+                to: "s3://b?anonymous=true",
+                environment: [
+                    "AWS_CONFIG_FILE": folder.path("config"),
+                    "AWS_SHARED_CREDENTIALS_FILE": folder.path("none"),
+                ],
+                world: SourceWorld(
+                    clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
+            )
+        }
+    }
+
+    @Test func `where there are no credentials, no address is to be corrected`() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(
+            "config", "[default]\ncredential_process = echo 'Sign in first' >&2; exit 255\n")
+        let environment = [
+            "AWS_CONFIG_FILE": folder.path("config"),
+            "AWS_SHARED_CREDENTIALS_FILE": folder.path("none"),
+        ]
+        let error = try #require(
+            try await opening("s3://b", "200 OK", Self.listing, environment).error)
+        #expect(error.problem.hasSuffix("failed with status 255: Sign in first"), "\(error)")
+        #expect(error.remedy == "run it in a terminal to see why")
     }
 
     @Test(arguments: [

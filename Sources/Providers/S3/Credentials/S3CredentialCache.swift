@@ -1,54 +1,61 @@
 import Engine
 import Synchronization
 
-/// Holds credentials until shortly before they expire.
+/// Holds credentials until shortly before they end, and asks for others as ``S3CredentialPlan`` says.
 final class S3CredentialCache: Sendable {
-    private struct State {
-        var credentials: S3Credentials?
-        var isRefreshing = false
-    }
+    /// - Parameter last: Where the last ones came from, if there were any.
+    typealias Load =
+        @Sendable (_ last: S3CredentialOrigin?) async throws(S3CredentialError) -> S3Credentials
 
-    /// How long before their end credentials are asked for anew. While they last, one caller does
-    /// that and the others go on with the old ones.
-    static let margin: Duration = .seconds(300)
+    private let load: Load
+    private let plan = Mutex(S3CredentialPlan())
+    /// Rings when somebody has asked.
+    private let bell = Doorbell()
 
-    private let load: @Sendable () async throws(S3CredentialError) -> S3Credentials
-    private let state = Mutex(State())
-
-    init(_ load: @escaping @Sendable () async throws(S3CredentialError) -> S3Credentials) {
+    init(_ load: @escaping Load) {
         self.load = load
     }
 
-    func credentials(at now: Timestamp) async throws(S3CredentialError) -> S3Credentials {
-        let held = state.withLock { state -> S3Credentials? in
-            guard let credentials = state.credentials else { return nil }
-            guard let expires = credentials.expires else { return credentials }
-            let rest = expires.seconds - now.seconds
-            if rest > Self.margin.components.seconds { return credentials }
-            if rest > 0 && state.isRefreshing { return credentials }
-            state.isRefreshing = true
-            return nil
-        }
-        if let held { return held }
-        do {
-            let credentials = try await load()
-            state.withLock { $0 = State(credentials: credentials) }
-            return credentials
-        } catch {
-            // What still lasts is better than nothing.
-            let last = state.withLock { state in
-                state.isRefreshing = false
-                return state.credentials
+    /// Where the last credentials came from; nil before the first.
+    var origin: S3CredentialOrigin? { plan.withLock(\.origin) }
+
+    /// - Parameter now: Asked for anew after a wait.
+    func credentials(
+        at now: @autoclosure @Sendable () -> Timestamp
+    ) async throws(S3CredentialError) -> S3Credentials {
+        while true {
+            let rings = bell.rings
+            switch plan.withLock({ $0.step(at: now()) }) {
+            case .use(let credentials): return credentials
+            case .fail(let error): throw error
+            case .wait:
+                await bell.wait(after: rings)
+                if Task.isCancelled { throw .cancelled }
+            case .ask:
+                // Whoever fails here may have others that still last.
+                if let credentials = try await ask(now) { return credentials }
             }
-            if let last, let expires = last.expires, expires > now { return last }
-            throw error
         }
     }
 
-    /// Forgets credentials that the store refused, so that the next call asks for others.
-    func drop(_ refused: S3Credentials) {
-        state.withLock { state in
-            if state.credentials == refused { state.credentials = nil }
+    /// - Returns: nil after a failure that is noted.
+    private func ask(
+        _ now: @Sendable () -> Timestamp
+    ) async throws(S3CredentialError) -> S3Credentials? {
+        defer { bell.ring() }
+        do throws(S3CredentialError) {
+            let credentials = try await load(origin)
+            plan.withLock { $0.received(credentials, at: now()) }
+            return credentials
+        } catch {
+            let isCancelled = Task.isCancelled
+            plan.withLock { $0.failed(isCancelled ? nil : error, at: now()) }
+            if isCancelled { throw .cancelled }
+            return nil
         }
+    }
+
+    func drop(_ refused: S3Credentials) {
+        plan.withLock { $0.drop(refused) }
     }
 }

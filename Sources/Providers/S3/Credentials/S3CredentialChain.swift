@@ -16,32 +16,41 @@ struct S3CredentialChain: Sendable {
     let profile: String?
     /// For the names of AWS's servers.
     let region: String
+    let commands: SecretCommands
     let exchange: S3Exchange
 
-    func load() async throws(S3CredentialError) -> S3Credentials {
+    private static let remedyOfNone =
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into ~/.aws/credentials, or "
+        + "add anonymous=true to the source"
+
+    /// - Parameter last: Where those came from that there were before.
+    func load(
+        after last: S3CredentialOrigin? = nil
+    ) async throws(S3CredentialError) -> S3Credentials {
         if profile == nil {
             if let found = try ofEnvironment() { return found }
             if let found = try await ofWebIdentity(
-                role: environment["AWS_ROLE_ARN"],
-                tokenFile: environment["AWS_WEB_IDENTITY_TOKEN_FILE"],
-                session: environment["AWS_ROLE_SESSION_NAME"])
+                role: ("AWS_ROLE_ARN", environment["AWS_ROLE_ARN"]),
+                token: (
+                    "AWS_WEB_IDENTITY_TOKEN_FILE", environment["AWS_WEB_IDENTITY_TOKEN_FILE"]
+                ),
+                session: environment["AWS_ROLE_SESSION_NAME"], in: "the environment")
             {
                 return found
             }
         }
         if let found = try await ofProfile() { return found }
         if let found = try await ofContainer() { return found }
-        if let found = try await ofMachine() { return found }
-        throw S3CredentialError(
-            reason: "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-                + "or write them into ~/.aws/credentials, or add anonymous=true to the source")
+        if let found = try await ofMachine(isKnown: last == .machine) { return found }
+        throw S3CredentialError("no credentials were found", remedy: Self.remedyOfNone)
     }
 
     private func ofEnvironment() throws(S3CredentialError) -> S3Credentials? {
         try Self.pair(
             ("AWS_ACCESS_KEY_ID", environment["AWS_ACCESS_KEY_ID"]),
             ("AWS_SECRET_ACCESS_KEY", environment["AWS_SECRET_ACCESS_KEY"]),
-            sessionToken: environment["AWS_SESSION_TOKEN"], in: "the environment")
+            sessionToken: environment["AWS_SESSION_TOKEN"], in: "the environment",
+            origin: .environment)
     }
 
     /// Two keys, each with the name by which users know it.
@@ -51,12 +60,13 @@ struct S3CredentialChain: Sendable {
     ///   surprise.
     private static func pair(
         _ access: (name: String, value: String?), _ secret: (name: String, value: String?),
-        sessionToken: String?, in place: String
+        sessionToken: String?, in place: String, origin: S3CredentialOrigin
     ) throws(S3CredentialError) -> S3Credentials? {
         switch (access.value, secret.value) {
         case (let accessKey?, let secretKey?):
             return S3Credentials(
-                accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken)
+                accessKey: accessKey, secretKey: secretKey, sessionToken: sessionToken,
+                origin: origin)
         case (nil, nil): return nil
         case (.some, nil): throw half(lacking: secret.name, beside: access.name, place)
         case (nil, .some): throw half(lacking: access.name, beside: secret.name, place)
@@ -67,7 +77,7 @@ struct S3CredentialChain: Sendable {
         lacking missing: String, beside given: String, _ place: String
     ) -> S3CredentialError {
         S3CredentialError(
-            reason: "\(place) has \(given) and lacks \(missing): set both, or neither")
+            "\(place) has \(given) and lacks \(missing)", remedy: "set both, or neither")
     }
 
     private func ofProfile() async throws(S3CredentialError) -> S3Credentials? {
@@ -75,21 +85,24 @@ struct S3CredentialChain: Sendable {
         guard let values = environment.profile(name) else {
             guard name == "default", profile == nil else {
                 throw S3CredentialError(
-                    reason: "there is no profile \"\(name)\" in the shared credentials file or "
-                        + "the shared config file")
+                    "there is no profile \"\(name)\" in the shared credentials file or the shared "
+                        + "config file",
+                    remedy: "correct profile= of the source, or AWS_PROFILE")
             }
             return nil
         }
         if let found = try Self.pair(
             ("aws_access_key_id", values["aws_access_key_id"]),
             ("aws_secret_access_key", values["aws_secret_access_key"]),
-            sessionToken: values["aws_session_token"], in: "the profile \"\(name)\"")
+            sessionToken: values["aws_session_token"], in: "the profile \"\(name)\"",
+            origin: .profile(name))
         {
             return found
         }
         if let found = try await ofWebIdentity(
-            role: values["role_arn"], tokenFile: values["web_identity_token_file"],
-            session: values["role_session_name"])
+            role: ("role_arn", values["role_arn"]),
+            token: ("web_identity_token_file", values["web_identity_token_file"]),
+            session: values["role_session_name"], in: "the profile \"\(name)\"")
         {
             return found
         }
@@ -98,9 +111,9 @@ struct S3CredentialChain: Sendable {
         }
         if let key = Self.unread.first(where: { values[$0] != nil }) {
             throw S3CredentialError(
-                reason: "the profile \"\(name)\" has \(key), which Apus does not read: use a "
-                    + "profile that has \"credential_process = aws configure export-credentials "
-                    + "--profile \(name)\"")
+                "the profile \"\(name)\" has \(key), which Apus does not read",
+                remedy: "use a profile that has \"credential_process = aws configure "
+                    + "export-credentials --profile \(name)\"")
         }
         return nil
     }
@@ -113,27 +126,28 @@ struct S3CredentialChain: Sendable {
 
     /// A program of the user's that prints credentials.
     private func ofProcess(
-        _ command: Secret, profile: String
+        _ line: Secret, profile: String
     ) async throws(S3CredentialError) -> S3Credentials {
+        let name = "credential_process of the profile \"\(profile)\""
         let output: [UInt8]
         do throws(SecretCommand.Failure) {
-            output = try await SecretCommand.output(of: command)
+            output = try await commands.output(of: SecretCommand(line: line, name: name))
         } catch {
             throw S3CredentialError(
-                reason: "credential_process of the profile \"\(profile)\" \(error.problem): run it "
-                    + "in a terminal to see why")
+                "\(name) \(error.problem)", remedy: "run it in a terminal to see why")
         }
         guard let document = try? JSONDecoder().decode(Printed.self, from: Data(output)),
             document.Version == 1
         else {
             throw S3CredentialError(
-                reason: "credential_process of the profile \"\(profile)\" printed no credentials "
-                    + "of version 1")
+                "\(name) printed no credentials of version 1",
+                remedy: "run it in a terminal to see what it prints")
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
             sessionToken: document.SessionToken,
-            expires: document.Expiration.flatMap { S3Date.timestamp($0) })
+            expires: document.Expiration.flatMap { S3Date.timestamp($0) },
+            origin: .process(profile: profile))
     }
 
     private struct Printed: Decodable {
@@ -147,13 +161,24 @@ struct S3CredentialChain: Sendable {
     // MARK: Servers
 
     /// AssumeRoleWithWebIdentity: a token from a file, for credentials.
+    ///
+    /// - Parameters:
+    ///   - role: With the name by which users know it.
+    ///   - token: The same of the token's file.
+    /// - Returns: nil where there is no token.
+    /// - Throws: For a token without a role too, as AWS's own tools do.
     private func ofWebIdentity(
-        role: String?, tokenFile: String?, session: String?
+        role: (name: String, value: String?), token: (name: String, value: String?),
+        session: String?, in place: String
     ) async throws(S3CredentialError) -> S3Credentials? {
-        guard let role, let tokenFile else { return nil }
+        guard let tokenFile = token.value else { return nil }
+        guard let role = role.value else {
+            throw Self.half(lacking: role.name, beside: token.name, place)
+        }
         guard let token = environment.text(tokenFile) else {
             throw S3CredentialError(
-                reason: "the web identity's token \"\(tokenFile)\" cannot be read")
+                "the web identity's token \"\(tokenFile)\" cannot be read",
+                remedy: "make it a file that this user may read")
         }
         let server =
             environment["AWS_ENDPOINT_URL_STS"] ?? "https://sts.\(region).amazonaws.com"
@@ -169,17 +194,22 @@ struct S3CredentialChain: Sendable {
                 .post, "\(server)/",
                 headers: [("Content-Type", "application/x-www-form-urlencoded")],
                 body: .bytes(Array(form.utf8)), timeout: .seconds(20)),
-            of: "the web identity's server")
+            of: "the web identity's credentials")
         guard
             let credentials = (try? S3Element(parsing: body))?["AssumeRoleWithWebIdentityResult"]?[
                 "Credentials"],
             let accessKey = credentials.text("AccessKeyId"),
             let secretKey = credentials.text("SecretAccessKey")
-        else { throw S3CredentialError(reason: "the web identity's server gave no credentials") }
+        else {
+            throw S3CredentialError(
+                "the web identity's server gave no credentials",
+                remedy: "check AWS_ENDPOINT_URL_STS")
+        }
         return S3Credentials(
             accessKey: accessKey, secretKey: secretKey,
             sessionToken: credentials.text("SessionToken"),
-            expires: credentials.text("Expiration").flatMap { S3Date.timestamp($0) })
+            expires: credentials.text("Expiration").flatMap { S3Date.timestamp($0) },
+            origin: .webIdentity)
     }
 
     /// What runs our container tells where to ask.
@@ -190,7 +220,8 @@ struct S3CredentialChain: Sendable {
         } else if let full = environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] {
             guard Self.isTrusted(full) else {
                 throw S3CredentialError(
-                    reason: "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor on this host")
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor on this host",
+                    remedy: "correct it, or unset it")
             }
             url = full
         } else {
@@ -199,7 +230,9 @@ struct S3CredentialChain: Sendable {
         var headers: [(name: String, value: String)] = []
         if let file = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] {
             guard let token = environment.text(file) else {
-                throw S3CredentialError(reason: "the container's token \"\(file)\" cannot be read")
+                throw S3CredentialError(
+                    "the container's token \"\(file)\" cannot be read",
+                    remedy: "make it a file that this user may read")
             }
             headers = [("Authorization", token.filter { !$0.isNewline })]
         } else if let token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"] {
@@ -207,7 +240,7 @@ struct S3CredentialChain: Sendable {
         }
         let request = HTTPRequest(.get, url, headers: headers, timeout: .seconds(5))
         return try Self.credentials(
-            try await ask(request, of: "the container's credentials"))
+            try await ask(request, of: "the container's credentials"), .container)
     }
 
     /// A token must go to nobody but whom it is for.
@@ -223,49 +256,99 @@ struct S3CredentialChain: Sendable {
     }
 
     /// The instance metadata service, version 2 only: it asks for a token first.
-    private func ofMachine() async throws(S3CredentialError) -> S3Credentials? {
+    ///
+    /// - Parameter isKnown: Whether it gave the last ones.
+    /// - Returns: nil where this machine has no such service, or no role.
+    private func ofMachine(isKnown: Bool) async throws(S3CredentialError) -> S3Credentials? {
         if environment["AWS_EC2_METADATA_DISABLED"]?.lowercased() == "true" { return nil }
         let server =
             environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"].map {
                 $0.hasSuffix("/") ? String($0.dropLast()) : $0
             } ?? "http://169.254.169.254"
         let base = "\(server)/latest"
+        let whom = "the machine's credentials"
         let token = HTTPRequest(
             .put, "\(base)/api/token",
             headers: [("X-aws-ec2-metadata-token-ttl-seconds", "21600")], body: .bytes([]),
             connectTimeout: .seconds(1), timeout: .seconds(2))
-        // Where nobody answers, this is no such machine.
-        guard let answer = try? await exchange(token), answer.response.isSuccess else {
-            return nil
+        let answer: (response: HTTPResponse, body: [UInt8])
+        do throws(S3CredentialError) {
+            guard let found = try await find(token, whom) else { return nil }
+            answer = found
+        } catch {
+            if isKnown { throw error }
+            // No such machine, or one in trouble; or a proxy that is asked for it answers.
+            throw S3CredentialError(
+                "no credentials were found, and \(error.reason)", remedy: Self.remedyOfNone,
+                kind: .passing)
         }
         let headers = [
             (name: "X-aws-ec2-metadata-token", value: String(decoding: answer.body, as: UTF8.self))
         ]
         let path = "\(base)/meta-data/iam/security-credentials/"
         let role = HTTPRequest(.get, path, headers: headers, timeout: .seconds(5))
-        guard let roles = try? await exchange(role), roles.response.isSuccess,
+        guard let roles = try await find(role, whom),
             let name = String(decoding: roles.body, as: UTF8.self)
                 .split(whereSeparator: \.isNewline).first
         else { return nil }
         let request = HTTPRequest(
             .get, path + S3Encoding.encode(name.utf8), headers: headers, timeout: .seconds(5))
-        return try Self.credentials(try await ask(request, of: "the machine's credentials"))
+        return try Self.credentials(try await ask(request, of: whom), .machine)
+    }
+
+    /// - Returns: nil for a refusal: it is not there.
+    private func find(
+        _ request: HTTPRequest, _ whom: String
+    ) async throws(S3CredentialError) -> (response: HTTPResponse, body: [UInt8])? {
+        let answer = try await answer(to: request, of: whom)
+        if answer.response.isSuccess { return answer }
+        guard Self.isPassing(answer.response, code: "") else { return nil }
+        throw Self.refusal(of: whom, request, answer)
     }
 
     private func ask(
         _ request: HTTPRequest, of whom: String
     ) async throws(S3CredentialError) -> [UInt8] {
-        let answer: (response: HTTPResponse, body: [UInt8])
-        do {
-            answer = try await exchange(request)
-        } catch {
-            throw S3CredentialError(reason: "\(whom) cannot be asked for: \(error.reason)")
-        }
-        guard answer.response.isSuccess else {
-            throw S3CredentialError(
-                reason: "\(whom) cannot be had: status \(answer.response.status)")
-        }
+        let answer = try await answer(to: request, of: whom)
+        guard answer.response.isSuccess else { throw Self.refusal(of: whom, request, answer) }
         return answer.body
+    }
+
+    private func answer(
+        to request: HTTPRequest, of whom: String
+    ) async throws(S3CredentialError) -> (response: HTTPResponse, body: [UInt8]) {
+        do {
+            return try await exchange(request)
+        } catch {
+            throw S3CredentialError(
+                "\(whom) cannot be asked for: \(error.reason)",
+                remedy: "check that \(Self.server(of: request)) can be reached", kind: .passing)
+        }
+    }
+
+    private static func refusal(
+        of whom: String, _ request: HTTPRequest, _ answer: (response: HTTPResponse, body: [UInt8])
+    ) -> S3CredentialError {
+        let words = S3CredentialRefusal(answer.body)
+        return S3CredentialError(
+            "\(whom) cannot be had: \(words.description ?? "status \(answer.response.status)")",
+            remedy: "see why \(server(of: request)) refuses them",
+            kind: isPassing(answer.response, code: words.code) ? .passing : .final)
+    }
+
+    private static func isPassing(_ response: HTTPResponse, code: String) -> Bool {
+        response.status >= 500 || response.status == 429 || passingCodes.contains(code)
+    }
+
+    /// Those that STS says with status 400.
+    private static let passingCodes = [
+        "IDPCommunicationError", "RequestLimitExceeded", "RequestTimeout", "Throttling",
+        "ThrottlingException",
+    ]
+
+    /// `http://169.254.169.254`
+    private static func server(of request: HTTPRequest) -> String {
+        request.url.split(separator: "/", maxSplits: 2).prefix(2).joined(separator: "//")
     }
 
     private struct Document: Decodable {
@@ -275,13 +358,19 @@ struct S3CredentialChain: Sendable {
         let Expiration: String?
     }
 
-    private static func credentials(_ body: [UInt8]) throws(S3CredentialError) -> S3Credentials {
+    private static func credentials(
+        _ body: [UInt8], _ origin: S3CredentialOrigin
+    ) throws(S3CredentialError) -> S3Credentials {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
-            throw S3CredentialError(reason: "the credentials that were given cannot be read")
+            let words = S3CredentialRefusal(body).description ?? "what was given cannot be read"
+            throw S3CredentialError(
+                "there are no credentials of the \(origin == .machine ? "machine" : "container")'s: "
+                    + words,
+                remedy: origin.remedy)
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
             sessionToken: document.Token,
-            expires: document.Expiration.flatMap { S3Date.timestamp($0) })
+            expires: document.Expiration.flatMap { S3Date.timestamp($0) }, origin: origin)
     }
 }

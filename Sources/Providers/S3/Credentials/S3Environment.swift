@@ -30,46 +30,84 @@ struct S3Environment: Sendable {
 
     /// What the shared files say of a profile; of what both say, the credentials file counts.
     func profile(_ name: String) -> [String: String]? {
-        let home = self["HOME"] ?? "/"
-        let credentials = text(self["AWS_SHARED_CREDENTIALS_FILE"] ?? "\(home)/.aws/credentials")
-        let config = text(self["AWS_CONFIG_FILE"] ?? "\(home)/.aws/config")
-        let ofCredentials = credentials.flatMap { AWSConfigFile(parsing: $0).sections[name] }
-        let ofConfig = config.flatMap { text in
-            let sections = AWSConfigFile(parsing: text).sections
-            return sections["profile \(name)"] ?? (name == "default" ? sections[name] : nil)
-        }
+        let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials")
+        let config = file("AWS_CONFIG_FILE", "config")
+        let ofCredentials = credentials.sections[name]
+        let ofConfig =
+            config.sections["profile \(name)"] ?? (name == "default" ? config.sections[name] : nil)
         if ofCredentials == nil && ofConfig == nil { return nil }
         return (ofConfig ?? [:]).merging(ofCredentials ?? [:]) { $1 }
+    }
+
+    /// Where S3 is, with AWS's own order: what is said of S3 alone counts first, and the environment before
+    /// the files.
+    ///
+    /// - Parameter profile: What the shared files say of it.
+    /// - Returns: nil for AWS itself.
+    /// - Throws: `.unavailable` where the profile names services that are not written down.
+    func endpoint(profile: [String: String]) throws(SourceError) -> String? {
+        if let url = self["AWS_ENDPOINT_URL_S3"] ?? self["AWS_ENDPOINT_URL"] { return url }
+        if let name = profile["services"] {
+            let config = file("AWS_CONFIG_FILE", "config")
+            guard let services = config.sections["services \(name)"] else {
+                throw SourceError(
+                    .unavailable,
+                    "the profile has \"services = \(name)\", and the shared config file has no "
+                        + "section [services \(name)]",
+                    remedy: "write that section, or take the line out of the profile")
+            }
+            if let url = services["s3.endpoint_url"] { return url }
+        }
+        return profile["endpoint_url"]
+    }
+
+    /// One of the shared files; empty where it cannot be read.
+    private func file(_ variable: String, _ name: String) -> AWSConfigFile {
+        AWSConfigFile(parsing: text(self[variable] ?? "\(self["HOME"] ?? "/")/.aws/\(name)") ?? "")
     }
 }
 
 /// The files of AWS's tools: sections of names and values.
 struct AWSConfigFile: Hashable, Sendable {
-    /// By the words between the brackets, with one blank between them.
+    /// By the words between the brackets, with one blank between them. What is indented below a name
+    /// without a value has both names: `s3.endpoint_url`.
     private(set) var sections: [String: [String: String]] = [:]
 
     /// Lines that mean nothing are passed over, as AWS's own tools do.
     init(parsing text: String) {
         var section: String?
-        for line in text.split(whereSeparator: \.isNewline) {
-            // What is indented belongs to the value above, of which we read none.
-            if line.first == " " || line.first == "\t" { continue }
+        var parent: String?
+        // Some editors begin a file with a mark of its byte order.
+        let isMarked = text.unicodeScalars.first == "\u{FEFF}"
+        let lines = text.unicodeScalars.dropFirst(isMarked ? 1 : 0)
+        for line in String(lines).split(whereSeparator: \.isNewline) {
             let trimmed = Self.trimmed(line)
             if trimmed.isEmpty || trimmed.hasPrefix("#") || trimmed.hasPrefix(";") { continue }
-            if trimmed.hasPrefix("[") {
+            if line.first == " " || line.first == "\t" {
+                // Below a value, it goes on with that; we read no such one.
+                if let section, let parent, let (name, value) = Self.setting(trimmed) {
+                    sections[section, default: [:]]["\(parent).\(name)"] = value
+                }
+            } else if trimmed.hasPrefix("[") {
                 let title = trimmed.dropFirst().prefix { $0 != "]" }
                 section = title.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            } else if let section, let equals = trimmed.firstIndex(of: "=") {
-                let name = Self.trimmed(trimmed[..<equals]).lowercased()
-                var value = Self.trimmed(trimmed[trimmed.index(after: equals)...])
-                for comment in [" #", " ;", "\t#", "\t;"] {
-                    if let start = value.firstRange(of: comment) {
-                        value = Self.trimmed(value[..<start.lowerBound])
-                    }
-                }
-                sections[section, default: [:]][name] = String(value)
+                parent = nil
+            } else if let section, let (name, value) = Self.setting(trimmed) {
+                sections[section, default: [:]][name] = value
+                parent = value.isEmpty ? name : nil
             }
         }
+    }
+
+    private static func setting(_ line: Substring) -> (name: String, value: String)? {
+        guard let equals = line.firstIndex(of: "=") else { return nil }
+        var value = trimmed(line[line.index(after: equals)...])
+        for comment in [" #", " ;", "\t#", "\t;"] {
+            if let start = value.firstRange(of: comment) {
+                value = trimmed(value[..<start.lowerBound])
+            }
+        }
+        return (trimmed(line[..<equals]).lowercased(), String(value))
     }
 
     private static func trimmed(_ text: Substring) -> Substring {

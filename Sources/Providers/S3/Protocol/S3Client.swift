@@ -61,6 +61,9 @@ final class S3Client: Sendable {
         learned = Mutex(Learned(endpoint: endpoint, region: region))
     }
 
+    /// Where the credentials come from that requests are signed with; nil where none are.
+    var credentialOrigin: S3CredentialOrigin? { credentials?.origin }
+
     /// Asks, and collects a small answer.
     func ask(
         _ call: Call, _ attempt: String, bytesMax: Int = S3Element.bytesMax
@@ -121,8 +124,14 @@ final class S3Client: Sendable {
         do {
             return try await credentials.credentials(at: clock.wallTime)
         } catch {
+            let kind: ProviderError.Kind =
+                switch error.kind {
+                case .final: .unauthorized
+                case .passing: .unreachable
+                case .cancelled: .cancelled
+                }
             throw ProviderError(
-                .unauthorized, attempt: attempt, reason: error.reason, cause: error)
+                kind, attempt: attempt, reason: error.reason, remedy: error.remedy, cause: error)
         }
     }
 

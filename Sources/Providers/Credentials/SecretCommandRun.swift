@@ -1,0 +1,158 @@
+import CLinux
+import Foundation
+import Glibc
+import Synchronization
+
+/// One run of a shell's command, which another thread may stop.
+final class SecretCommandRun: Sendable {
+    private struct State {
+        /// Set until it is waited for, so that the number is still its own.
+        var process: pid_t?
+        var isStopped = false
+    }
+
+    private static let bytesMax = 64 << 10
+    private static let errorBytesMax = 1 << 10
+
+    private let line: Secret
+    private let limit: Duration
+    private let keepsTerminal: Bool
+    private let state = Mutex(State())
+
+    /// - Parameter keepsTerminal: See ``ChildProgram``.
+    init(_ line: Secret, limit: Duration, keepsTerminal: Bool) {
+        self.line = line
+        self.limit = limit
+        self.keepsTerminal = keepsTerminal
+    }
+
+    /// Kills the command with all that it has started.
+    func stop() {
+        state.withLock { state in
+            state.isStopped = true
+            kill(state)
+        }
+    }
+
+    private func kill(_ state: State) {
+        guard let process = state.process else { return }
+        // On a terminal the group is our own, and what the command has started there hears the Ctrl-C itself.
+        if !keepsTerminal { _ = Glibc.kill(-process, SIGKILL) }
+        // Right after its start it leads no group yet.
+        _ = Glibc.kill(process, SIGKILL)
+    }
+
+    /// What it has said so far.
+    private struct Words {
+        var output: [UInt8] = []
+        /// The beginning of its standard error.
+        var errors: [UInt8] = []
+        var hasEnded = false
+
+        /// A problem, with the command's own words where it has some.
+        func failure(_ problem: String) -> SecretCommand.Failure {
+            let words = ForeignWords.line(
+                String(decoding: errors, as: UTF8.self), charactersMax: 300)
+            return SecretCommand.Failure(problem: words.isEmpty ? problem : "\(problem): \(words)")
+        }
+    }
+
+    /// - Returns: What it printed, once it has ended.
+    func run() throws(SecretCommand.Failure) -> [UInt8] {
+        let pipes = (output: Pipe(), errors: Pipe())
+        let process = try start(output: pipes.output, errors: pipes.errors)
+        let words = listen(to: pipes.output, pipes.errors, untilEndOf: process)
+        let isStopped = state.withLock { state in
+            if !words.hasEnded { kill(state) }
+            state.process = nil
+            return state.isStopped
+        }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        guard !isStopped else { throw SecretCommand.Failure(problem: "was stopped") }
+        guard words.hasEnded else { throw words.failure("did not end within \(limit)") }
+        guard status != 0 else { return words.output }
+        let signal = status & 0x7F
+        throw words.failure(
+            signal == 0
+                ? "failed with status \(status >> 8 & 0xFF)" : "was ended by signal \(signal)")
+    }
+
+    private func start(output: Pipe, errors: Pipe) throws(SecretCommand.Failure) -> pid_t {
+        let writers = (output.fileHandleForWriting, errors.fileHandleForWriting)
+        defer {
+            try? writers.0.close()
+            try? writers.1.close()
+        }
+        let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+        let started = state.withLock { state -> Result<pid_t, SystemError> in
+            guard !state.isStopped else { return .failure(SystemError(ECANCELED)) }
+            let started = ChildProgram.start(
+                ["/bin/sh", "-c", line.revealed], environment: environment,
+                output: writers.0.fileDescriptor, errors: writers.1.fileDescriptor,
+                keepsTerminal: keepsTerminal)
+            state.process = try? started.get()
+            return started
+        }
+        do {
+            return try started.get()
+        } catch {
+            throw SecretCommand.Failure(problem: "cannot be run: \(error)")
+        }
+    }
+
+    /// Its end counts, not that of its output: what it leaves running may keep that open.
+    private func listen(to output: Pipe, _ errors: Pipe, untilEndOf process: pid_t) -> Words {
+        let deadline = ContinuousClock.now + limit
+        let end = apus_pidfd_open(process)
+        defer { close(end) }
+        let readers = [output, errors].map { $0.fileHandleForReading.fileDescriptor }
+        for reader in readers { _ = fcntl(reader, F_SETFL, O_NONBLOCK) }
+        var entries = (readers + [end]).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        var words = Words()
+        while !words.hasEnded {
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else { break }
+            let milliseconds = Int32(clamping: Int64((left / .milliseconds(1)).rounded(.up)))
+            guard poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { continue }
+            words.hasEnded = entries[2].revents != 0
+            // poll(2) passes over negative descriptors: else an output that was closed keeps it awake.
+            if !Self.drain(readers[0], { words.output.append($0, max: Self.bytesMax) }) {
+                entries[0].fd = -1
+            }
+            if !Self.drain(
+                readers[1],
+                {
+                    words.errors.append($0, max: Self.errorBytesMax)
+                    // For the log, or whoever is asked something on a terminal.
+                    _ = Glibc.write(STDERR_FILENO, Array($0), $0.count)
+                })
+            {
+                entries[1].fd = -1
+            }
+            // A kernel may be too old to tell the end.
+            if end < 0, entries[0].fd < 0, entries[1].fd < 0 { words.hasEnded = true }
+        }
+        return words
+    }
+
+    /// Takes what is there: at most what a pipe holds, as a command may write for ever.
+    ///
+    /// - Returns: Whether more may come.
+    private static func drain(_ descriptor: Int32, _ take: (ArraySlice<UInt8>) -> Void) -> Bool {
+        var piece = [UInt8](repeating: 0, count: 4096)
+        for _ in 0..<16 {
+            let count = Glibc.read(descriptor, &piece, piece.count)
+            if count == 0 { return false }
+            if count < 0 { return errno == EAGAIN || errno == EINTR }
+            take(piece.prefix(count))
+        }
+        return true
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(_ bytes: ArraySlice<UInt8>, max: Int) {
+        self += bytes.prefix(max - count)
+    }
+}
