@@ -197,4 +197,25 @@ struct ListingTests {
             #expect(try it.engine.attributes(of: .root).modified == time)
         }
     }
+
+    /// Goal: what is too much to be seen to at once shows for a while, and waits for somebody then.
+    @Test func `that invented very many names leaves them as deletions to be confirmed`() throws {
+        var settings = SimulatedMountSettings()
+        settings.engine.listingEntriesMax = 1_100
+        settings.provider.latency = .milliseconds(1)...(.milliseconds(1))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), [1])
+        } _: { it in
+            it.remote.setEndlessPages(.invented)
+            await #expect(throws: ProviderError.self) { try await it.refresh() }
+            it.remote.setEndlessPages(nil)
+            let count = try await it.names(in: "").count
+            #expect(count > 1_001)
+            try await it.refresh()
+            #expect(try it.engine.heldDeletions(below: .root).items == count - 1)
+            _ = try it.engine.confirmDeletions()
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "") == ["file"])
+        }
+    }
 }

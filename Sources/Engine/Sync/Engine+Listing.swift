@@ -152,11 +152,9 @@ extension Engine {
         if directory.isListed {
             try observeGone(gone, &changes, database)
         } else {
-            // What listings brought that did not come to their end was never all that there is, so
-            // that it is missing is no deletion to be careful with, unless some of it is here.
-            let bare = Set(try gone.filter { try isBare($0, database) })
-            for inode in bare { try observe(.gone, of: inode, &changes, database) }
-            try observeGone(gone.filter { !bare.contains($0) }, &changes, database)
+            if gone.count <= Self.leftoversMax {
+                try observeLeftovers(gone, &changes, database)
+            }
             var known = try database.existingInode(merge.directory)
             known.isListed = true
             known.modified = directory.modified
@@ -172,6 +170,23 @@ extension Engine {
             changes.pending.append(inode)
         }
         return changes
+    }
+
+    /// More than so many names that a cut listing left would take too long here: the next listing
+    /// sees to them, as deletions.
+    private static var leftoversMax: Int { 1_000 }
+
+    /// What listings brought that did not come to their end, and is not in one that did. They were
+    /// never all that there is, so that something is missing is no deletion to be careful with,
+    /// unless some of it is here.
+    private func observeLeftovers(
+        _ gone: [InodeNumber], _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        let bare = Set(try gone.filter { try isBare($0, database) })
+        for inode in gone where bare.contains(inode) {
+            try observe(.gone, of: inode, &changes, database)
+        }
+        try observeGone(gone.filter { !bare.contains($0) }, &changes, database)
     }
 
     /// Whether nothing of an inode is here but its name.
