@@ -54,6 +54,23 @@ struct ConflictTests {
         }
     }
 
+    /// Goal: only bytes that have arrived undamaged tell that two versions differ.
+    @Test func `a damaged reply makes no conflict of equal versions`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("a", [1, 2, 3])
+            try it.remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+            it.remote.setFaults(SimulatedProviderFaults(.damagedRead, 1))
+            it.remote.setReachable(true)
+            #expect(try await !it.rest(within: .seconds(20)))
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["a"])
+            #expect(try await it.names(in: "") == ["a"])
+        }
+    }
+
     /// Goal: a remote that says of every name that it is taken does not fill the folder with conflicts,
     /// and what waits for a name goes out once there is one.
     @Test(arguments: ["created", "moved"])

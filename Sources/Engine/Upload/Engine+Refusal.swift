@@ -338,29 +338,29 @@ extension Engine {
         while offset < size {
             let piece = offset..<min(size, offset + 4 << 20)
             let sink = ComparingSink(file: file)
-            do throws(ProviderError) {
-                try await provider.read(place, range: piece, etag: etag, into: sink)
-            } catch {
-                if error.kind == .sink, error.cause is ComparingSink.Difference { return false }
-                throw error
-            }
+            try await provider.read(place, range: piece, etag: etag, into: sink)
+            if sink.isDifferent { return false }
             offset = piece.upperBound
         }
         return true
     }
 }
 
-/// Compares bytes that arrive with those that are here.
-private struct ComparingSink: ByteSink {
-    struct Difference: Error {}
+/// Compares bytes that arrive with those that are here, to the end: only there a reply proves to be
+/// damaged, and one that is says nothing.
+private final class ComparingSink: ByteSink {
+    private let file: OpenFile
+    private let state = Mutex(false)
 
-    let file: OpenFile
+    init(file: OpenFile) { self.file = file }
+
+    var isDifferent: Bool { state.withLock(\.self) }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
         let content = file.state.withLock(\.file)
         try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 16) { ours in
             let count = try content.read(into: ours, at: offset)
-            guard count == bytes.count, ours.elementsEqual(bytes) else { throw Difference() }
+            if count != bytes.count || !ours.elementsEqual(bytes) { state.withLock { $0 = true } }
         }
     }
 }
