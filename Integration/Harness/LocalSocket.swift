@@ -1,11 +1,14 @@
 import Glibc
+import Synchronization
 
 /// TCP on 127.0.0.1. Whoever gets a descriptor closes it.
 enum LocalSocket {
+    private static let given = Mutex<Set<UInt16>>([])
+
     /// Ports that nobody listens on; all are held until the last is found, so they differ.
     ///
     /// They are below those that the kernel gives to connections, so that no program gets one by
-    /// chance while the server on it is down.
+    /// chance while the server on it is down. None is given twice: a server takes a while to take its own.
     static func freePorts(_ count: Int) throws(CallError) -> [UInt16] {
         var descriptors: [Int32] = []
         defer { for descriptor in descriptors { close(descriptor) } }
@@ -14,6 +17,7 @@ enum LocalSocket {
         while ports.count < count {
             let port = UInt16.random(in: 10_000..<32_000)
             attempts += 1
+            guard given.withLock({ $0.insert(port).inserted }) else { continue }
             do throws(CallError) {
                 descriptors.append(try bound(to: port))
                 ports.append(port)
