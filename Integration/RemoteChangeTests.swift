@@ -42,6 +42,41 @@ extension MountedTests {
             }
         }
 
+        /// Method: no listing finds the change, as none is due while this runs.
+        @Test(.timeLimit(.minutes(2)))
+        func `that nobody has looked for yet are found by whoever opens a file`() throws {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "1h"]
+            let names = ["append", "edit", "goes", "read"]
+            try MountedFolder.with(options) { remote in
+                for name in names { try Files.write([1, 1], to: "\(remote)/\(name)") }
+            } _: { folder in
+                #expect(try Files.names(in: folder.point) == names)
+                for name in names { _ = try Files.status(folder.local(name)) }
+                for name in ["append", "edit", "read"] {
+                    try Files.replace(folder.remote(name), with: [2, 2, 2])
+                }
+                try Files.unlink(folder.remote("goes"))
+
+                #expect(try Files.read(folder.local("read")) == [2, 2, 2])
+                let end = try OpenFile(folder.local("append"), O_WRONLY | O_APPEND | O_CREAT)
+                try end.write([3])
+                try end.close()
+                let middle = try OpenFile(folder.local("edit"), O_RDWR)
+                try middle.write([3], at: 1)
+                try middle.close()
+                let anew = try OpenFile(folder.local("goes"), O_WRONLY | O_APPEND | O_CREAT)
+                try anew.write([3])
+                try anew.close()
+                try folder.sync()
+                #expect(try Files.names(in: folder.remote) == names)
+                #expect(try Files.read(folder.remote("append")) == [2, 2, 2, 3])
+                #expect(try Files.read(folder.remote("edit")) == [2, 3, 2])
+                #expect(try Files.read(folder.remote("goes")) == [3])
+                try expectEqualTrees(folder)
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `leave an open handle with the version that it opened`() throws {
             let old = SeededRandom.bytes(300_000, seed: 9)

@@ -78,6 +78,7 @@ extension Engine {
                             reason: "it is just being moved or changed")
                     }
                 case .look(let inode): await awaitLook(at: inode)
+                case .version(let inode): try await awaitVersion(of: inode)
                 }
                 return
             } catch let error as ProviderError {

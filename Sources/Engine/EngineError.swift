@@ -120,4 +120,6 @@ package enum Need: Hashable, Sendable {
     case details(InodeNumber)
     /// The same, for somebody who can do without: it is waited for a while, and never fails.
     case look(InodeNumber)
+    /// Whether the remote still has the version that is known here, for somebody who opens it.
+    case version(InodeNumber)
 }

@@ -2,82 +2,11 @@ import Logging
 import Synchronization
 
 extension Engine {
-    /// What a handle may do.
-    package enum Access: UInt64, Sendable {
-        case read = 0
-        case write = 1
-    }
-
     /// Where to read: a file, and how many bytes from the offset on are there.
     package struct ReadableRange: Sendable {
         package var file: any DiskFile
         /// 0 at and beyond the end of the file.
         package var count: Int
-    }
-
-    /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
-    ///
-    /// If an upload is reading the file and `access` is `.write`, its snapshot is taken before this
-    /// returns (I3).
-    ///
-    /// - Parameter truncating: POSIX: `O_TRUNC`.
-    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` where
-    ///   it turns out to be no file: whoever knows the number looks its name up again.
-    package func open(
-        _ inode: InodeNumber, access: Access, truncating: Bool
-    ) throws(Halt) {
-        if access == .write { try requireWritable("open inode \(inode) for writing") }
-        let file = truncating ? try retainToEmpty(inode) : try retain(inode)
-        guard access == .write else {
-            do throws(Halt) {
-                return try requireKind(of: file)
-            } catch {
-                releaseUse(of: inode)
-                throw error
-            }
-        }
-        do throws(Halt) {
-            try file.withState { state throws(Halt) in
-                detachFrozen(&state)
-                try markWriting(inode, &state)
-                state.writers += 1
-            }
-        } catch {
-            releaseUse(of: inode)
-            throw error
-        }
-        guard truncating else { return }
-        do throws(Halt) {
-            try truncate(inode, to: 0)
-        } catch {
-            release(inode, access: .write)
-            throw error
-        }
-    }
-
-    /// What a listing calls a file may be a symbolic link, and reading tells. Whoever had it open
-    /// by then could not be told; who opens it now is sent to look again. As its bytes are wanted
-    /// next, this asks for nothing that would not be asked for anyway.
-    private func requireKind(of file: OpenFile) throws(Halt) {
-        // What was changed here is a file.
-        let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
-        guard (1...UInt64(Self.targetBytesMax)).contains(size) else { return }
-        let isKnown = try store.read { database in
-            try database.existingInode(file.inode).isDetailed || database.isPending(file.inode)
-        }
-        guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
-    }
-
-    /// The handle of one ``open(_:access:truncating:)`` or ``createFile(_:in:mode:caller:)`` is gone.
-    package func release(_ inode: InodeNumber, access: Access) {
-        if access == .write, let file = files.existing(inode) {
-            let isLast = file.state.withLock { state in
-                state.writers -= 1
-                return state.writers == 0
-            }
-            if isLast { settle(inode, file) }
-        }
-        releaseUse(of: inode)
     }
 
     /// Bytes from `offset` on, as many as are wanted and exist.
@@ -246,26 +175,6 @@ extension Engine {
 
     // MARK: Changes
 
-    /// Before a handle may write: the database knows, so that a crash in between is found, and a
-    /// change on the remote does not take the inode away from under it.
-    ///
-    /// - Throws: `.changedRemotely` for an inode that lost its name to the remote meanwhile: the
-    ///   kernel then looks the name up again.
-    private func markWriting(
-        _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
-        guard !state.isMarkedWriting else { return }
-        // After a kill the content file's time tells when it was written last.
-        try storeTime(inode, state)
-        try store.write { database in
-            guard try database.existingInode(inode).links > 0 else {
-                throw Halt.failure(.changedRemotely, "open inode \(inode) for writing")
-            }
-            try database.markWriting(inode)
-        }
-        state.isMarkedWriting = true
-    }
-
     /// Gives a content file the time that its file has, so that a program's own time survives a kill.
     func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
         try onDisk("set the time of inode \(inode)") { () throws(DiskError) in
@@ -292,7 +201,7 @@ extension Engine {
     }
 
     /// Gives every upload that reads the content file a clone of it.
-    private func detachFrozen(_ state: inout OpenFile.State) {
+    func detachFrozen(_ state: inout OpenFile.State) {
         #if BUGS
             if DeliberateBug.uploadWithoutSnapshot.isMade { return state.frozen.removeAll() }
         #endif
@@ -307,23 +216,6 @@ extension Engine {
             }
         }
         state.frozen.removeAll()
-    }
-
-    /// After the last writer: the new version is complete, and due after its settle time.
-    func settle(_ inode: InodeNumber, _ file: OpenFile) {
-        do throws(Halt) {
-            try file.withState { state throws(Halt) in
-                guard state.writers == 0, state.isMarkedWriting else { return }
-                // Others may have it open for long, and the remote may have lost it meanwhile.
-                try storePresence(inode, &state)
-                _ = try storeVersion(inode, &state)
-            }
-        } catch {
-            // It stays marked as being written; the synchroniser tries again.
-            logger.warning(
-                "closed file not stored yet", metadata: ["inode": "\(inode)", "reason": "\(error)"])
-        }
-        enqueue(inode, after: configuration.settleTime)
     }
 
     /// Writes a file's size, time and a new generation to the database, where its content changed.

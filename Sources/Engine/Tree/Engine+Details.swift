@@ -38,7 +38,7 @@ extension Engine {
     }
 
     /// A connection that broke a moment ago is no outage.
-    private func isOutOfReach(at now: Duration) -> Bool {
+    func isOutOfReach(at now: Duration) -> Bool {
         reachability.withLock { state in
             !state.isReachable
                 && (state.isUnauthorized
