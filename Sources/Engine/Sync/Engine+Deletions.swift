@@ -14,52 +14,34 @@ extension Engine {
     ) throws {
         // What was seen to be gone before is decided on already, and what the remote never had, or
         // what it has lost and is created anew, it cannot delete.
-        let inodes = try inodes.filter {
-            try !database.isNotedGone($0) && database.synced($0) != nil
-        }
+        let inodes = try database.agreed(among: inodes)
         guard !inodes.isEmpty else { return }
         let now = clock.uptime
         let (isHeld, count) = try deletions.withLock { guardian in
             var count = 0
-            for inode in inodes {
-                let items = try database.agreedItems(atOrBelow: inode)
-                while let item = try items.next() {
-                    guardian.noteRemote(InodeNumber(rawValue: item), at: now)
-                    count += 1
-                }
+            let items = try database.agreedItems(atOrBelow: inodes)
+            while let item = try items.next() {
+                guardian.noteRemote(InodeNumber(rawValue: item), at: now)
+                count += 1
             }
             return (try guardian.holdsRemote(at: now) { try database.syncedCount() }, count)
-        }
-        for inode in inodes {
-            if isHeld {
-                try hold(inode, &changes, database)
-            } else {
-                try observe(.gone, of: inode, &changes, database)
-            }
         }
         if isHeld {
             logger.warning(
                 "deletions on the remote wait to be confirmed", metadata: ["items": "\(count)"])
+        } else if count <= changes.removalsLeft {
+            for inode in inodes { try observe(.gone, of: inode, &changes, database) }
+            return
         }
-    }
-
-    private func hold(
-        _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
-    ) throws {
-        try database.setRemote(.gone, of: inode)
-        try database.markHeld(inode)
-        try database.markPending(inode, at: clock.wallTime)
-        changes.pending.append(inode)
+        // To note them is quick, and all of them are noted at once, so that a process that dies has
+        // decided on all or none.
+        let noted = try database.noteGone(inodes, isHeld: isHeld, at: clock.wallTime)
+        // Nothing is to be planned of what is held, unless it was changed here.
+        changes.pending += isHeld ? noted : inodes
     }
 
     func waitForConfirmation(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
-        try noteRest(
-            of: inode,
-            SyncFailure(
-                kind: .busy, what: "remove it here as on the remote",
-                why: "the remote has deleted very much at once",
-                remedy: "`apus confirm-deletions` removes it here too; "
-                    + "put it back on the remote to keep it", isFinal: false))
+        try noteRest(of: inode, .awaitsConfirmation)
         return .held
     }
 
@@ -116,7 +98,7 @@ extension Engine {
                 (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
             }
             deletions.withLock { $0.confirm() }
-            for inode in released + waiting { enqueue(inode, after: .zero) }
+            enqueue(released + waiting, after: .zero)
             return (here, waiting.count)
         } catch {
             throw error.failure
@@ -143,21 +125,94 @@ package struct HeldDeletions: Hashable, Sendable {
     package var itemsInDirectories = 0
 }
 
+extension SyncFailure {
+    fileprivate static let awaitsConfirmation = SyncFailure(
+        kind: .busy, what: "remove it here as on the remote",
+        why: "the remote has deleted very much at once",
+        remedy: "`apus confirm-deletions` removes it here too; "
+            + "put it back on the remote to keep it", isFinal: false)
+}
+
 extension Database {
-    /// What the remote was known to have of an inode and below it, but for what was deleted here.
+    // Statements over very many inodes, which take them as a list in JSON.
+
+    private static func list(_ inodes: [InodeNumber]) -> String {
+        "[\(inodes.lazy.map { "\($0.rawValue)" }.joined(separator: ","))]"
+    }
+
+    /// Those that the remote has, as far as is known.
+    fileprivate func agreed(among inodes: [InodeNumber]) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM synced WHERE inode IN (SELECT value FROM json_each(?))
+                AND NOT EXISTS (
+                    SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
+                ORDER BY inode
+                """)
+        return try Int64.fetchAll(statement, arguments: [Self.list(inodes)])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What the remote was known to have of inodes and below them, but for what was deleted here.
     fileprivate func agreedItems(
-        atOrBelow inode: InodeNumber
+        atOrBelow inodes: [InodeNumber]
     ) throws -> FastDatabaseValueCursor<Int64> {
         let statement = try cachedStatement(
             sql: """
                 WITH RECURSIVE tree (node) AS (
-                    SELECT inode FROM synced WHERE inode = ?1
+                    SELECT value FROM json_each(?)
                     UNION ALL
                     SELECT synced.inode FROM synced JOIN tree ON synced.parent = tree.node
                 )
                 SELECT node FROM tree JOIN inodes ON inodes.id = node WHERE links > 0
                 """)
-        return try Int64.fetchCursor(statement, arguments: [inode.rawValue])
+        return try Int64.fetchCursor(statement, arguments: [Self.list(inodes)])
+    }
+
+    /// Notes that the remote no longer has inodes that it had, so that they are planned.
+    ///
+    /// - Returns: Those that were pending before.
+    func noteGone(
+        _ inodes: [InodeNumber], isHeld: Bool, at now: Timestamp
+    ) throws -> [InodeNumber] {
+        guard !inodes.isEmpty else { return [] }
+        let list = Self.list(inodes)
+        let pending = try Int64.fetchAll(
+            cachedStatement(
+                sql: """
+                    SELECT inode FROM pending WHERE inode IN (SELECT value FROM json_each(?))
+                    ORDER BY inode
+                    """),
+            arguments: [list])
+        try cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
+                SELECT value, 1, 0, 0, 0, ? FROM json_each(?)
+                """
+        ).execute(arguments: [isHeld, list])
+        let reason: SyncFailure? = isHeld ? .awaitsConfirmation : nil
+        try cachedStatement(
+            sql: """
+                INSERT INTO pending (inode, since, attempts, kind, what, why, remedy, final)
+                SELECT value, ?, 0, ?, ?, ?, ?, ? FROM json_each(?) WHERE true
+                ON CONFLICT (inode) DO NOTHING
+                """
+        ).execute(arguments: [
+            now.nanoseconds, reason?.kind.rawValue, reason?.what, reason?.why, reason?.remedy,
+            reason?.isFinal, list,
+        ])
+        return pending.map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What the remote has deleted, and nobody need confirm, ascending.
+    func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
+                ORDER BY inode LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [inode.rawValue, limit])
+            .map { InodeNumber(rawValue: $0) }
     }
 
     /// How many objects the remote is known to have.
@@ -189,18 +244,6 @@ extension Database {
         return nil
     }
 
-    /// Whether it was seen before that the remote no longer has an inode.
-    fileprivate func isNotedGone(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
-    }
-
-    fileprivate func markHeld(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE remote SET held = 1 WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
-    }
-
     fileprivate func heldDeletions(below ancestor: InodeNumber) throws -> HeldDeletions {
         var held = HeldDeletions()
         guard try hasHeld() else { return held }
@@ -210,7 +253,7 @@ extension Database {
                     SELECT remote.inode, inodes.kind FROM remote
                     JOIN inodes ON inodes.id = remote.inode WHERE held = 1
                     """)
-        ).filter { try isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
+        ).filter { try ancestor == .root || isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
         held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
         // What is below a directory may have been seen to be gone before that, and counts once.
         let statement = try cachedStatement(
@@ -222,8 +265,8 @@ extension Database {
                 )
                 SELECT count(*) FROM tree
                 """)
-        let list = roots.map { "\($0[0] as Int64)" }.joined(separator: ",")
-        held.items = try Int.fetchOne(statement, arguments: ["[\(list)]"]) ?? 0
+        let list = Self.list(roots.map { InodeNumber(rawValue: $0[0]) })
+        held.items = try Int.fetchOne(statement, arguments: [list]) ?? 0
         held.itemsInDirectories = held.items - roots.count
         return held
     }

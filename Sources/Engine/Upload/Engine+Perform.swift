@@ -228,7 +228,7 @@ extension Engine {
                 }
             }
             if let replaced {
-                reapOrLog(replaced)
+                reap([replaced])
                 enqueue(replaced, after: .zero)
             }
         }
