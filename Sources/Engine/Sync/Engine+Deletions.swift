@@ -41,13 +41,11 @@ extension Engine {
     }
 
     func waitForConfirmation(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
-        try noteRest(of: inode, .awaitsConfirmation)
+        guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
+            return .held
+        }
+        try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
         return .held
-    }
-
-    private func noteRest(of inode: InodeNumber, _ reason: SyncFailure) throws(Halt) {
-        guard try store.read({ try $0.pending(inode)?.failure }) != reason else { return }
-        try store.write { try $0.setFailure(reason, attempts: 0, of: inode) }
     }
 
     // MARK: Deleted here
@@ -69,13 +67,13 @@ extension Engine {
 
     func waitForBurst(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
         guard let due = try deletionDue() else { return .again(after: .zero) }
-        let count = deletions.withLock(\.localCount)
-        try noteRest(
-            of: inode,
-            SyncFailure(
-                kind: .busy, what: "delete it on the remote",
-                why: "\(count) items were deleted at once; they rest for a minute",
-                remedy: "`apus confirm-deletions` sends them at once", isFinal: false))
+        if try store.read({ try $0.pending(inode)?.failure }) != .rests {
+            // Those that come next are noted along with it.
+            try store.write {
+                try $0.setFailure(.rests, attempts: 0, of: inode)
+                try $0.noteRests(after: inode, limit: configuration.removalsMax)
+            }
+        }
         return .again(after: max(due - clock.uptime, .milliseconds(1)))
     }
 
@@ -131,6 +129,10 @@ extension SyncFailure {
         why: "the remote has deleted very much at once",
         remedy: "`apus confirm-deletions` removes it here too; "
             + "put it back on the remote to keep it", isFinal: false)
+    fileprivate static let rests = SyncFailure(
+        kind: .busy, what: "delete it on the remote",
+        why: "very much was deleted here at once; it rests for a minute",
+        remedy: "`apus confirm-deletions` deletes it at once", isFinal: false)
 }
 
 extension Database {
@@ -295,6 +297,23 @@ extension Database {
         let statement = try cachedStatement(
             sql: "SELECT count(*) FROM (SELECT 1 \(Self.pendingDeletions) LIMIT ?)")
         return try Int.fetchOne(statement, arguments: [count + 1]) ?? 0 > count
+    }
+
+    /// Says of deletions that have not been tried yet that they rest.
+    fileprivate func noteRests(after inode: InodeNumber, limit: Int) throws {
+        let reason = SyncFailure.rests
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET kind = ?, what = ?, why = ?, remedy = ?, final = ?
+                WHERE inode IN (
+                    SELECT pending.inode \(Self.pendingDeletions)
+                    WHERE pending.inode > ? AND pending.what IS NULL
+                    ORDER BY pending.inode LIMIT ?)
+                """
+        ).execute(arguments: [
+            reason.kind.rawValue, reason.what, reason.why, reason.remedy, reason.isFinal,
+            inode.rawValue, limit,
+        ])
     }
 
     /// Rows of what has no name here, is on the remote, and has no successor in its place.

@@ -16,7 +16,7 @@ extension Engine {
         case (.missing, .delete):
             try await requireRoot(refusal)
             // Somebody else deleted it; all the better.
-            try store.write { try $0.removeSynced(state.inode) }
+            try noteDeleted(state.inode)
         case (.notEmpty, .delete):
             try restoreDirectory(state.inode)
         case (.changed, _), (.missing, _), (.exists, _), (.wrongKind, _):
