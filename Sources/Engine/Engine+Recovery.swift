@@ -13,8 +13,6 @@ extension Engine {
         try recoverFromPowerCut()
         try recoverWrites()
         try recoverDeletions()
-        for inode in try store.read({ try $0.discardedInodes() }) { keepInTrash(inode) }
-        try removeUnlinked()
         try clearAway()
     }
 
@@ -73,14 +71,6 @@ extension Engine {
                 logger.info("write recovered", metadata: ["inode": "\(inode)"])
             }
         }
-    }
-
-    /// Unlinked files that only open handles kept.
-    private func removeUnlinked() throws(Halt) {
-        let unlinked = try store.read {
-            try $0.inodes(where: "links = 0", limit: -1)
-        }
-        for inode in unlinked { try reap(inode) }
     }
 
     /// Clones of uploads that were cut short, and content that nothing needs: a crash came between

@@ -93,6 +93,7 @@ package final class Engine: Sendable {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
+                group.addTask { await self.runReaper() }
                 group.addTask { await self.runSynchroniser() }
                 group.addTask { await self.runLister() }
                 group.addTask { await self.runFillers() }

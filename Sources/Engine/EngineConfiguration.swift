@@ -18,6 +18,9 @@ package struct EngineConfiguration: Sendable {
     package var listingDeadline: Duration = .seconds(600)
     /// More entries than that in one directory are taken for a store that has gone wrong (I9).
     package var listingEntriesMax = 10_000_000
+    /// How much of what has lost its name on either side is cleared away in one transaction: others
+    /// wait for that long.
+    package var removalsMax = 100
     /// How long requests are waited for that are under way when the engine ends, and that cannot be
     /// told to stop.
     package var departureGrace: Duration = .seconds(10)

@@ -28,6 +28,24 @@ struct SyncQueueTests {
         #expect(queue.next(at: .seconds(5)) == .start(third))
     }
 
+    @Test func `what somebody else has done is not started, and who waits for it goes on`() {
+        var queue = queue(runningMax: 2)
+        let (third, fourth) = (InodeNumber(rawValue: 3), InodeNumber(rawValue: 4))
+        for inode in [first, second, third, fourth] { queue.enqueue(inode, at: .zero) }
+        #expect(queue.next(at: .zero) == .start(first))
+        queue.finish(first, .blocked(by: third), at: .zero)
+        #expect(queue.next(at: .zero) == .start(second))
+        for inode in [second, third] { queue.settle(inode, at: .zero) }
+        #expect(queue.next(at: .zero) == .start(first))
+        queue.settle(first, at: .zero)
+        queue.finish(second, .done, at: .zero)
+        #expect(queue.next(at: .zero) == .start(fourth))
+        queue.finish(first, .blocked(by: fourth), at: .zero)
+        queue.settle(first, at: .zero)
+        queue.finish(fourth, .done, at: .zero)
+        #expect(queue.next(at: .zero) == .wait(until: nil))
+    }
+
     @Test func `what left comes back, although the table is being read then`() throws {
         var queue = SyncQueue(runningMax: 1)
         guard case .refill(_, let limit, _) = queue.next(at: .zero) else {

@@ -179,6 +179,154 @@ struct DeletionTests {
         }
     }
 
+    @Test func `on the remote are held at once, without a look at each`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 200)
+        } _: { it in
+            _ = try await it.names(in: "")
+            for index in 0..<150 {
+                try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
+            }
+            try await it.refresh()
+            let items = try it.status().items
+            #expect(items.count == 150)
+            #expect(items.allSatisfy { $0.failure?.remedy != nil })
+        }
+    }
+
+    /// A folder with 90 files, and folders in it, that the remote deletes; few enough not to be held.
+    private static func runSteps(
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.engine.removalsMax = 7
+        try Scenario.run(settings: settings) {
+            for folder in ["d", "d/e", "d/e/g"] {
+                try $0.otherClientMakesDirectory(Scenario.key(folder))
+                for index in 0..<30 {
+                    try $0.otherClientWrites(Scenario.key("\(folder)/f\(index)"), [1, 2])
+                }
+            }
+        } _: { it in
+            for folder in ["d", "d/e", "d/e/g"] {
+                _ = try await it.names(in: folder)
+                _ = try await it.read("\(folder)/f3")
+            }
+            try it.remote.otherClientDeletesTree(Scenario.key("d"))
+            try await body(it)
+        }
+    }
+
+    @Test func `on the remote are made here in steps, with room for others in between`() throws {
+        try Self.runSteps { it in
+            let directory = try await it.find("d/e/g")
+            try await it.refresh()
+            var counts: Set<Int> = []
+            for _ in 0..<1_000 {
+                counts.insert(try it.engine.store.read { try $0.children(of: directory).count })
+                await Task.yield()
+            }
+            #expect(counts.isSuperset(of: [30, 0]), "\(counts)")
+            #expect(counts.contains { (1..<30).contains($0) }, "\(counts)")
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "") == [])
+            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
+            #expect(try it.mount.disk.files(below: OpenFile.folder) == [])
+        }
+    }
+
+    @Test(arguments: 1...60)
+    func `on the remote go on at the next start, wherever the process dies`(step: Int) throws {
+        try Self.runSteps { it in
+            try await it.write("d/e/f3", [7])
+            it.mount.life.dieBeforeStep(step)
+            try? await it.refresh()
+            try? await it.wait(.seconds(5))
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.refresh()
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["d", "d/e", "d/e/f3"])
+            #expect(try await it.names(in: "d") == ["e"])
+            #expect(try await it.names(in: "d/e") == ["f3"])
+            #expect(try await it.read("d/e/f3") == [7])
+            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            #expect(trash.count == 2)
+            for path in trash {
+                #expect(try it.mount.disk.open(path).read(3, at: 0) == [1, 2])
+            }
+            #expect(try it.engine.store.read { try $0.discardedInodes() } == [])
+        }
+    }
+
+    @Test(arguments: [nil] + (1...40).map { $0 })
+    func `on the remote of a folder that is a file now go on, wherever the process dies`(
+        step: Int?
+    ) throws {
+        try Self.runSteps { it in
+            try it.remote.otherClientWrites(Scenario.key("d"), [9])
+            if let step { it.mount.life.dieBeforeStep(step) }
+            try? await it.refresh()
+            try? await it.wait(.seconds(5))
+            if step != nil {
+                await it.mount.kill()
+                try it.mount.start()
+                try await it.refresh()
+            }
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "") == ["d"])
+            #expect(try await it.read("d") == [9])
+            #expect(it.remotePaths == ["d"])
+            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
+        }
+    }
+
+    @Test func `here leave nothing behind of files that were open when the process died`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            for index in 0..<30 {
+                try await it.write("f\(index)", [1])
+                try await it.open(try await it.find("f\(index)"))
+                try await it.unlink("f\(index)")
+            }
+            await it.mount.kill()
+            try it.mount.start()
+            let contents = { try it.mount.disk.files(below: OpenFile.folder).count }
+            #expect(try contents() == 30, "the start does not wait for it")
+            try await it.wait(.seconds(1))
+            #expect(try contents() == 0)
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(try it.engine.store.read { try $0.inodes(where: "links = 0", limit: 1) } == [])
+        }
+    }
+
+    @Test func `leave alone what is open, and nobody opens what is being cleared away`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 2)
+        } _: { it in
+            _ = try await it.names(in: "")
+            let (open, other) = (try await it.find("f0"), try await it.find("f1"))
+            try await it.open(open)
+            let engine = it.engine
+            try engine.files.withUnused([open, other]) { unused throws(Halt) in
+                #expect(unused == [other])
+                let refusal = #expect(throws: Halt.self) {
+                    try engine.open(other, access: .read, truncating: false)
+                }
+                guard case .failure(let failure) = refusal else {
+                    Issue.record("it is not refused")
+                    return
+                }
+                #expect(failure.kind == .changedRemotely)
+                try engine.files.withUnused([other]) { #expect($0 == []) }
+            }
+            engine.release(open, access: .write)
+            #expect(try await it.read("f1") == [1, 2])
+        }
+    }
+
     @Test func `made here rest for a minute, or until they are confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)

@@ -10,8 +10,23 @@ final class OpenFileTable: Sendable {
         var file: OpenFile
     }
 
+    private struct Entries {
+        var used: [InodeNumber: Entry] = [:]
+        /// Inodes that nobody uses, and nobody can begin to.
+        var closed: Set<InodeNumber> = []
+
+        subscript(inode: InodeNumber) -> Entry? {
+            get { used[inode] }
+            set { used[inode] = newValue }
+        }
+
+        func isFree(_ inode: InodeNumber) -> Bool {
+            used[inode] == nil && !closed.contains(inode)
+        }
+    }
+
     private final class Shard: Sendable {
-        let entries = Mutex<[InodeNumber: Entry]>([:])
+        let entries = Mutex(Entries())
     }
 
     private let shards = (0..<64).map { _ in Shard() }
@@ -23,12 +38,12 @@ final class OpenFileTable: Sendable {
 
     /// All files in use, in no order.
     var all: [OpenFile] {
-        shards.flatMap { shard in shard.entries.withLock { $0.values.map(\.file) } }
+        shards.flatMap { shard in shard.entries.withLock { $0.used.values.map(\.file) } }
     }
 
     /// Adds a user, making the file known with `load` where it is the first one.
     ///
-    /// - Throws: What `load` throws.
+    /// - Throws: What `load` throws; `.changedRemotely` while ``withUnused(_:_:)`` has the inode.
     func retain(
         _ inode: InodeNumber, load: () throws(Halt) -> OpenFile
     ) throws(Halt) -> OpenFile {
@@ -37,6 +52,9 @@ final class OpenFileTable: Sendable {
             if let entry = entries[inode] {
                 entries[inode]?.users += 1
                 return .success(entry.file)
+            }
+            guard entries.isFree(inode) else {
+                return .failure(.failure(.changedRemotely, "use the removed inode \(inode)"))
             }
             do throws(Halt) {
                 let file = try load()
@@ -72,7 +90,7 @@ final class OpenFileTable: Sendable {
         _ inode: InodeNumber, _ body: () throws(Halt) -> Value
     ) throws(Halt) -> Value? {
         let result: Result<Value, Halt>? = shard(inode).entries.withLock { entries in
-            guard entries[inode] == nil else { return nil }
+            guard entries.isFree(inode) else { return nil }
             do throws(Halt) {
                 return .success(try body())
             } catch {
@@ -80,6 +98,24 @@ final class OpenFileTable: Sendable {
             }
         }
         return try result?.get()
+    }
+
+    /// Runs `body` for those of some inodes whose content nobody uses. Nobody can begin to meanwhile;
+    /// no lock is held over it.
+    func withUnused(
+        _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Halt) -> Void
+    ) throws(Halt) {
+        let unused = inodes.filter { inode in
+            shard(inode).entries.withLock { entries in
+                entries.isFree(inode) && entries.closed.insert(inode).inserted
+            }
+        }
+        defer {
+            for inode in unused {
+                shard(inode).entries.withLock { _ = $0.closed.remove(inode) }
+            }
+        }
+        try body(unused)
     }
 
     private func shard(_ inode: InodeNumber) -> Shard {

@@ -24,20 +24,15 @@ extension Engine {
         changes.discarded.append(inode)
     }
 
-    /// Moves the bytes of a discarded file to the trash, with its extended attributes. Done twice,
-    /// it comes to the same.
+    /// Copies the bytes of a discarded file that somebody goes on reading to the trash, with its
+    /// extended attributes. Those of others are moved there as they are reaped.
     func keepInTrash(_ inode: InodeNumber) {
+        guard let file = files.existing(inode) else { return }
         do throws(Halt) {
-            let isMoved: Void? = try files.withExclusive(inode) { () throws(Halt) in
-                try moveToTrash(inode)
-            }
-            if isMoved == nil, let file = files.existing(inode) {
-                // Somebody goes on reading it.
-                guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
-                try file.withState { state throws(Halt) in
-                    try onDisk("keep a removed file") { () throws(DiskError) in
-                        set(attributes, of: try disk.clone(state.file, to: destination))
-                    }
+            guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
+            try file.withState { state throws(Halt) in
+                try onDisk("keep a removed file") { () throws(DiskError) in
+                    set(attributes, of: try disk.clone(state.file, to: destination))
                 }
             }
             trashBell.ring()
@@ -48,8 +43,8 @@ extension Engine {
         }
     }
 
-    /// ``keepInTrash(_:)`` for a caller that knows that nobody uses the content. Nothing happens to
-    /// what is not discarded.
+    /// Moves the bytes of a discarded file that nobody uses to the trash, with its extended
+    /// attributes. Nothing happens to what is not discarded. Done twice, it comes to the same.
     func moveToTrash(_ inode: InodeNumber) throws(Halt) {
         guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
         try onDisk("keep a removed file") { () throws(DiskError) in
@@ -59,6 +54,7 @@ extension Engine {
             set(attributes, of: file)
             try disk.move(OpenFile.path(of: inode), to: destination)
         }
+        trashBell.ring()
     }
 
     /// Where the bytes of a discarded file go, how many there are, and what goes along.

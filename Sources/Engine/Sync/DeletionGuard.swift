@@ -91,9 +91,6 @@ struct DeletionGuard {
         return due > now ? due : nil
     }
 
-    /// How many items the burst that waits here has.
-    var localCount: Int { here.count }
-
     /// Somebody meant it: what was deleted so far is no burst any more.
     mutating func confirm() {
         (onRemote, here) = (Burst(), Burst())

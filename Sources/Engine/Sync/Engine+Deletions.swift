@@ -14,58 +14,38 @@ extension Engine {
     ) throws {
         // What was seen to be gone before is decided on already, and what the remote never had, or
         // what it has lost and is created anew, it cannot delete.
-        let inodes = try inodes.filter {
-            try !database.isNotedGone($0) && database.synced($0) != nil
-        }
+        let inodes = try database.agreed(among: inodes)
         guard !inodes.isEmpty else { return }
         let now = clock.uptime
         let (isHeld, count) = try deletions.withLock { guardian in
             var count = 0
-            for inode in inodes {
-                let items = try database.agreedItems(atOrBelow: inode)
-                while let item = try items.next() {
-                    guardian.noteRemote(InodeNumber(rawValue: item), at: now)
-                    count += 1
-                }
+            let items = try database.agreedItems(atOrBelow: inodes)
+            while let item = try items.next() {
+                guardian.noteRemote(InodeNumber(rawValue: item), at: now)
+                count += 1
             }
             return (try guardian.holdsRemote(at: now) { try database.syncedCount() }, count)
-        }
-        for inode in inodes {
-            if isHeld {
-                try hold(inode, &changes, database)
-            } else {
-                try observe(.gone, of: inode, &changes, database)
-            }
         }
         if isHeld {
             logger.warning(
                 "deletions on the remote wait to be confirmed", metadata: ["items": "\(count)"])
+        } else if count <= changes.removalsLeft {
+            for inode in inodes { try observe(.gone, of: inode, &changes, database) }
+            return
         }
-    }
-
-    private func hold(
-        _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
-    ) throws {
-        try database.setRemote(.gone, of: inode)
-        try database.markHeld(inode)
-        try database.markPending(inode, at: clock.wallTime)
-        changes.pending.append(inode)
+        // To note them is quick, and all of them are noted at once, so that a process that dies has
+        // decided on all or none.
+        let noted = try database.noteGone(inodes, isHeld: isHeld, at: clock.wallTime)
+        // Nothing is to be planned of what is held, unless it was changed here.
+        changes.pending += isHeld ? noted : inodes
     }
 
     func waitForConfirmation(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
-        try noteRest(
-            of: inode,
-            SyncFailure(
-                kind: .busy, what: "remove it here as on the remote",
-                why: "the remote has deleted very much at once",
-                remedy: "`apus confirm-deletions` removes it here too; "
-                    + "put it back on the remote to keep it", isFinal: false))
+        guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
+            return .held
+        }
+        try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
         return .held
-    }
-
-    private func noteRest(of inode: InodeNumber, _ reason: SyncFailure) throws(Halt) {
-        guard try store.read({ try $0.pending(inode)?.failure }) != reason else { return }
-        try store.write { try $0.setFailure(reason, attempts: 0, of: inode) }
     }
 
     // MARK: Deleted here
@@ -87,13 +67,13 @@ extension Engine {
 
     func waitForBurst(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
         guard let due = try deletionDue() else { return .again(after: .zero) }
-        let count = deletions.withLock(\.localCount)
-        try noteRest(
-            of: inode,
-            SyncFailure(
-                kind: .busy, what: "delete it on the remote",
-                why: "\(count) items were deleted at once; they rest for a minute",
-                remedy: "`apus confirm-deletions` sends them at once", isFinal: false))
+        if try store.read({ try $0.pending(inode)?.failure }) != .rests {
+            // Those that come next are noted along with it.
+            try store.write {
+                try $0.setFailure(.rests, attempts: 0, of: inode)
+                try $0.noteRests(after: inode, limit: configuration.removalsMax)
+            }
+        }
         return .again(after: max(due - clock.uptime, .milliseconds(1)))
     }
 
@@ -116,7 +96,7 @@ extension Engine {
                 (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
             }
             deletions.withLock { $0.confirm() }
-            for inode in released + waiting { enqueue(inode, after: .zero) }
+            enqueue(released + waiting, after: .zero)
             return (here, waiting.count)
         } catch {
             throw error.failure
@@ -143,21 +123,98 @@ package struct HeldDeletions: Hashable, Sendable {
     package var itemsInDirectories = 0
 }
 
+extension SyncFailure {
+    fileprivate static let awaitsConfirmation = SyncFailure(
+        kind: .busy, what: "remove it here as on the remote",
+        why: "the remote has deleted very much at once",
+        remedy: "`apus confirm-deletions` removes it here too; "
+            + "put it back on the remote to keep it", isFinal: false)
+    fileprivate static let rests = SyncFailure(
+        kind: .busy, what: "delete it on the remote",
+        why: "very much was deleted here at once; it rests for a minute",
+        remedy: "`apus confirm-deletions` deletes it at once", isFinal: false)
+}
+
 extension Database {
-    /// What the remote was known to have of an inode and below it, but for what was deleted here.
+    // Statements over very many inodes, which take them as a list in JSON.
+
+    private static func list(_ inodes: [InodeNumber]) -> String {
+        "[\(inodes.lazy.map { "\($0.rawValue)" }.joined(separator: ","))]"
+    }
+
+    /// Those that the remote has, as far as is known.
+    fileprivate func agreed(among inodes: [InodeNumber]) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM synced WHERE inode IN (SELECT value FROM json_each(?))
+                AND NOT EXISTS (
+                    SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
+                ORDER BY inode
+                """)
+        return try Int64.fetchAll(statement, arguments: [Self.list(inodes)])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What the remote was known to have of inodes and below them, but for what was deleted here.
     fileprivate func agreedItems(
-        atOrBelow inode: InodeNumber
+        atOrBelow inodes: [InodeNumber]
     ) throws -> FastDatabaseValueCursor<Int64> {
         let statement = try cachedStatement(
             sql: """
                 WITH RECURSIVE tree (node) AS (
-                    SELECT inode FROM synced WHERE inode = ?1
+                    SELECT value FROM json_each(?)
                     UNION ALL
                     SELECT synced.inode FROM synced JOIN tree ON synced.parent = tree.node
                 )
                 SELECT node FROM tree JOIN inodes ON inodes.id = node WHERE links > 0
                 """)
-        return try Int64.fetchCursor(statement, arguments: [inode.rawValue])
+        return try Int64.fetchCursor(statement, arguments: [Self.list(inodes)])
+    }
+
+    /// Notes that the remote no longer has inodes that it had, so that they are planned.
+    ///
+    /// - Returns: Those that were pending before.
+    func noteGone(
+        _ inodes: [InodeNumber], isHeld: Bool, at now: Timestamp
+    ) throws -> [InodeNumber] {
+        guard !inodes.isEmpty else { return [] }
+        let list = Self.list(inodes)
+        let pending = try Int64.fetchAll(
+            cachedStatement(
+                sql: """
+                    SELECT inode FROM pending WHERE inode IN (SELECT value FROM json_each(?))
+                    ORDER BY inode
+                    """),
+            arguments: [list])
+        try cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
+                SELECT value, 1, 0, 0, 0, ? FROM json_each(?)
+                """
+        ).execute(arguments: [isHeld, list])
+        let reason: SyncFailure? = isHeld ? .awaitsConfirmation : nil
+        try cachedStatement(
+            sql: """
+                INSERT INTO pending (inode, since, attempts, kind, what, why, remedy, final)
+                SELECT value, ?, 0, ?, ?, ?, ?, ? FROM json_each(?) WHERE true
+                ON CONFLICT (inode) DO NOTHING
+                """
+        ).execute(arguments: [
+            now.nanoseconds, reason?.kind.rawValue, reason?.what, reason?.why, reason?.remedy,
+            reason?.isFinal, list,
+        ])
+        return pending.map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What the remote has deleted, and nobody need confirm, ascending.
+    func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
+                ORDER BY inode LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [inode.rawValue, limit])
+            .map { InodeNumber(rawValue: $0) }
     }
 
     /// How many objects the remote is known to have.
@@ -189,18 +246,6 @@ extension Database {
         return nil
     }
 
-    /// Whether it was seen before that the remote no longer has an inode.
-    fileprivate func isNotedGone(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
-    }
-
-    fileprivate func markHeld(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE remote SET held = 1 WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
-    }
-
     fileprivate func heldDeletions(below ancestor: InodeNumber) throws -> HeldDeletions {
         var held = HeldDeletions()
         guard try hasHeld() else { return held }
@@ -210,7 +255,7 @@ extension Database {
                     SELECT remote.inode, inodes.kind FROM remote
                     JOIN inodes ON inodes.id = remote.inode WHERE held = 1
                     """)
-        ).filter { try isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
+        ).filter { try ancestor == .root || isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
         held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
         // What is below a directory may have been seen to be gone before that, and counts once.
         let statement = try cachedStatement(
@@ -222,8 +267,8 @@ extension Database {
                 )
                 SELECT count(*) FROM tree
                 """)
-        let list = roots.map { "\($0[0] as Int64)" }.joined(separator: ",")
-        held.items = try Int.fetchOne(statement, arguments: ["[\(list)]"]) ?? 0
+        let list = Self.list(roots.map { InodeNumber(rawValue: $0[0]) })
+        held.items = try Int.fetchOne(statement, arguments: [list]) ?? 0
         held.itemsInDirectories = held.items - roots.count
         return held
     }
@@ -252,6 +297,23 @@ extension Database {
         let statement = try cachedStatement(
             sql: "SELECT count(*) FROM (SELECT 1 \(Self.pendingDeletions) LIMIT ?)")
         return try Int.fetchOne(statement, arguments: [count + 1]) ?? 0 > count
+    }
+
+    /// Says of deletions that have not been tried yet that they rest.
+    fileprivate func noteRests(after inode: InodeNumber, limit: Int) throws {
+        let reason = SyncFailure.rests
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET kind = ?, what = ?, why = ?, remedy = ?, final = ?
+                WHERE inode IN (
+                    SELECT pending.inode \(Self.pendingDeletions)
+                    WHERE pending.inode > ? AND pending.what IS NULL
+                    ORDER BY pending.inode LIMIT ?)
+                """
+        ).execute(arguments: [
+            reason.kind.rawValue, reason.what, reason.why, reason.remedy, reason.isFinal,
+            inode.rawValue, limit,
+        ])
     }
 
     /// Rows of what has no name here, is on the remote, and has no successor in its place.

@@ -58,7 +58,7 @@ extension Engine {
                     if DeliberateBug.deleteAfterFailedListing.isMade, error.kind == .busy {
                         try finish(
                             try store.write { try take([], isLast: true, &merge, watch, $0) }
-                                ?? RemoteChanges())
+                                ?? makeChanges())
                     }
                 #endif
                 let isGone = error.kind == .missing || error.kind == .wrongKind
@@ -119,7 +119,7 @@ extension Engine {
         _ objects: [RemoteObject], isLast: Bool, _ merge: inout ListingMerge,
         _ watch: RemoteActivity.Watch, _ database: Database
     ) throws -> RemoteChanges? {
-        var changes = RemoteChanges()
+        var changes = makeChanges()
         // Of a directory that may be half-way to another place nothing is known to be gone.
         guard !activity.isMoved(watch), try database.remoteKey(of: merge.directory) == merge.key,
             try database.uncertainInode(atOrAbove: merge.directory) == nil,
@@ -145,10 +145,9 @@ extension Engine {
             try database.update(filled)
         }
         guard isLast else { return changes }
-        let gone = try database.syncedChildren(of: merge.directory).filter { _, synced in
-            !merge.seen.contains(synced.name)
-                && !activity.isTouched(merge.key.appending(synced.name), watch)
-        }.map(\.0)
+        let gone = try database.syncedChildren(of: merge.directory).filter { _, name in
+            !merge.seen.contains(name) && !activity.isTouched(merge.key.appending(name), watch)
+        }.map(\.inode)
         if directory.isListed {
             try observeGone(gone, &changes, database)
         } else {
@@ -199,11 +198,17 @@ extension Engine {
         }
     }
 
+    /// For a transaction that takes in something of the remote; ``finish(_:)`` follows it.
+    func makeChanges() -> RemoteChanges {
+        RemoteChanges(removalsLeft: configuration.removalsMax)
+    }
+
     /// What follows a transaction that took in something of the remote.
     func finish(_ changes: RemoteChanges) throws(Halt) {
         for inode in changes.discarded { keepInTrash(inode) }
-        for inode in changes.unlinked { reapOrLog(inode) }
-        for inode in changes.pending { enqueue(inode, after: .zero) }
+        reap(changes.unlinked)
+        settle(changes.settled)
+        enqueue(changes.pending, after: .zero)
         announce(changes.cacheChanges)
     }
 
@@ -330,6 +335,11 @@ struct RemoteChanges {
     var unlinked: [InodeNumber] = []
     /// Inodes to be planned.
     var pending: [InodeNumber] = []
+    /// Inodes that were pending, and of which nothing is left to plan.
+    var settled: [InodeNumber] = []
     /// Files that the remote has deleted and whose bytes are to go to the trash.
     var discarded: [InodeNumber] = []
+    /// How many inodes more may lose their name in the transaction, so that others need not wait for
+    /// long. What is begun goes to its end.
+    var removalsLeft: Int
 }

@@ -14,16 +14,43 @@ extension Engine {
         case .takeRemote(let object):
             try takeRemote(object, state, &changes, database)
         case .removeLocal, .createAnew:
-            _ = try vanish(state.inode, &changes, database)
+            if try vanish(state.inode, &changes, database) == nil {
+                try goOnLater(state.inode, &changes, database)
+            }
         case .forget:
             try orphanChildren(of: state.inode, &changes, database)
             try database.removeSynced(state.inode)
             try database.removePending(state.inode)
             changes.unlinked.append(state.inode)
+            changes.removalsLeft -= 1
         default:
             try database.markPending(state.inode, at: clock.wallTime)
             changes.pending.append(state.inode)
         }
+    }
+
+    /// Takes those along that the remote has deleted too: a transaction for each of very many would
+    /// take very long.
+    func applyDeletions(
+        after inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        guard changes.removalsLeft > 0 else { return }
+        for other in try database.goneInodes(after: inode, limit: changes.removalsLeft) {
+            guard changes.removalsLeft > 0 else { return }
+            guard let state = try syncState(of: other, database) else { continue }
+            let plan = Planner.plan(state)
+            guard plan == .removeLocal || plan == .forget else { continue }
+            try applyLocally(plan, state, &changes, database)
+            if try !database.isPending(other) { changes.settled.append(other) }
+        }
+    }
+
+    /// Leaves the rest of a plan to another transaction.
+    private func goOnLater(
+        _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
+    ) throws {
+        try database.markPending(inode, at: clock.wallTime)
+        changes.pending.append(inode)
     }
 
     /// Gives an object of the remote an inode and a name here. A local inode of that name keeps
@@ -77,7 +104,9 @@ extension Engine {
         guard let synced = state.synced else { return }
         var object = object
         object.name = synced.name
-        if state.kind == .directory { _ = try vanish(state.inode, &changes, database) }
+        if state.kind == .directory, try vanish(state.inode, &changes, database) == nil {
+            return try goOnLater(state.inode, &changes, database)
+        }
         try database.removeSynced(state.inode)
         guard state.kind != .directory, let dirent = try database.dirent(of: state.inode),
             var record = try database.inode(state.inode)
@@ -152,24 +181,26 @@ extension Engine {
     /// The remote no longer has an inode, nor anything below it: what is unchanged here goes, what
     /// was changed here stays and is created anew.
     ///
-    /// - Returns: Whether something of it stays.
-    @discardableResult
-    func vanish(
+    /// - Returns: Whether something of it stays; nil where it is too much for one transaction: some
+    ///   of what is below it is gone then, and the next call goes on.
+    private func vanish(
         _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
-    ) throws -> Bool {
+    ) throws -> Bool? {
         guard let record = try database.inode(inode) else { return false }
+        guard changes.removalsLeft > 0 else { return nil }
         var isKept = try syncState(of: inode, database).map(Planner.keepsWhenGone) ?? false
         if record.kind == .directory {
-            for child in try database.children(of: inode) {
-                // A child that came from elsewhere is still where it was.
-                if let synced = try database.synced(child.inode), synced.parent != inode {
-                    isKept = true
-                } else if try vanish(child.inode, &changes, database) {
-                    isKept = true
-                }
+            let children = try database.agreedChildren(
+                of: inode, limit: changes.removalsLeft + 1)
+            for child in children where try vanish(child, &changes, database) == nil {
+                return nil
             }
             try orphanChildren(of: inode, &changes, database)
+            // What stays, what was made in it, and what came from elsewhere and is still there.
+            if try database.hasDirents(inode) { isKept = true }
         }
+        // Not before, so that a way down into very deep directories leaves something for the end.
+        changes.removalsLeft -= 1
         try database.removeSynced(inode)
         if isKept {
             try database.markPending(inode, at: clock.wallTime)
@@ -184,9 +215,9 @@ extension Engine {
     private func orphanChildren(
         of directory: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
     ) throws {
-        for (child, _) in try database.syncedChildren(of: directory) {
-            try observe(.gone, of: child, &changes, database)
-        }
+        let orphans = try database.syncedChildren(of: directory).map(\.inode)
+        _ = try database.noteGone(orphans, isHeld: false, at: clock.wallTime)
+        changes.pending += orphans
     }
 
     private func removeLocally(

@@ -5,10 +5,29 @@ import Synchronization
 extension Engine {
     /// Has an inode looked at once `delay` has passed.
     func enqueue(_ inode: InodeNumber, after delay: Duration) {
+        enqueue([inode], after: delay)
+    }
+
+    func enqueue(_ inodes: [InodeNumber], after delay: Duration) {
+        guard !inodes.isEmpty else { return }
         let time = clock.uptime + delay
-        queue.withLock { $0.enqueue(inode, at: time) }
+        queue.withLock { queue in
+            for inode in inodes { queue.enqueue(inode, at: time) }
+        }
         queueBell.ring()
         changeBell.ring()
+    }
+
+    /// Has inodes no longer looked at that went along with another one.
+    func settle(_ inodes: [InodeNumber]) {
+        guard !inodes.isEmpty else { return }
+        queue.withLock { queue in
+            for inode in inodes { queue.settle(inode, at: clock.uptime) }
+        }
+        conflictNames.withLock { names in
+            for inode in inodes { names[inode] = nil }
+        }
+        queueBell.ring()
     }
 
     /// Brings pending inodes to the remote until it is cancelled.
@@ -71,7 +90,9 @@ extension Engine {
         for _ in 0..<16 {
             let state = try store.read { try syncState(of: inode, $0) }
             guard let state else {
-                try store.write { try $0.removePending(inode) }
+                if try store.read({ try $0.isPending(inode) }) {
+                    try store.write { try $0.removePending(inode) }
+                }
                 return .done
             }
             let plan = Planner.plan(state)
@@ -90,18 +111,25 @@ extension Engine {
                 return try waitForConfirmation(inode)
             case .delete where try deletionDue() != nil:
                 return try waitForBurst(inode)
+            case .forget where try !store.read({ try $0.isPending(inode) }):
+                // It went along with another one.
+                return .done
             case .takeRemote, .removeLocal, .createAnew, .forget:
                 try finish(
                     try store.write { database in
-                        var changes = RemoteChanges()
+                        var changes = makeChanges()
                         if let now = try syncState(of: inode, database),
                             Planner.plan(now) == plan
                         {
                             try applyLocally(plan, now, &changes, database)
+                            if now.remote == .gone, plan == .removeLocal || plan == .forget {
+                                try applyDeletions(after: inode, &changes, database)
+                            }
                         }
                         return changes
                     })
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
+                await Task.yield()
             case .verify(let attempt):
                 if let outcome = try await verify(attempt, state) { return outcome }
             case .conflict(let object):

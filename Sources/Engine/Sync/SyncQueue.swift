@@ -132,6 +132,19 @@ struct SyncQueue {
         return .wait(until: [due.first?.time, rescan].compactMap { $0 }.min())
     }
 
+    /// Nothing is left to do for an inode, as somebody else has done it. One that is just running finds
+    /// that out by itself.
+    mutating func settle(_ inode: InodeNumber, at now: Duration) {
+        switch conditions[inode] {
+        case nil, .running: return
+        case .due(let time): remove(inode, at: time)
+        case .blocked(let blocker): blocked[blocker]?.remove(inode)
+        }
+        conditions[inode] = nil
+        firstDue[inode] = nil
+        finish(inode, .done, nil, at: now)
+    }
+
     /// What was started has ended.
     mutating func finish(_ inode: InodeNumber, _ outcome: Outcome, at now: Duration) {
         guard case .running(let nextDue) = conditions.removeValue(forKey: inode) else {

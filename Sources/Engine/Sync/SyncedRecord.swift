@@ -37,15 +37,29 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    func syncedChildren(of parent: InodeNumber) throws -> [(InodeNumber, SyncedRecord)] {
+    /// What the remote has in a directory, but for what was seen to be gone.
+    func syncedChildren(
+        of parent: InodeNumber
+    ) throws -> [(inode: InodeNumber, name: FileName)] {
         let statement = try cachedStatement(
             sql: """
-                SELECT parent, name, etag, size, mode, modified, generation, xattrs, inode
-                FROM synced WHERE parent = ?
+                SELECT inode, name FROM synced WHERE parent = ? AND NOT EXISTS (
+                    SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
                 """)
         return try Row.fetchAll(statement, arguments: [parent.rawValue]).map {
-            (InodeNumber(rawValue: $0[8]), SyncedRecord($0))
+            (InodeNumber(rawValue: $0[0]), FileName(stored: [UInt8]($0[1] as Data)))
         }
+    }
+
+    /// What has its name in a directory on both sides.
+    func agreedChildren(of parent: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT synced.inode FROM dirents JOIN synced ON synced.inode = dirents.inode
+                WHERE dirents.parent = ?1 AND synced.parent = ?1 LIMIT ?2
+                """)
+        return try Int64.fetchAll(statement, arguments: [parent.rawValue, limit])
+            .map { InodeNumber(rawValue: $0) }
     }
 
     func firstSyncedChild(of parent: InodeNumber) throws -> InodeNumber? {

@@ -162,7 +162,7 @@ extension Engine {
                     try database.uncertainInode(atOrAbove: inode) == nil,
                     !activity.isClaimed(key)
                 else { return nil }
-                var changes = RemoteChanges()
+                var changes = makeChanges()
                 try takeDetails(object, synced, of: inode, &changes, database)
                 return changes
             }

@@ -243,7 +243,7 @@ extension Engine {
     }
 
     private func afterUnlink(_ inode: InodeNumber) {
-        reapOrLog(inode)
+        reap([inode])
         // Not at once, so that the first of very many are still here when their number shows.
         enqueue(inode, after: configuration.settleTime)
     }
@@ -306,52 +306,5 @@ extension Engine {
         case (false, false): break
         }
         try remove(target, replaced, at: now, database)
-    }
-
-    // MARK: What nobody needs any more
-
-    /// Removes the content of an unlinked inode, and the inode itself once the remote does not have
-    /// it either. One that is open is left to its last release.
-    func reap(_ inode: InodeNumber) throws(Halt) {
-        _ = try files.withExclusive(inode) { () throws(Halt) in try reapUnused(inode) }
-    }
-
-    /// ``reap(_:)`` for a caller that knows that nobody uses the content.
-    func reapUnused(_ inode: InodeNumber) throws(Halt) {
-        let (record, isNamed) = try store.read { database in
-            (try database.inode(inode), try database.dirent(of: inode) != nil)
-        }
-        // What has a name is not unlinked, whatever a damaged count says: a check counts anew.
-        guard let record, record.links == 0, !isNamed else { return }
-        if record.kind == .file {
-            try moveToTrash(inode)
-            try onDisk("remove the content of inode \(inode)") { () throws(DiskError) in
-                try disk.remove(OpenFile.path(of: inode))
-            }
-        }
-        try store.write { database in
-            guard var record = try database.inode(inode), record.links == 0 else { return }
-            // What is pending may be on its way to the remote right now; the synchroniser finds it
-            // unlinked, and forgets it.
-            if try database.synced(inode) == nil, try !database.isPending(inode) {
-                try database.deleteInode(inode)
-            } else {
-                record.presence = .remote
-                record.isWriting = false
-                try database.update(record)
-                try database.setExtents(ExtentSet(), of: inode)
-                try database.forgetDurability(of: inode)
-            }
-        }
-    }
-
-    /// ``reap(_:)`` where nobody can be told: what it left is found again at the next start.
-    func reapOrLog(_ inode: InodeNumber) {
-        do throws(Halt) {
-            try reap(inode)
-        } catch {
-            logger.warning(
-                "unlinked inode kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
-        }
     }
 }

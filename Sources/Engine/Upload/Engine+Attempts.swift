@@ -325,7 +325,7 @@ extension Engine {
                 of: inode)
         }
         guard object != nil, let replaced = attempt.replaced else { return }
-        reapOrLog(replaced)
+        reap([replaced])
         enqueue(replaced, after: .zero)
     }
 

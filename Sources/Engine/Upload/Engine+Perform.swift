@@ -171,9 +171,7 @@ extension Engine {
                 try await provider.delete(
                     place.key, kind: state.kind, etag: state.baseVersion)
             }
-            try engineWork { () throws(Halt) in
-                try store.write { try $0.removeSynced(inode) }
-            }
+            try engineWork { () throws(Halt) in try noteDeleted(inode) }
         default:
             preconditionFailure("\(plan) is not an operation on the remote")
         }
@@ -228,10 +226,23 @@ extension Engine {
                 }
             }
             if let replaced {
-                reapOrLog(replaced)
+                reap([replaced])
                 enqueue(replaced, after: .zero)
             }
         }
+    }
+
+    /// The remote has deleted what was deleted here.
+    func noteDeleted(_ inode: InodeNumber) throws(Halt) {
+        let changes = try store.write { database in
+            var changes = makeChanges()
+            try database.removeSynced(inode)
+            if let state = try syncState(of: inode, database), Planner.plan(state) == .forget {
+                try applyLocally(.forget, state, &changes, database)
+            }
+            return changes
+        }
+        try finish(changes)
     }
 
     /// What has moved object by object, the next listing tells with another time.

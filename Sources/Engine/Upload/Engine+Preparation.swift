@@ -108,7 +108,7 @@ extension Engine {
         guard state.synced != nil else { return }
         try finish(
             try store.write { database in
-                var changes = RemoteChanges()
+                var changes = makeChanges()
                 if try database.synced(state.inode) != nil,
                     try database.remoteKey(of: state.inode) == nil
                 {

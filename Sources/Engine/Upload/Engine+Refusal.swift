@@ -16,7 +16,7 @@ extension Engine {
         case (.missing, .delete):
             try await requireRoot(refusal)
             // Somebody else deleted it; all the better.
-            try store.write { try $0.removeSynced(state.inode) }
+            try noteDeleted(state.inode)
         case (.notEmpty, .delete):
             try restoreDirectory(state.inode)
         case (.changed, _), (.missing, _), (.exists, _), (.wrongKind, _):
@@ -39,7 +39,7 @@ extension Engine {
         let parent = try await statIfPresent(parentKey)
         if source == nil || parent == nil { try await requireRoot(refusal) }
         let (changes, isLearned, hasNoName) = try store.write { database in
-            var changes = RemoteChanges()
+            var changes = makeChanges()
             if parent?.kind != .directory, parentKey != .root {
                 try observeGone([place.parent], &changes, database)
             } else {
@@ -160,7 +160,7 @@ extension Engine {
     private func restoreDirectory(_ directory: InodeNumber) throws {
         try finish(
             try store.write { database in
-                var changes = RemoteChanges()
+                var changes = makeChanges()
                 try revive(directory, &changes, database)
                 return changes
             })
@@ -185,7 +185,7 @@ extension Engine {
         }
         try finish(
             try store.write { database in
-                var changes = RemoteChanges()
+                var changes = makeChanges()
                 guard try syncState(of: state.inode, database) == state,
                     let dirent = try database.dirent(of: state.inode)
                 else { return changes }
@@ -251,7 +251,7 @@ extension Engine {
         let object = try await statIfPresent(place)
         if object == nil { try await requireRoot(refusal) }
         let (changes, isLearned) = try store.write { database in
-            var changes = RemoteChanges()
+            var changes = makeChanges()
             guard try syncState(of: state.inode, database) == state,
                 try conflictPlace(of: state.inode, database) == place
             else { return (changes, true) }
@@ -279,7 +279,7 @@ extension Engine {
     private func adopt(_ object: RemoteObject, _ state: SyncState) throws {
         try finish(
             try store.write { database in
-                let changes = RemoteChanges()
+                let changes = makeChanges()
                 guard try syncState(of: state.inode, database) == state, let local = state.local,
                     var record = try database.inode(state.inode)
                 else { return changes }

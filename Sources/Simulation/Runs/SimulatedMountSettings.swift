@@ -37,6 +37,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.listsDetails = random.nextBool()
         settings.provider.storesAttributesAtOnce = random.nextBool()
         settings.provider.movesFilesAtOnce = random.nextBool()
+        settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]
         return settings
     }
 }
