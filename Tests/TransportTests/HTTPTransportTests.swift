@@ -284,6 +284,76 @@ struct HTTPTransportTests {
         }
     }
 
+    /// Method: the limit is one, and an upload keeps that place with a byte now and then. The
+    /// question's time is over before that counts as standing still.
+    @Test(.timeLimit(.minutes(2)))
+    func `a long upload holds up no question and no short read`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 8)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        let goOn = DispatchSemaphore(value: 0)
+        try await ScriptedServer.run { request, connection in
+            guard request.method == "PUT" else { return try connection.answer("200 OK", [], [1]) }
+            hasArrived.yield()
+            goOn.wait()
+            _ = try connection.read(request.bodyBytes)
+            try connection.answer("201 Created")
+        } _: { server in
+            let upload = Task {
+                try await transport.send(
+                    HTTPRequest(
+                        .put, server.url("/long"),
+                        body: .source(ArraySource(pattern(1_000_000)), range: 0..<1_000_000)))
+            }
+            for await _ in arrived { break }
+            defer { goOn.signal() }
+            for answerBytes: UInt64 in [0, 1, 4 << 20] {
+                var request = HTTPRequest(.get, server.url("/short"), timeout: .seconds(4))
+                request.answerBytes = answerBytes
+                let answer = try await transport.send(request)
+                #expect(answer.body == [1])
+            }
+            goOn.signal()
+            let response = try await upload.value.response
+            #expect(response.status == 201)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `what waits for its turn is told now and then`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 1)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        let (told, isTold) = AsyncStream<Void>.makeStream()
+        let goOn = DispatchSemaphore(value: 0)
+        try await ScriptedServer.run { request, connection in
+            if request.target == "/first" {
+                hasArrived.yield()
+                goOn.wait()
+            }
+            try connection.answer("204 No Content")
+        } _: { server in
+            let first = Task { try await transport.send(HTTPRequest(.get, server.url("/first"))) }
+            for await _ in arrived { break }
+            let second = Task {
+                let request = HTTPRequest(
+                    .get, server.url("/second"),
+                    onProgress: { sent, received in
+                        #expect(sent == 0 && received == 0)
+                        isTold.yield()
+                    })
+                return try await transport.send(request)
+            }
+            for await _ in told { break }
+            #expect(server.requests.map(\.target) == ["/first"])
+            goOn.signal()
+            let answers = try await [first.value, second.value]
+            #expect(answers.map(\.response.status) == [204, 204])
+        }
+    }
+
     // MARK: Cancellation
 
     @Test func `cancellation stops sending and hangs up`() async throws {

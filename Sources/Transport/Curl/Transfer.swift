@@ -19,6 +19,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     /// The host, as far as its limit goes; nil where there is none, as for our own daemon.
     let limitedHost: String?
+    /// With which others it shares the host's places.
+    let lane: Lane
     /// `GET https://host/path`.
     let attempt: String
     /// What the environment has for such requests; `no_proxy` is not looked at.
@@ -49,6 +51,9 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     /// Bytes moved that nobody has counted yet.
     private var uncountedBytes: UInt64 = 0
     private var lastActivity = ContinuousClock.now
+    /// When it last had moved as much as makes it worth its place.
+    private var lastStep = ContinuousClock.now
+    private var bytesSinceStep = 0
     private var unsentBytes = 0
 
     /// The body of an answer that only says where to ask is thrown away, up to this length.
@@ -68,6 +73,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
             throw TransportError(.invalid, attempt: attempt, reason: fault)
         }
         self.request = request
+        lane = Lane(request)
         self.sink = sink
         self.deadline = deadline
         switch request.body {
@@ -159,9 +165,16 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     // MARK: Progress
 
+    /// The request still has to wait for its turn.
+    func noteWaiting() {
+        request.onProgress?(sentBytes, receivedBytes)
+    }
+
     /// The request leaves the queue.
     func noteStart() {
         lastActivity = .now
+        lastStep = lastActivity
+        noteWaiting()
     }
 
     /// Bytes moved since the last call.
@@ -170,9 +183,9 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return uncountedBytes
     }
 
-    /// Whether nothing has moved for a while.
+    /// Whether next to nothing has moved for a while.
     func isStanding(at now: ContinuousClock.Instant) -> Bool {
-        now - lastActivity >= HostLimit.standstill
+        now - lastStep >= HostLimit.standstill
     }
 
     /// When to look next whether it has stalled; nil where it may take as long as it takes.
@@ -190,6 +203,11 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     private func noteActivity(sent: Int = 0, received: Int = 0) {
         lastActivity = .now
+        bytesSinceStep += sent + received
+        if bytesSinceStep >= HostLimit.bytesPerStep {
+            bytesSinceStep = 0
+            lastStep = lastActivity
+        }
         uncountedBytes += UInt64(sent + received)
         receivedBytes += UInt64(received)
         let isFurther = position > sentBytes
