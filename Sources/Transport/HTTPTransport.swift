@@ -32,7 +32,8 @@ package final class HTTPTransport: Sendable {
 
     /// Sends a request, and returns once `sink` has the whole body of the answer.
     ///
-    /// Cancelling the task stops the transfer at once and closes its connection.
+    /// Cancelling the task stops the transfer at once and closes its connection. The body of a
+    /// refusal may be cut short, or missing: it is waited for no longer than a few seconds.
     ///
     /// - Throws: Whatever keeps the answer from being whole; a status of 400 and above does not.
     package func send(

@@ -217,6 +217,24 @@ struct HTTPTransportTests {
         }
     }
 
+    /// Method: no length, so the body would last as long as the connection.
+    @Test(arguments: [("", 500), ("why", 412), ("why", 301)])
+    func `a refusal is one, although its body does not end`(
+        body: String, status: Int
+    ) async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.write("HTTP/1.1 \(status) X\r\n\r\n\(body)")
+            connection.awaitHangUp()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let answer = try await transport.send(
+                HTTPRequest(
+                    .delete, server.url("/"), stallTimeout: .seconds(600), timeout: .seconds(30)))
+            #expect(answer.response.status == status)
+            #expect(answer.body == Array(body.utf8))
+        }
+    }
+
     @Test func `a server that takes no more is given up`() async throws {
         try await ScriptedServer.run { _, connection in
             // Takes nothing until the other side hangs up.

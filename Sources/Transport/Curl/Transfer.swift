@@ -39,6 +39,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     private var header = HeaderReader()
     /// The answer whose body comes, once its header is whole.
     private var response: HTTPResponse?
+    /// When that was; nil for an answer after which libcurl may ask once more by itself.
+    private var answeredAt: ContinuousClock.Instant?
     /// Set with ``response`` if that only says where to ask.
     private var next: HTTPRequest?
     /// What stopped the transfer from within a callback.
@@ -56,6 +58,12 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     private var bytesSinceStep = 0
     private var unsentBytes = 0
 
+    /// How long the body of an answer may go without a byte: the server has done its work.
+    private static let answerStallMax: Duration = .seconds(60)
+    /// How long the body of a refusal is waited for, which says no more than why.
+    private static let refusalPatience: Duration = .seconds(5)
+    /// Refusals that libcurl answers by asking once more: with credentials, or with no `Expect`.
+    private static let preliminary = [401, 407, 417]
     /// The body of an answer that only says where to ask is thrown away, up to this length.
     private static let redirectBytesMax: UInt64 = 1 << 20
 
@@ -130,6 +138,15 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return nil
     }
 
+    /// Ends the transfer after it has stalled. A refusal is as good without the rest of its body.
+    func finishStalled() {
+        if refusal != nil {
+            _ = finish(CURLE_OK)
+        } else {
+            fail(.timedOut, "nothing was sent or received")
+        }
+    }
+
     private func failAsTold(_ code: CURLcode) {
         let reason = handle.reason(for: code)
         guard let proxy, proxy.isMeant(by: reason) else {
@@ -188,12 +205,32 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         now - lastStep >= HostLimit.standstill
     }
 
-    /// When to look next whether it has stalled; nil where it may take as long as it takes.
-    var stallsAt: ContinuousClock.Instant? { request.stallTimeout.map { lastActivity + $0 } }
+    /// When to look next whether it has stalled: an answer in between brings that forward.
+    func nextLook(from now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        let next = now + Self.refusalPatience
+        return stallsAt.map { min($0, next) } ?? next
+    }
 
-    /// Whether nothing moves any more: neither through libcurl nor out of the kernel's buffer.
+    /// The status of a refusal whose body does not come to its end.
+    var refusal: Int? { refusedAt == nil ? nil : response?.status }
+
+    private var refusedAt: ContinuousClock.Instant? {
+        (response?.status ?? 0) >= 300 ? answeredAt : nil
+    }
+
+    /// When it has stalled, as things are; nil where it may take as long as it takes.
+    private var stallsAt: ContinuousClock.Instant? {
+        if let refusedAt { return refusedAt + Self.refusalPatience }
+        return request.stallTimeout.map {
+            lastActivity + (answeredAt == nil ? $0 : min($0, Self.answerStallMax))
+        }
+    }
+
+    /// Whether nothing moves any more: neither through libcurl nor out of the kernel's buffer; or
+    /// whether what moves is no longer worth the wait.
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
         guard let stallsAt, stallsAt <= now else { return false }
+        guard refusal == nil else { return true }
         let unsent = handle.unsentBytes ?? 0
         defer { unsentBytes = unsent }
         guard unsent != 0, unsent != unsentBytes else { return true }
@@ -243,6 +280,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
             guard status >= 200 else { return true }
             let response = HTTPResponse(status: status, headers: header.headers)
             self.response = response
+            answeredAt = Self.preliminary.contains(status) ? nil : .now
             next = Redirect.next(after: response, to: request)
             return true
         }

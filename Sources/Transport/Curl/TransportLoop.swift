@@ -74,7 +74,7 @@ struct TransportLoop: ~Copyable {
 
     private mutating func activate(_ transfer: Transfer) {
         transfer.noteStart()
-        noteDeadline(transfer.stallsAt)
+        noteDeadline(transfer.nextLook(from: .now))
         if multi.add(transfer) == CURLM_OK {
             active[transfer.pointer] = transfer
         } else {
@@ -84,11 +84,12 @@ struct TransportLoop: ~Copyable {
 
     /// Takes a transfer out before its time.
     ///
+    /// - Parameter status: What the host has answered, if it did.
     /// - Returns: Whether it was still there.
-    private mutating func end(_ transfer: Transfer) -> Bool {
+    private mutating func end(_ transfer: Transfer, status: Int? = nil) -> Bool {
         if active.removeValue(forKey: transfer.pointer) != nil {
             multi.remove(transfer)
-            leave(transfer, status: nil)
+            leave(transfer, status: status)
             return true
         }
         guard waiting.removeValue(forKey: ID(transfer)) != nil else { return false }
@@ -139,10 +140,10 @@ struct TransportLoop: ~Copyable {
             if let deadline = transfer.deadline, deadline <= now {
                 if end(transfer) { transfer.fail(.timedOut, "it took too long") }
             } else if isActive, transfer.isStalled(at: now) {
-                if end(transfer) { transfer.fail(.timedOut, "nothing was sent or received") }
+                if end(transfer, status: transfer.refusal) { transfer.finishStalled() }
             } else {
                 noteDeadline(transfer.deadline)
-                if isActive { noteDeadline(transfer.stallsAt) }
+                if isActive { noteDeadline(transfer.nextLook(from: now)) }
             }
         }
     }

@@ -16,6 +16,7 @@ package struct HTTPRequest: Sendable {
     /// How long the connection may take, with resolving the name and TLS.
     package var connectTimeout: Duration
     /// How long it may take until the next byte goes out or comes in; nil for as long as it takes.
+    /// Within the body of an answer, a minute at the most.
     package var stallTimeout: Duration?
     /// How long everything may take, from the call to the last byte; nil for as long as it takes.
     package var timeout: Duration?
