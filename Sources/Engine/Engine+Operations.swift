@@ -78,7 +78,8 @@ extension Engine {
                             reason: "it is just being moved or changed")
                     }
                 case .look(let inode): await awaitLook(at: inode)
-                case .version(let inode): try await awaitVersion(of: inode)
+                case .version(let inode, let access):
+                    try await awaitVersion(of: inode, for: access)
                 }
                 return
             } catch let error as ProviderError {

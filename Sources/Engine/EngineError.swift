@@ -121,5 +121,5 @@ package enum Need: Hashable, Sendable {
     /// The same, for somebody who can do without: it is waited for a while, and never fails.
     case look(InodeNumber)
     /// Whether the remote still has the version that is known here, for somebody who opens it.
-    case version(InodeNumber)
+    case version(InodeNumber, Engine.Access)
 }

@@ -5,8 +5,9 @@ import Synchronization
 /// HTTP for the whole process: any number of requests side by side on one thread of its own.
 ///
 /// Connections are kept and used again; names are resolved on libcurl's own threads. To each host
-/// go as many requests at a time as it serves well, see ``HostLimit``; the rest waits in the order
-/// in which it came. Proxies are those of the environment. Nothing is decompressed.
+/// go as many requests of a kind at a time as it serves well, see ``HostLimit``; the rest waits in
+/// the order in which it came. Questions, short reads, changes, long reads and long bodies never
+/// wait for each other. Proxies are those of the environment. Nothing is decompressed.
 ///
 /// The thread, `apus-transport`, ends with the last reference; requests on their way are then
 /// cancelled.
@@ -31,7 +32,8 @@ package final class HTTPTransport: Sendable {
 
     /// Sends a request, and returns once `sink` has the whole body of the answer.
     ///
-    /// Cancelling the task stops the transfer at once and closes its connection.
+    /// Cancelling the task stops the transfer at once and closes its connection. The body of a
+    /// refusal may be cut short, or missing: it is waited for no longer than a few seconds.
     ///
     /// - Throws: Whatever keeps the answer from being whole; a status of 400 and above does not.
     package func send(

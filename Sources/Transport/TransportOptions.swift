@@ -11,7 +11,8 @@ package struct TransportOptions: Sendable {
     /// By default from libcurl 8.2 on. Older ones lose the answer of a server that refuses a request
     /// before it has all of its body, and then resets the stream.
     package var http2 = Self.isHTTP2Sound
-    /// How many requests to one host run side by side; the rest wait, first come, first served.
+    /// How many requests of a kind run side by side to one host, and of all kinds at the most; the
+    /// rest wait, first come, first served.
     package var requestsPerHost = HostLimit.Bounds(start: 4, max: 32)
     /// Hears of every request at trace level, and of failed ones at debug level; never of secrets.
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })

@@ -32,6 +32,20 @@ struct RenderingTests {
         #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
     }
 
+    @Test(
+        arguments: [
+            (StatusItem.Operation.upload, "uploading 50 %"), (.delete, "deleting"),
+            (.move, "moving"), (.create, "creating"), (.attributes, "updating"),
+        ])
+    func `what is done on the remote is named`(operation: StatusItem.Operation, word: String) {
+        var report = Sample.clean
+        report.items = [
+            StatusItem(
+                path: "a", state: .uploading, operation: operation, bytes: 2, bytesSent: 1)
+        ]
+        #expect(report.text(now: later).contains("  \(word)  2 B  a\n"))
+    }
+
     @Test func `a clean status says that everything is on the remote`() {
         #expect(
             Sample.clean.text(now: later) == """

@@ -23,7 +23,7 @@ struct SyncQueueTests {
         #expect(queue.next(at: .zero) == .wait(until: .seconds(1)))
         #expect(queue.next(at: .seconds(5)) == .start(first))
         #expect(queue.next(at: .seconds(5)) == .start(second))
-        #expect(queue.next(at: .seconds(5)) == .wait(until: nil))
+        #expect(queue.next(at: .seconds(5)) == .wait(until: .seconds(15)))
         queue.finish(first, .done, at: .seconds(5))
         #expect(queue.next(at: .seconds(5)) == .start(third))
     }
@@ -44,6 +44,28 @@ struct SyncQueueTests {
         queue.settle(first, at: .zero)
         queue.finish(fourth, .done, at: .zero)
         #expect(queue.next(at: .zero) == .wait(until: nil))
+    }
+
+    @Test func `what stands still leaves its place to others, up to a bound`() {
+        var queue = queue(runningMax: 2)
+        let inodes = (1...30).map(InodeNumber.init(rawValue:))
+        for inode in inodes { queue.enqueue(inode, at: .zero) }
+        #expect(queue.next(at: .zero) == .start(inodes[0]))
+        #expect(queue.next(at: .zero) == .start(inodes[1]))
+        #expect(queue.next(at: .zero) == .wait(until: .seconds(10)))
+        queue.noteMove(of: inodes[0], at: .seconds(4))
+        #expect(queue.next(at: .seconds(10)) == .start(inodes[2]))
+        #expect(queue.next(at: .seconds(10)) == .wait(until: .seconds(14)))
+        #expect(queue.next(at: .seconds(14)) == .start(inodes[3]))
+        // However long nothing comes further.
+        var started = 4
+        for time in 2...100 {
+            while case .start = queue.next(at: .seconds(time * 10)) { started += 1 }
+        }
+        #expect(started == 2 + SyncQueue.standingMax)
+        #expect(queue.next(at: .seconds(1_001)) == .wait(until: nil))
+        queue.finish(inodes[0], .done, at: .seconds(1_001))
+        #expect(queue.next(at: .seconds(1_001)) == .start(inodes[started]))
     }
 
     @Test func `what left comes back, although the table is being read then`() throws {

@@ -131,6 +131,36 @@ struct FailureTests {
         }
     }
 
+    @Test func `changes that nobody answers keep no others from the remote`() throws {
+        try Scenario.run { remote in
+            for index in 0..<8 { try remote.otherClientWrites(Scenario.key("\(index)"), [1]) }
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.stand(true, attempts: "delete")
+            for index in 0..<8 { try await it.unlink("\(index)") }
+            try await it.wait(.seconds(5))
+            try await it.write("file", [1])
+            try await it.wait(.seconds(30))
+            #expect(it.remoteBytes("file") == [1])
+            it.remote.stand(false)
+        }
+    }
+
+    @Test func `a transfer that waits for its turn is not begun anew`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.turnDelay = .seconds(40)
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("there"), [4, 5])
+        } _: { it in
+            #expect(try await it.read("there") == [4, 5])
+            try await it.write("here", [1, 2, 3])
+            try await it.wait(.seconds(35))
+            #expect(it.remotePaths == ["there"], "it has not waited long enough yet")
+            try await it.wait(.seconds(10))
+            #expect(it.remotePaths == ["here", "there"])
+        }
+    }
+
     @Test func `a request ends at its deadline although nobody answers`() throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])

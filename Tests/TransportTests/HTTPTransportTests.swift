@@ -217,6 +217,24 @@ struct HTTPTransportTests {
         }
     }
 
+    /// Method: no length, so the body would last as long as the connection.
+    @Test(arguments: [("", 500), ("why", 412), ("why", 301)])
+    func `a refusal is one, although its body does not end`(
+        body: String, status: Int
+    ) async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.write("HTTP/1.1 \(status) X\r\n\r\n\(body)")
+            connection.awaitHangUp()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let answer = try await transport.send(
+                HTTPRequest(
+                    .delete, server.url("/"), stallTimeout: .seconds(600), timeout: .seconds(30)))
+            #expect(answer.response.status == status)
+            #expect(answer.body == Array(body.utf8))
+        }
+    }
+
     @Test func `a server that takes no more is given up`() async throws {
         try await ScriptedServer.run { _, connection in
             // Takes nothing until the other side hangs up.
@@ -281,6 +299,76 @@ struct HTTPTransportTests {
             first.cancel()
             _ = await first.result
             #expect(server.requests.map(\.target) == ["/first"])
+        }
+    }
+
+    /// Method: the limit is one, and an upload keeps that place with a byte now and then. The
+    /// question's time is over before that counts as standing still.
+    @Test(.timeLimit(.minutes(2)))
+    func `a long upload holds up no question and no short read`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 8)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        let goOn = DispatchSemaphore(value: 0)
+        try await ScriptedServer.run { request, connection in
+            guard request.method == "PUT" else { return try connection.answer("200 OK", [], [1]) }
+            hasArrived.yield()
+            goOn.wait()
+            _ = try connection.read(request.bodyBytes)
+            try connection.answer("201 Created")
+        } _: { server in
+            let upload = Task {
+                try await transport.send(
+                    HTTPRequest(
+                        .put, server.url("/long"),
+                        body: .source(ArraySource(pattern(1_000_000)), range: 0..<1_000_000)))
+            }
+            for await _ in arrived { break }
+            defer { goOn.signal() }
+            for answerBytes: UInt64 in [0, 1, 4 << 20] {
+                var request = HTTPRequest(.get, server.url("/short"), timeout: .seconds(4))
+                request.answerBytes = answerBytes
+                let answer = try await transport.send(request)
+                #expect(answer.body == [1])
+            }
+            goOn.signal()
+            let response = try await upload.value.response
+            #expect(response.status == 201)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `what waits for its turn is told now and then`() async throws {
+        var options = TransportOptions()
+        options.requestsPerHost = .init(start: 1, max: 1)
+        let transport = HTTPTransport(options)
+        let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
+        let (told, isTold) = AsyncStream<Void>.makeStream()
+        let goOn = DispatchSemaphore(value: 0)
+        try await ScriptedServer.run { request, connection in
+            if request.target == "/first" {
+                hasArrived.yield()
+                goOn.wait()
+            }
+            try connection.answer("204 No Content")
+        } _: { server in
+            let first = Task { try await transport.send(HTTPRequest(.get, server.url("/first"))) }
+            for await _ in arrived { break }
+            let second = Task {
+                let request = HTTPRequest(
+                    .get, server.url("/second"),
+                    onProgress: { sent, received in
+                        #expect(sent == 0 && received == 0)
+                        isTold.yield()
+                    })
+                return try await transport.send(request)
+            }
+            for await _ in told { break }
+            #expect(server.requests.map(\.target) == ["/first"])
+            goOn.signal()
+            let answers = try await [first.value, second.value]
+            #expect(answers.map(\.response.status) == [204, 204])
         }
     }
 

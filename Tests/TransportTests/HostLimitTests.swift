@@ -122,14 +122,84 @@ import Testing
         var admission = Admission<Int>(.init(start: 1, max: 3))
         #expect(admission.enqueue(1, host: "a", at: .zero) == [1])
         for request in 2...5 { #expect(admission.enqueue(request, host: "a", at: .zero) == []) }
-        #expect(admission.judge(at: .seconds(6), standing: ["a": 1]) == [2])
-        #expect(admission.judge(at: .seconds(7), standing: ["a": 1]) == [])
-        #expect(admission.judge(at: .seconds(12), standing: ["a": 2]) == [3])
-        #expect(admission.judge(at: .seconds(18), standing: ["a": 3]) == [])
+        #expect(admission.judge(at: .seconds(6), standing: ["a": [.look: 1]]) == [2])
+        #expect(admission.judge(at: .seconds(7), standing: ["a": [.look: 1]]) == [])
+        #expect(admission.judge(at: .seconds(12), standing: ["a": [.look: 2]]) == [3])
+        #expect(admission.judge(at: .seconds(18), standing: ["a": [.look: 3]]) == [])
         #expect(admission.end(host: "a", status: nil, at: .seconds(19)) == [4])
         // One of them goes on.
-        #expect(admission.judge(at: .seconds(20), standing: ["a": 2]) == [])
+        #expect(admission.judge(at: .seconds(20), standing: ["a": [.look: 2]]) == [])
         #expect(admission.end(host: "a", status: 200, at: .seconds(21)) == [5])
+    }
+
+    @Test(arguments: [Lane.look, .read, .change, .download])
+    func `long bodies hold up nothing else, nor the other way round`(lane: Lane) {
+        var admission = Admission<Int>(.init(start: 2, max: 16))
+        var started: [Int] = []
+        for upload in 1...9 {
+            started += admission.enqueue(upload, host: "a", lane: .upload, at: .zero)
+        }
+        #expect(started == [1, 2])
+        started = []
+        for other in 11...19 {
+            started += admission.enqueue(other, host: "a", lane: lane, at: .zero)
+        }
+        #expect(started == [11, 12])
+        #expect(admission.end(host: "a", lane: lane, status: 200, at: .zero) == [13])
+        #expect(admission.end(host: "a", lane: .upload, status: 200, at: .zero) == [3])
+    }
+
+    @Test func `each kind leaves places to the more urgent ones`() {
+        var admission = Admission<Int>(.init(start: 16, max: 16))
+        var counts: [Int] = []
+        for lane in Lane.allCases.reversed() {
+            let requests = (1...20).map { lane.rawValue * 100 + $0 }
+            counts.append(
+                requests.reduce(0) {
+                    $0 + admission.enqueue($1, host: "a", lane: lane, at: .zero).count
+                })
+        }
+        #expect(counts == [8, 2, 2, 2, 2])
+    }
+
+    @Test func `a refusal lets fewer start of each kind`() {
+        var admission = Admission<Int>(.init(start: 4, max: 32))
+        for lane in [Lane.upload, .look] {
+            for request in 1...8 {
+                _ = admission.enqueue(
+                    lane.rawValue * 100 + request, host: "a", lane: lane, at: .zero)
+            }
+        }
+        #expect(admission.end(host: "a", lane: .upload, status: 429, at: .seconds(1)) == [])
+        for lane in [Lane.upload, .look] {
+            // Of a crowd only the first counts, so two places are left to each.
+            var ends = lane == .upload ? 1 : 2
+            while ends > 0 {
+                #expect(admission.end(host: "a", lane: lane, status: 200, at: .seconds(1)) == [])
+                ends -= 1
+            }
+            #expect(
+                admission.end(host: "a", lane: lane, status: 200, at: .seconds(1))
+                    == [lane.rawValue * 100 + 5])
+        }
+    }
+
+    @Test func `a request is told by how much it moves`() {
+        func lane(_ method: HTTPMethod, body: Int = 0, answer: UInt64 = 0) -> Lane {
+            var request = HTTPRequest(
+                method, "http://a/", body: .bytes([UInt8](repeating: 0, count: body)))
+            request.answerBytes = answer
+            return Lane(request)
+        }
+        #expect(lane(.propfind, body: 500) == .look)
+        #expect(lane(.get) == .look)
+        #expect(lane(.get, answer: 1) == .read)
+        #expect(lane(.get, answer: 1 << 20) == .read)
+        #expect(lane(.get, answer: 4 << 20) == .download)
+        #expect(lane(.delete) == .change)
+        #expect(lane(.put, body: 1_000) == .change)
+        #expect(lane(.put, body: 100_000) == .upload)
+        #expect(lane(.post, body: 100_000) == .upload)
     }
 
     @Test func `hosts that nothing goes to are forgotten`() {

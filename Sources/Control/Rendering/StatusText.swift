@@ -101,6 +101,10 @@ extension StatusItem {
 
     private var stateText: String {
         switch (state, operation) {
+        case (.uploading, .delete): "deleting"
+        case (.uploading, .move): "moving"
+        case (.uploading, .create): "creating"
+        case (.uploading, .attributes): "updating"
         case (.uploading, _): "uploading \(percent) %"
         case _ where isPassing: "waiting"
         case _ where error != nil: attempts > 0 ? "failed" : "held"

@@ -2,7 +2,7 @@ import Synchronization
 
 extension Engine {
     /// The most that a request waits for in one piece, and the least that is fetched for it.
-    private static var demandBytes: UInt64 { 1 << 20 }
+    static var demandBytes: UInt64 { 1 << 20 }
     /// What a filler fetches in one piece.
     private static var fillBytes: UInt64 { 4 << 20 }
     private static var fillersMax: Int { 8 }

@@ -54,15 +54,12 @@ extension Engine {
     /// and everything is while the remote is out of reach: there may be something else to do with it
     /// than to read.
     private func requireVersion(of file: OpenFile, _ access: Access) throws(Halt) {
-        guard let next = nextToFetch(of: file) else { return }
+        guard nextToFetch(of: file) != nil else { return }
         let now = clock.uptime
         guard !looks.isVain(file.inode, at: now), !isOutOfReach(at: now),
             try !store.read({ try $0.isPending(file.inode) })
         else { return }
-        switch access {
-        case .read: throw .awaits(.content(file.inode, next..<(next + 1)))
-        case .write: throw .awaits(.version(file.inode))
-        }
+        throw .awaits(.version(file.inode, access))
     }
 
     /// Where the first byte is that nobody has fetched; nil where all are here, others see to them,
@@ -76,17 +73,21 @@ extension Engine {
         }
     }
 
-    /// Returns once the remote has given bytes of the version that is known, or does not answer: what
-    /// somebody writes is kept, and brought together with it later.
+    /// Returns once the remote has given bytes of the version that is known. The rest is left to whoever
+    /// reads.
     ///
-    /// - Throws: `EngineError`: `.changedRemotely` where it has another one.
-    func awaitVersion(of inode: InodeNumber) async throws {
+    /// Whoever opens it to write need not wait for a remote that does not answer: what is written is
+    /// kept, and brought together with it later.
+    ///
+    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` where it has another version, also,
+    ///   for somebody who writes and may create it, where it has none.
+    func awaitVersion(of inode: InodeNumber, for access: Access) async throws {
         let file = try retainForTransfer(inode)
         defer { releaseUse(of: inode) }
         guard let next = nextToFetch(of: file) else { return }
         do {
-            try await materialise(inode, next..<(next + 1))
-        } catch let error as ProviderError {
+            try await fetch(file, next..<(next + 1), pieceBytes: Self.demandBytes)
+        } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:
                 throw EngineError(.changedRemotely, error.attempt, cause: error)

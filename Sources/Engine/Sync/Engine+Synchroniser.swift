@@ -69,6 +69,11 @@ extension Engine {
         }
     }
 
+    /// Something has got done for an inode that is being synchronised.
+    func noteMove(of inode: InodeNumber) {
+        queue.withLock { $0.noteMove(of: inode, at: clock.uptime) }
+    }
+
     private func runOne(_ inode: InodeNumber) async {
         let outcome: SyncQueue.Outcome
         do {
@@ -88,6 +93,7 @@ extension Engine {
     private func synchronise(_ inode: InodeNumber) async throws -> SyncQueue.Outcome {
         // A bound, so that an inode whose states never agree cannot spin.
         for _ in 0..<16 {
+            noteMove(of: inode)
             let state = try store.read { try syncState(of: inode, $0) }
             guard let state else {
                 if try store.read({ try $0.isPending(inode) }) {

@@ -35,6 +35,11 @@ struct SyncQueue {
     /// How many inodes the window holds at the most.
     static let windowMax = 4_096
 
+    /// One that has not come further for so long leaves its place to others.
+    static let standstill: Duration = .seconds(10)
+    /// How many do so at the most: each holds a request.
+    static let standingMax = 16
+
     /// Whether nothing is started for now.
     var isPaused = false
     private let runningMax: Int
@@ -44,7 +49,8 @@ struct SyncQueue {
     private var blocked: [InodeNumber: Set<InodeNumber>] = [:]
     /// When the due ones were to be due before anything put that off.
     private var firstDue: [InodeNumber: Duration] = [:]
-    private var running = 0
+    /// When those that run last came further.
+    private var movedAt: [InodeNumber: Duration] = [:]
     /// Whether the database may hold pending inodes that are not in the window.
     private var hasMore = true
     /// Whether some of them may lie before ``cursor``.
@@ -110,6 +116,11 @@ struct SyncQueue {
         rescan = now + .seconds(5)
     }
 
+    /// Something has got done for one that runs.
+    mutating func noteMove(of inode: InodeNumber, at now: Duration) {
+        if movedAt[inode] != nil { movedAt[inode] = now }
+    }
+
     mutating func next(at now: Duration) -> Action {
         if isPaused { return .wait(until: nil) }
         if let time = rescan, time <= now {
@@ -117,19 +128,33 @@ struct SyncQueue {
             if cursor.rawValue != 0 { hasSkipped = true }
             (hasMore, rescan) = (true, nil)
         }
-        if running < runningMax, let first = due.first, first.time <= now {
+        let hasPlace = hasPlace(at: now)
+        if hasPlace, let first = due.first, first.time <= now {
             due.removeFirst()
             conditions[first.inode] = .running(nextDue: nil)
             firstDue[first.inode] = nil
-            running += 1
+            movedAt[first.inode] = now
             return .start(first.inode)
         }
         let room = Self.windowMax - conditions.count
-        if hasMore, running < runningMax, room >= Self.windowMax / 4 {
+        if hasMore, hasPlace, room >= Self.windowMax / 4 {
             return .refill(after: cursor, limit: room, includesHeld: includesHeld)
         }
-        guard running < runningMax else { return .wait(until: rescan) }
-        return .wait(until: [due.first?.time, rescan].compactMap { $0 }.min())
+        let next = hasPlace ? due.first?.time : nextStandstill(after: now)
+        return .wait(until: [next, rescan].compactMap { $0 }.min())
+    }
+
+    private func hasPlace(at now: Duration) -> Bool {
+        let standing = movedAt.values.count { $0 + Self.standstill <= now }
+        return movedAt.count - min(standing, Self.standingMax) < runningMax
+    }
+
+    /// When the next one may leave its place to others; nil where nobody waits for that.
+    private func nextStandstill(after now: Duration) -> Duration? {
+        guard hasMore || !due.isEmpty, movedAt.count < runningMax + Self.standingMax else {
+            return nil
+        }
+        return movedAt.values.map { $0 + Self.standstill }.filter { $0 > now }.min()
     }
 
     /// Nothing is left to do for an inode, as somebody else has done it. One that is just running finds
@@ -150,7 +175,7 @@ struct SyncQueue {
         guard case .running(let nextDue) = conditions.removeValue(forKey: inode) else {
             preconditionFailure("inode \(inode) was not running")
         }
-        running -= 1
+        movedAt[inode] = nil
         finish(inode, outcome, nextDue, at: now)
     }
 

@@ -277,6 +277,7 @@ extension Engine {
         transfers.withLock {
             $0[inode] = Transfer(kind: kind, bytesTotal: bytes, bytesSent: 0)
         }
+        noteMove(of: inode)
         changeBell.ring()
         defer {
             transfers.withLock { _ = $0.removeValue(forKey: inode) }
@@ -291,6 +292,7 @@ extension Engine {
             transfers[inode]?.bytesSent = sent
         }
         sentBytes.withLock { $0.note(sent, of: inode) }
+        noteMove(of: inode)
         changeBell.ring()
     }
 }

@@ -10,7 +10,7 @@ struct ImpatientProvider: Provider {
 
     var traits: ProviderTraits { inner.traits }
 
-    /// How long a transfer may go without a byte.
+    /// How long a transfer may go without a byte once its turn has come.
     static let stallMax: Duration = .seconds(30)
     /// How long a look at the store may take.
     static let lookMax: Duration = .seconds(60)
@@ -180,6 +180,11 @@ private struct WatchedSink: ByteSink {
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
         try inner.write(bytes, at: offset)
+        progress.note(at: clock.uptime)
+    }
+
+    func noteWaiting() {
+        inner.noteWaiting()
         progress.note(at: clock.uptime)
     }
 }

@@ -133,7 +133,8 @@ package protocol UploadSession: Sendable {
     func keep(_ token: UploadToken?) throws
 
     /// Told now and then how many bytes the store has, ascending, those of earlier tries included:
-    /// of an upload that goes on, the first call tells these.
+    /// of an upload that goes on, the first call tells these. While an upload has to wait for its
+    /// turn, it is told the same now and then.
     func noteSent(_ bytes: UInt64)
 }
 
@@ -158,6 +159,13 @@ package struct UntrackedUpload: UploadSession {
 /// Takes bytes at their offset, as they arrive. It blocks no longer than a write to disk.
 package protocol ByteSink: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws
+
+    /// Told now and then while a read has to wait for its turn: the store has not been asked yet.
+    func noteWaiting()
+}
+
+extension ByteSink {
+    package func noteWaiting() {}
 }
 
 /// Gives the bytes of one frozen version; any range, any number of times, from any thread.

@@ -16,6 +16,10 @@ extension S3Provider {
             S3Condition.version(etag).header,
         ]
         if range.lowerBound == 0 { call.headers.append(("x-amz-checksum-mode", "ENABLED")) }
+        call.answerBytes = UInt64(range.count)
+        call.onProgress = { _, received in
+            if received == 0 { sink.noteWaiting() }
+        }
         var taker = S3ReadSink(range: range, etag: etag, into: sink)
         do throws(ProviderError) {
             let response = try await client.perform(call, attempt) { _ in

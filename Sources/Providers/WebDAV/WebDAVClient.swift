@@ -34,13 +34,18 @@ struct WebDAVClient: Sendable {
     }
 
     /// Sends a request whose answer goes to `sink`.
+    ///
+    /// - Parameter answerBytes: As in ``HTTPRequest/answerBytes``.
     func send(
         _ method: HTTPRequest.Method, _ url: String, headers: [(name: String, value: String)],
-        body: HTTPBody = .none, into sink: some HTTPBodySink
+        body: HTTPBody = .none, answerBytes: UInt64 = 0, into sink: some HTTPBodySink,
+        onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
     ) async throws(TransportError) -> HTTPResponse {
         let pass = await login?.pass()
-        let response = try await transport.send(
-            request(method, url, headers, body, pass), into: sink)
+        var request = request(method, url, headers, body, pass)
+        request.answerBytes = answerBytes
+        request.onProgress = onProgress
+        let response = try await transport.send(request, into: sink)
         note(response, pass)
         return response
     }

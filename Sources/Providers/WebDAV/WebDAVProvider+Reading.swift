@@ -41,7 +41,9 @@ extension WebDAVProvider {
             () async -> Result<HTTPResponse, TransportError> in
             do throws(TransportError) {
                 return .success(
-                    try await client.send(.get, url, headers: headers, into: receiver))
+                    try await client.send(
+                        .get, url, headers: headers, answerBytes: receiver.wanted,
+                        into: receiver, onProgress: { receiver.noteProgress($1) }))
             } catch {
                 return .failure(error)
             }
@@ -124,11 +126,16 @@ private final class RangeReceiver: HTTPBodySink {
         self.sink = sink
     }
 
+    var wanted: UInt64 { UInt64(range.count) }
     var received: UInt64 { state.withLock { $0.received } }
     var isWhole: Bool { received == UInt64(range.count) }
     var hasTag: Bool { state.withLock { $0.hasTag } }
     var end: End? { state.withLock { $0.end } }
     var refusal: [UInt8] { state.withLock { $0.refusal } }
+
+    func noteProgress(_ received: UInt64) {
+        if received == 0 { sink.noteWaiting() }
+    }
 
     func cancel() {
         state.withLock { $0.isCancelled = true }

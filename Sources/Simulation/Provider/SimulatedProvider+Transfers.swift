@@ -7,6 +7,7 @@ extension SimulatedProvider {
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
         let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
+        try await awaitTurn(attempt) { sink.noteWaiting() }
         try await arrive(attempt)
         let (isDamaged, isShort) = state.withLock { state in
             (
@@ -111,6 +112,16 @@ extension SimulatedProvider {
         return token
     }
 
+    /// Waits for a turn, and says now and then that it still does.
+    private func awaitTurn(_ attempt: String, _ note: () -> Void) async throws(ProviderError) {
+        var left = settings.turnDelay
+        while left > .zero {
+            try await wait(min(left, .seconds(5)), attempt)
+            left -= .seconds(5)
+            note()
+        }
+    }
+
     /// Takes the bytes over, a piece at a time, from where the upload was left.
     private func take(
         _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
@@ -118,6 +129,7 @@ extension SimulatedProvider {
     ) async throws(ProviderError) -> [UInt8] {
         var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
         session.noteSent(UInt64(bytes.count))
+        try await awaitTurn(attempt) { session.noteSent(UInt64(bytes.count)) }
         while UInt64(bytes.count) < source.size {
             try state.withLock { state throws(ProviderError) in
                 try Self.checkReachable(state, attempt)

@@ -4,6 +4,8 @@ package struct SimulatedProviderSettings: Sendable {
     package var latency: ClosedRange<Duration> = .milliseconds(1)...(.milliseconds(50))
     /// How long a transfer waits between two pieces.
     package var pieceDelay: ClosedRange<Duration> = .zero...(.milliseconds(10))
+    /// How long a transfer waits for its turn before the store is asked for anything.
+    package var turnDelay: Duration = .zero
     /// How many bytes a piece of a transfer has, at least 1.
     package var pieceBytes: ClosedRange<Int> = 1...65_536
     /// Objects on one page of a listing.

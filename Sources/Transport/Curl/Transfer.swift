@@ -19,6 +19,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     /// The host, as far as its limit goes; nil where there is none, as for our own daemon.
     let limitedHost: String?
+    /// With which others it shares the host's places.
+    let lane: Lane
     /// `GET https://host/path`.
     let attempt: String
     /// What the environment has for such requests; `no_proxy` is not looked at.
@@ -37,6 +39,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     private var header = HeaderReader()
     /// The answer whose body comes, once its header is whole.
     private var response: HTTPResponse?
+    /// When that was; nil for an answer after which libcurl may ask once more by itself.
+    private var answeredAt: ContinuousClock.Instant?
     /// Set with ``response`` if that only says where to ask.
     private var next: HTTPRequest?
     /// What stopped the transfer from within a callback.
@@ -49,8 +53,17 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     /// Bytes moved that nobody has counted yet.
     private var uncountedBytes: UInt64 = 0
     private var lastActivity = ContinuousClock.now
+    /// When it last had moved as much as makes it worth its place.
+    private var lastStep = ContinuousClock.now
+    private var bytesSinceStep = 0
     private var unsentBytes = 0
 
+    /// How long the body of an answer may go without a byte: the server has done its work.
+    private static let answerStallMax: Duration = .seconds(60)
+    /// How long the body of a refusal is waited for, which says no more than why.
+    private static let refusalPatience: Duration = .seconds(5)
+    /// Refusals that libcurl answers by asking once more: with credentials, or with no `Expect`.
+    private static let preliminary = [401, 407, 417]
     /// The body of an answer that only says where to ask is thrown away, up to this length.
     private static let redirectBytesMax: UInt64 = 1 << 20
 
@@ -68,6 +81,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
             throw TransportError(.invalid, attempt: attempt, reason: fault)
         }
         self.request = request
+        lane = Lane(request)
         self.sink = sink
         self.deadline = deadline
         switch request.body {
@@ -124,6 +138,15 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return nil
     }
 
+    /// Ends the transfer after it has stalled. A refusal is as good without the rest of its body.
+    func finishStalled() {
+        if refusal != nil {
+            _ = finish(CURLE_OK)
+        } else {
+            fail(.timedOut, "nothing was sent or received")
+        }
+    }
+
     private func failAsTold(_ code: CURLcode) {
         let reason = handle.reason(for: code)
         guard let proxy, proxy.isMeant(by: reason) else {
@@ -159,9 +182,16 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     // MARK: Progress
 
+    /// The request still has to wait for its turn.
+    func noteWaiting() {
+        request.onProgress?(sentBytes, receivedBytes)
+    }
+
     /// The request leaves the queue.
     func noteStart() {
         lastActivity = .now
+        lastStep = lastActivity
+        noteWaiting()
     }
 
     /// Bytes moved since the last call.
@@ -170,17 +200,37 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return uncountedBytes
     }
 
-    /// Whether nothing has moved for a while.
+    /// Whether next to nothing has moved for a while.
     func isStanding(at now: ContinuousClock.Instant) -> Bool {
-        now - lastActivity >= HostLimit.standstill
+        now - lastStep >= HostLimit.standstill
     }
 
-    /// When to look next whether it has stalled; nil where it may take as long as it takes.
-    var stallsAt: ContinuousClock.Instant? { request.stallTimeout.map { lastActivity + $0 } }
+    /// When to look next whether it has stalled: an answer in between brings that forward.
+    func nextLook(from now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        let next = now + Self.refusalPatience
+        return stallsAt.map { min($0, next) } ?? next
+    }
 
-    /// Whether nothing moves any more: neither through libcurl nor out of the kernel's buffer.
+    /// The status of a refusal whose body does not come to its end.
+    var refusal: Int? { refusedAt == nil ? nil : response?.status }
+
+    private var refusedAt: ContinuousClock.Instant? {
+        (response?.status ?? 0) >= 300 ? answeredAt : nil
+    }
+
+    /// When it has stalled, as things are; nil where it may take as long as it takes.
+    private var stallsAt: ContinuousClock.Instant? {
+        if let refusedAt { return refusedAt + Self.refusalPatience }
+        return request.stallTimeout.map {
+            lastActivity + (answeredAt == nil ? $0 : min($0, Self.answerStallMax))
+        }
+    }
+
+    /// Whether nothing moves any more: neither through libcurl nor out of the kernel's buffer; or
+    /// whether what moves is no longer worth the wait.
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
         guard let stallsAt, stallsAt <= now else { return false }
+        guard refusal == nil else { return true }
         let unsent = handle.unsentBytes ?? 0
         defer { unsentBytes = unsent }
         guard unsent != 0, unsent != unsentBytes else { return true }
@@ -190,6 +240,11 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     private func noteActivity(sent: Int = 0, received: Int = 0) {
         lastActivity = .now
+        bytesSinceStep += sent + received
+        if bytesSinceStep >= HostLimit.bytesPerStep {
+            bytesSinceStep = 0
+            lastStep = lastActivity
+        }
         uncountedBytes += UInt64(sent + received)
         receivedBytes += UInt64(received)
         let isFurther = position > sentBytes
@@ -225,6 +280,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
             guard status >= 200 else { return true }
             let response = HTTPResponse(status: status, headers: header.headers)
             self.response = response
+            answeredAt = Self.preliminary.contains(status) ? nil : .now
             next = Redirect.next(after: response, to: request)
             return true
         }

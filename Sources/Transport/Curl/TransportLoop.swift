@@ -14,11 +14,15 @@ struct TransportLoop: ~Copyable {
     /// No deadline passes before.
     private var nextDeadline: ContinuousClock.Instant?
     private var nextJudgement: ContinuousClock.Instant
+    /// When those that wait are next told that they do.
+    private var nextReminder: ContinuousClock.Instant
+    private static let reminderInterval: Duration = .seconds(5)
 
     init(_ multi: consuming MultiHandle, requestsPerHost: HostLimit.Bounds) {
         self.multi = multi
         admission = Admission(requestsPerHost)
         nextJudgement = birth + HostLimit.windowMin
+        nextReminder = birth + Self.reminderInterval
     }
 
     // MARK: Commands
@@ -27,7 +31,7 @@ struct TransportLoop: ~Copyable {
         noteDeadline(transfer.deadline)
         guard let host = transfer.limitedHost else { return activate(transfer) }
         waiting[ID(transfer)] = transfer
-        activate(admission.enqueue(ID(transfer), host: host, at: uptime))
+        activate(admission.enqueue(ID(transfer), host: host, lane: transfer.lane, at: uptime))
     }
 
     mutating func cancel(_ transfer: Transfer) {
@@ -70,7 +74,7 @@ struct TransportLoop: ~Copyable {
 
     private mutating func activate(_ transfer: Transfer) {
         transfer.noteStart()
-        noteDeadline(transfer.stallsAt)
+        noteDeadline(transfer.nextLook(from: .now))
         if multi.add(transfer) == CURLM_OK {
             active[transfer.pointer] = transfer
         } else {
@@ -80,11 +84,12 @@ struct TransportLoop: ~Copyable {
 
     /// Takes a transfer out before its time.
     ///
+    /// - Parameter status: What the host has answered, if it did.
     /// - Returns: Whether it was still there.
-    private mutating func end(_ transfer: Transfer) -> Bool {
+    private mutating func end(_ transfer: Transfer, status: Int? = nil) -> Bool {
         if active.removeValue(forKey: transfer.pointer) != nil {
             multi.remove(transfer)
-            leave(transfer, status: nil)
+            leave(transfer, status: status)
             return true
         }
         guard waiting.removeValue(forKey: ID(transfer)) != nil else { return false }
@@ -96,7 +101,7 @@ struct TransportLoop: ~Copyable {
     private mutating func leave(_ transfer: Transfer, status: Int?) {
         guard let host = transfer.limitedHost else { return }
         admission.noteBytes(transfer.takeUncountedBytes(), host: host)
-        activate(admission.end(host: host, status: status, at: uptime))
+        activate(admission.end(host: host, lane: transfer.lane, status: status, at: uptime))
     }
 
     // MARK: Time
@@ -107,11 +112,16 @@ struct TransportLoop: ~Copyable {
         let now = ContinuousClock.now
         guard now >= nextJudgement else { return }
         nextJudgement = now + HostLimit.windowMin
-        var standing: [String: Int] = [:]
+        if nextReminder <= now {
+            nextReminder = now + Self.reminderInterval
+            for transfer in waiting.values { transfer.noteWaiting() }
+        }
+        var standing: [String: [Lane: Int]] = [:]
         for transfer in active.values {
             guard let host = transfer.limitedHost else { continue }
             admission.noteBytes(transfer.takeUncountedBytes(), host: host)
-            if transfer.isStanding(at: now) { standing[host, default: 0] += 1 }
+            guard transfer.isStanding(at: now) else { continue }
+            standing[host, default: [:]][transfer.lane, default: 0] += 1
         }
         activate(admission.judge(at: uptime, standing: standing))
     }
@@ -130,10 +140,10 @@ struct TransportLoop: ~Copyable {
             if let deadline = transfer.deadline, deadline <= now {
                 if end(transfer) { transfer.fail(.timedOut, "it took too long") }
             } else if isActive, transfer.isStalled(at: now) {
-                if end(transfer) { transfer.fail(.timedOut, "nothing was sent or received") }
+                if end(transfer, status: transfer.refusal) { transfer.finishStalled() }
             } else {
                 noteDeadline(transfer.deadline)
-                if isActive { noteDeadline(transfer.stallsAt) }
+                if isActive { noteDeadline(transfer.nextLook(from: now)) }
             }
         }
     }

@@ -1,5 +1,5 @@
-/// Decides how many requests to one host run side by side, without clock or I/O: time is an
-/// argument.
+/// Decides how many requests of a kind run side by side to one host, without clock or I/O: time is
+/// an argument.
 ///
 /// It tries more for as long as more gets done, goes back where a step brought nothing, and halves
 /// when the host asks to be left alone (429, 503). What gets done is counted in windows, and only
@@ -18,8 +18,10 @@ package struct HostLimit: Sendable {
     }
 
     static let windowMin: Duration = .milliseconds(250)
-    /// A request in which nothing has moved for so long stands still.
+    /// A request that has not moved ``bytesPerStep`` within so long stands still: one that only
+    /// trickles is worth no place either.
     static let standstill: Duration = .seconds(5)
+    static let bytesPerStep = 4 * 1024
     /// How long nothing more is tried after it brought nothing, or was refused.
     static let pause: Duration = .seconds(5)
     /// Refusals within this time after one that counted are of the same crowd.

@@ -4,6 +4,15 @@ package enum HTTPBody: Sendable {
     case bytes([UInt8])
     /// A part of a source, streamed from it. The range lies within the source.
     case source(any HTTPBodySource, range: Range<UInt64>)
+
+    /// Its length.
+    var byteCount: UInt64 {
+        switch self {
+        case .none: 0
+        case .bytes(let bytes): UInt64(bytes.count)
+        case .source(_, let range): UInt64(range.count)
+        }
+    }
 }
 
 /// Gives the bytes of a request's body as they are sent.

@@ -6,6 +6,9 @@ package struct HTTPRequest: Sendable {
     /// Sent as they are. Names are tokens, values hold no line ends.
     package var headers: [(name: String, value: String)]
     package var body: HTTPBody
+    /// How long the body of the answer will be where that is file content; else 0. What is long
+    /// does not hold up what is short, see ``HTTPTransport``.
+    package var answerBytes: UInt64 = 0
     /// Who asks. Never logged, and never sent to another host than the URL's.
     package var credentials: HTTPCredentials?
     /// Where to connect instead of the URL's host and port; the URL's host goes into `Host` only.
@@ -13,12 +16,14 @@ package struct HTTPRequest: Sendable {
     /// How long the connection may take, with resolving the name and TLS.
     package var connectTimeout: Duration
     /// How long it may take until the next byte goes out or comes in; nil for as long as it takes.
+    /// Within the body of an answer, a minute at the most.
     package var stallTimeout: Duration?
     /// How long everything may take, from the call to the last byte; nil for as long as it takes.
     package var timeout: Duration?
     package var redirects: RedirectPolicy
     /// Told on the transport's thread how many bytes of the bodies went out and came in, both
-    /// ascending.
+    /// ascending; and the same once more, every few seconds, while the request has to wait for its
+    /// turn, which is no fault of the server's.
     package var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
 
     package typealias Method = HTTPMethod

@@ -17,6 +17,8 @@ final class S3Client: Sendable {
         var headers: [(name: String, value: String)] = []
         var body = HTTPBody.none
         var payloadHash = S3Signer.emptyHash
+        /// As in ``HTTPRequest/answerBytes``.
+        var answerBytes: UInt64 = 0
         var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
         /// How long it may take until the next byte; the store's own work included.
         var stallTimeout: Duration? = .seconds(60)
@@ -173,6 +175,7 @@ final class S3Client: Sendable {
             headers: headers, body: call.body)
         request.stallTimeout = call.stallTimeout
         request.onProgress = call.onProgress
+        request.answerBytes = call.answerBytes
         return request
     }
 
