@@ -96,7 +96,8 @@ extension Engine {
             if Task.isCancelled || failure.kind == .cancelled {
                 throw EngineError(.interrupted, failure.attempt)
             }
-            let next = clock.uptime + backoff.next(random)
+            // A store that asks for more time than there is will not be asked again: it fails now.
+            let next = clock.uptime + max(backoff.next(random), failure.retryAfter ?? .zero)
             guard failure.isPassing, next < deadline else { throw EngineError(failure) }
             logger.debug(
                 "request waits for the remote",

@@ -62,6 +62,12 @@ package struct Source: Sendable {
         try await form.connect(world)
     }
 
+    /// What was written as a source, for an error that repeats it: user and password, which have no
+    /// place in it, are left out, also where they hold what would end them.
+    package static func withoutSecrets(_ text: String) -> String {
+        text.replacing(/(\/\/|%2[Ff]%2[Ff])(?:[^\/?#&@:]*:[^&]*|[^\/?#&@]*)@/) { "\($0.1)…@" }
+    }
+
     static let forms =
         "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB, \(WebDAVSource.forms), "
         + "\(S3Source.forms) or \(RcloneSource.form)"

@@ -43,6 +43,22 @@ extension ProviderError {
             )
         }
         switch transport?.kind {
+        // The words of OpenSSL and of GnuTLS are the same as far as this.
+        case .tls? where reason.contains("has expired") || reason.contains("date has passed"):
+            return (reason, "have the server's certificate renewed, and check this machine's clock")
+        case .tls? where reason.contains("not yet valid"):
+            return (reason, "check this machine's clock, and the server's certificate")
+        case .tls? where reason.contains("match"):
+            return (
+                reason, "write the name that is in the server's certificate, or have it corrected"
+            )
+        // Also for a file in which no certificate is found.
+        case .tls?
+        where reason.contains("certificate file") || reason.contains("ca cert file"):
+            return (
+                reason,
+                "that file has to hold certificates in PEM: check --ca-file"
+            )
         case .tls?: return (reason, "--ca-file names an authority of one's own")
         // OpenSSL's words, then those of GnuTLS, for an answer in plain text.
         case .unreachable?

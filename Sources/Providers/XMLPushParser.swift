@@ -12,8 +12,15 @@ final class XMLPushParser {
         func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError)
     }
 
+    /// Bytes that may come without anything that they make known. A start tag of more has so many
+    /// attributes that the parser, which compares each with all others, would not be done for long.
+    static let silentBytesMax = 128 << 10
+    /// What the parser gets at a time: little, so that it never holds much more than that.
+    private static let pieceBytes = 16 << 10
+
     private let parser: UnsafeMutablePointer<apus_xml>
     private let bridge: Bridge
+    private var silentBytes = 0
 
     init(_ handler: any Handler) throws(XMLError) {
         bridge = Bridge(handler)
@@ -55,15 +62,20 @@ final class XMLPushParser {
 
     /// Takes the next bytes of the document.
     func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
-        // libxml2 counts in 32 bits.
         var rest = bytes[...]
         while !rest.isEmpty {
-            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 20))
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
             rest = rest.dropFirst(piece.count)
+            // Asked before the parser sees the end of a tag, and begins to compare.
+            guard silentBytes + piece.count <= Self.silentBytesMax else {
+                throw XMLError("a tag in it is longer than \(Self.silentBytesMax) bytes")
+            }
+            let events = bridge.events
             let code = apus_xml_feed(
                 parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self),
                 Int32(piece.count), 0)
             try check(code)
+            silentBytes = bridge.events == events ? silentBytes + piece.count : 0
         }
     }
 
@@ -96,6 +108,7 @@ private final class Bridge {
     private unowned let handler: any XMLPushParser.Handler
     var parser: UnsafeMutablePointer<apus_xml>?
     var failure: XMLError?
+    private(set) var events = 0
 
     init(_ handler: any XMLPushParser.Handler) {
         self.handler = handler
@@ -108,6 +121,7 @@ private final class Bridge {
 
     func relay(_ event: (any XMLPushParser.Handler) throws(XMLError) -> Void) {
         guard failure == nil else { return }
+        events += 1
         do {
             try event(handler)
         } catch {

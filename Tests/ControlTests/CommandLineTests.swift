@@ -30,6 +30,27 @@ struct CommandLineTests {
         #expect(outcome.output.contains("EXAMPLES:\n  apus \(command)"))
     }
 
+    @Test func `the examples of mount are whole, and there is one for each kind of source`()
+        async throws
+    {
+        let outcome = try await Program.run([Program.apus, "mount", "--help"])
+        for end in [" --foreground\n", " --refresh 1m\n", "rclone:drive:Photos ~/Cloud\n"] {
+            let examples = outcome.output.split(separator: "\n").filter {
+                $0.hasPrefix("  apus mount ")
+            }
+            #expect(examples.contains { "\($0)\n".hasSuffix(end) }, "\(examples)")
+        }
+    }
+
+    @Test func `a password in a source is not repeated`() async throws {
+        let outcome = try await Program.run([
+            Program.apus, "mount", "webdav+http://me:hush@host/dav", "/nonexistent",
+        ])
+        #expect(outcome.status == 1)
+        #expect(outcome.complaint.contains("mount webdav+http://…@host/dav"))
+        #expect(!outcome.complaint.contains("hush"))
+    }
+
     @Test func `help tells everybody's state directory`() async throws {
         let outcome = try await Program.run([Program.apus, "mount", "--help"])
         let words = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")

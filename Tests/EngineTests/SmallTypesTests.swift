@@ -51,6 +51,16 @@ struct ConflictNameTests {
         #expect(name("a.txt", attempt: 1) == "a (conflict wren 2024-02-29 2).txt")
     }
 
+    @Test func `of a conflict's name is another of the first name`() {
+        #expect(
+            name("a (conflict vm 2026-11-22 5) (conflict vm 2026-11-22).txt", attempt: 2)
+                == "a (conflict wren 2024-02-29 3).txt")
+        #expect(name("a (conflict of laws)") == "a (conflict of laws) (conflict wren 2024-02-29)")
+        #expect(
+            name(" (conflict vm 2026-11-22)")
+                == " (conflict vm 2026-11-22) (conflict wren 2024-02-29)")
+    }
+
     @Test func `fits 255 bytes, cut between characters`() {
         let long = String(repeating: "é", count: 125) + ".txt"
         let conflict = name(long)

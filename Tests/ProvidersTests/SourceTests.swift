@@ -1,9 +1,10 @@
 import Engine
 import Host
 import Logging
-import Providers
 import Testing
 import Transport
+
+@testable import Providers
 
 @Suite struct SourceTests {
     @Test(arguments: [
@@ -86,6 +87,37 @@ import Transport
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
         #expect(error?.description.contains("\n") == false)
         #expect(error?.description.contains("hush") == false)
+    }
+
+    @Test(arguments: [
+        ("webdav+http://me:hush@host/dav", "webdav+http://…@host/dav"),
+        ("webdav://hush@host/dav", "webdav://…@host/dav"),
+        ("webdav://me:hu/s@h@host/dav", "webdav://…@host/dav"),
+        ("s3://b/?endpoint=http://me:hush@h:9&region=r", "s3://b/?endpoint=http://…@h:9&region=r"),
+        ("s3://b/p?endpoint=http%3A%2F%2Fme:hush@h", "s3://b/p?endpoint=http%3A%2F%2F…@h"),
+        ("webdav+https://host:99/dav", "webdav+https://host:99/dav"),
+        ("webdav://host/a@b", "webdav://host/a@b"), ("rclone:a@b:c", "rclone:a@b:c"),
+    ])
+    func `a source is repeated without what is secret`(text: String, shown: String) {
+        #expect(Source.withoutSecrets(text) == shown)
+    }
+
+    @Test(arguments: [
+        ("SSL certificate problem: certificate has expired", "renewed"),
+        ("SSL certificate problem: certificate is not yet valid", "clock"),
+        (
+            "SSL: no alternative certificate subject name matches target host name 'h'",
+            "write the name"
+        ),
+        ("SSL: certificate subject name (a) does not match target host name 'h'", "write the name"),
+        ("error setting certificate file: /a.pem", "PEM"),
+        ("SSL certificate problem: self-signed certificate", "--ca-file names"),
+    ])
+    func `what is wrong with a certificate says what would help`(reason: String, part: String) {
+        let error = ProviderError(
+            .unreachable, attempt: "x", reason: reason,
+            cause: TransportError(.tls, attempt: "x", reason: reason))
+        #expect(error.advice.remedy.contains(part), "\(error.advice.remedy)")
     }
 
     @Test func `different folders have different state names, the same folder one`() throws {

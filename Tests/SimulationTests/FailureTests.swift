@@ -175,6 +175,56 @@ struct FailureTests {
         }
     }
 
+    @Test func `a store that asks for time gets it from readers and fillers`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(
+                Scenario.key("a"), [UInt8](repeating: 7, count: 3 << 20))
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.busy, attempts: "\"a\"", retryAfter: .seconds(40))
+            async let one = it.read("a").count
+            async let other = it.read("a").count
+            try await it.wait(.seconds(39))
+            let given = it.remote.refusalsGiven
+            #expect((1...3).contains(given), "those that were under way at once: \(given)")
+            it.remote.refuse(nil)
+            #expect(try await one == 3 << 20)
+            #expect(try await other == 3 << 20)
+        }
+    }
+
+    @Test func `a store that asks for time gets it from who looks into a directory`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+        } _: { it in
+            _ = try await it.find("d")
+            it.remote.refuse(.busy, attempts: "\"d\"", retryAfter: .seconds(40))
+            let start = it.mount.clock.uptime
+            async let names = it.names(in: "d")
+            try await it.wait(.seconds(20))
+            #expect(it.remote.refusalsGiven == 1)
+            it.remote.refuse(nil)
+            #expect(try await names.isEmpty)
+            #expect(it.mount.clock.uptime - start >= .seconds(40))
+        }
+    }
+
+    @Test func `a request that has no such time fails at once, with the reason`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.busy, attempts: "\"a\"", retryAfter: .seconds(90))
+            let start = it.mount.clock.uptime
+            let error = try await #require(throws: EngineError.self) { _ = try await it.read("a") }
+            #expect(error.kind == .unreachable && "\(error)".contains("it is refused"))
+            #expect(it.mount.clock.uptime - start < .seconds(5))
+            it.remote.refuse(nil)
+            try await it.wait(.seconds(60))
+            #expect(try await it.read("a") == [1, 2, 3], "nobody is kept from it for longer")
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a full disk or quota evicts what is clean, then refuses, then recovers`(
         isQuota: Bool

@@ -15,10 +15,11 @@ struct MountCommand: AsyncParsableCommand {
 
             EXAMPLES:
               apus mount folder:/srv/cloud ~/Cloud
-              apus mount 'folder:/srv/cloud?latency=20ms&rate=10MiB' /mnt/cloud --foreground
+              apus mount 'folder:/srv/cloud?latency=20ms&rate=10MiB' ~/Cloud --foreground
               apus mount folder:/srv/cloud ~/Cloud --cache-size 20GiB --refresh 1m
               apus mount webdav+https://cloud.example.org/dav ~/Cloud
               apus mount 's3://bucket/prefix?endpoint=https://s3.example.org' ~/Cloud
+              apus mount rclone:drive:Photos ~/Cloud
             """)
 
     @Argument(
@@ -112,7 +113,8 @@ struct MountCommand: AsyncParsableCommand {
             return try Source(parsing: source)
         } catch {
             throw CommandFailure(
-                what: "mount \(source)", why: error.problem, remedy: error.remedy)
+                what: "mount \(Source.withoutSecrets(source))", why: error.problem,
+                remedy: error.remedy)
         }
     }
 

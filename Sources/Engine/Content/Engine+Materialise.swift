@@ -37,9 +37,31 @@ extension Engine {
                     file.arrivals.ring()
                     changeBell.ring()
                 }
-                try await fetchPiece(piece, of: file)
+                try requireNoRest(of: file)
+                do {
+                    try await fetchPiece(piece, of: file)
+                } catch let error as ProviderError {
+                    noteRest(of: file, error)
+                    throw error
+                }
             }
         }
+    }
+
+    /// Whoever reads a file leaves the store alone for as long as it has asked another reader to.
+    private func requireNoRest(of file: OpenFile) throws(ProviderError) {
+        guard let (until, reason) = file.state.withLock({ $0.rest }), clock.uptime < until
+        else { return }
+        throw ProviderError(
+            reason.kind, attempt: reason.attempt, reason: reason.reason, remedy: reason.remedy,
+            retryAfter: until - clock.uptime, cause: reason)
+    }
+
+    /// For no longer than a request may wait: who comes later may ask for himself.
+    private func noteRest(of file: OpenFile, _ error: ProviderError) {
+        guard error.isPassing, let delay = error.retryAfter else { return }
+        let until = clock.uptime + min(delay, configuration.requestDeadline)
+        file.state.withLock { $0.rest = (until, error) }
     }
 
     private enum Claim {

@@ -28,6 +28,8 @@ final class OpenFile: Sendable {
         var frozen: [FrozenContent] = []
         /// When a file that stays open for writing is to be sent next.
         var longWriterDue: Duration?
+        /// Until when the store asks not to be asked for its bytes, and its words.
+        var rest: (until: Duration, reason: ProviderError)?
         /// Whether a filler looks after the rest of the file.
         var isFilling = false
 

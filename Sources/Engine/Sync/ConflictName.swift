@@ -4,11 +4,23 @@ enum ConflictName {
     static func make(
         of name: FileName, host: String, at time: Timestamp, attempt: Int
     ) -> FileName {
-        let (stem, suffix) = split(name.bytes)
+        let (whole, suffix) = split(name.bytes)
+        let stem = withoutLabel(whole)
         let number = attempt == 0 ? "" : " \(attempt + 1)"
         let label = Array(" (conflict \(safe(host)) \(date(time))\(number))".utf8)
         let room = FileName.bytesMax - label.count - suffix.count
         return FileName(stored: truncated(stem, to: max(room, 1)) + label + suffix)
+    }
+
+    /// Takes off what names a conflict, from whichever mount: a version that loses such a name too gets
+    /// another of the first one's, not a longer one.
+    private static func withoutLabel(_ stem: [UInt8]) -> [UInt8] {
+        let text = String(decoding: stem, as: UTF8.self)
+        guard Array(text.utf8) == stem,
+            let label = text.firstMatch(of: /(?: \(conflict [^()]+ \d{4}-\d\d-\d\d(?: \d+)?\))+$/),
+            label.range.lowerBound > text.startIndex
+        else { return stem }
+        return Array(text[..<label.range.lowerBound].utf8)
     }
 
     /// Splits off an extension of up to 16 bytes; a leading dot begins no extension.

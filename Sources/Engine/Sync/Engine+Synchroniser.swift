@@ -259,10 +259,10 @@ extension SyncFailure {
         switch error {
         case let error as ProviderError:
             let known = EngineError(error)
-            // What passes by itself asks nothing of anybody.
+            // What passes by itself asks nothing of anybody, but where the store says what.
             self.init(
                 kind: known.kind, what: error.attempt, why: error.reason,
-                remedy: error.isPassing ? nil : known.remedy,
+                remedy: error.isPassing ? error.remedy : known.remedy,
                 isFinal: !error.isPassing && !known.isLocalAndPassing)
         case let error as EngineError:
             self.init(

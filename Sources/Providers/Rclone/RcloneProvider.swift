@@ -259,7 +259,8 @@ struct RcloneProvider: Provider {
     func newPath(_ key: ObjectKey, _ attempt: String) throws(ProviderError) -> String {
         guard let path = path(of: key) else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "rclone cannot store this name")
+                .unsupported, attempt: attempt, reason: "rclone cannot store this name",
+                remedy: "rename it, then it is sent")
         }
         return path
     }

@@ -86,7 +86,7 @@ extension S3Provider {
         call.onProgress = { sent, _ in session.noteSent(sent) }
         let (response, _) = try await client.ask(call, attempt)
         return (
-            S3ETag.etag(response.headers["etag"] ?? ""),
+            try S3Client.etag(of: response, attempt),
             response.headers["date"].flatMap(S3Date.timestamp(header:))
         )
     }

@@ -78,6 +78,12 @@ extension WebDAVProvider {
                 "use another name, or a server that shows them, as Apache"
             )
         }
+        if server.hidesDavfsNames, name.bytes.starts(with: WebDAVServer.davfsPrefix.utf8) {
+            return (
+                "Apache hides names that begin with \(WebDAVServer.davfsPrefix), as \"\(name)\" does",
+                "use another name"
+            )
+        }
         if WebDAVName.isReserved(name) {
             return ("\"\(name)\" is a name that Apus keeps for itself", "use another name")
         }

@@ -44,6 +44,10 @@ struct WebDAVServer: Hashable, Sendable {
 
     /// Whether its listings leave out names that begin with a dot.
     var hidesDotNames = false
+    /// Whether its listings leave out names that begin with ``davfsPrefix``.
+    var hidesDavfsNames = false
+    /// mod_dav_fs keeps it for what it is just writing (`DAV_FS_TMP_PREFIX`).
+    static let davfsPrefix = ".davfs.tmp"
 
     /// Tells the server by its answer to OPTIONS.
     ///
@@ -62,6 +66,7 @@ struct WebDAVServer: Hashable, Sendable {
             takesRanges = true
             keepsProperties = true
             keepsAnyBytesInNames = true
+            hidesDavfsNames = true
             // Each is a file `.DAV/NAME.dir` there on some systems.
             propertyNameBytesMax = 250
         } else if classes.contains("nextcloud-") || classes.contains("oc-resource-sharing") {

@@ -22,12 +22,19 @@ package final class SimulatedProvider: Provider {
         var uploads: [UploadToken: [UInt8]] = [:]
         var uploadsBegun = 0
         var bytesReceived: UInt64 = 0
-        var refusal: (kind: ProviderError.Kind, attempts: String)?
+        var refusal: Refusal?
+        var refusalsGiven = 0
         var isAuthorized = true
         /// See ``setHasEveryName(_:)``.
         var hasEveryName = false
         var endlessPages: EndlessPages?
         var endlessPagesGiven = 0
+    }
+
+    struct Refusal {
+        let kind: ProviderError.Kind
+        let attempts: String
+        let retryAfter: Duration?
     }
 
     /// What follows the last page of each listing of a store that has gone wrong.
@@ -88,9 +95,19 @@ package final class SimulatedProvider: Provider {
     /// - Parameters:
     ///   - kind: nil to refuse none.
     ///   - attempts: Only calls whose ``ProviderError/attempt`` contains this.
-    package func refuse(_ kind: ProviderError.Kind?, attempts: String = "") {
-        state.withLock { $0.refusal = kind.map { ($0, attempts) } }
+    ///   - retryAfter: How long it asks to be left alone.
+    package func refuse(
+        _ kind: ProviderError.Kind?, attempts: String = "", retryAfter: Duration? = nil
+    ) {
+        state.withLock { state in
+            state.refusal = kind.map {
+                Refusal(kind: $0, attempts: attempts, retryAfter: retryAfter)
+            }
+        }
     }
+
+    /// How many calls were refused so far.
+    package var refusalsGiven: Int { state.withLock(\.refusalsGiven) }
 
     /// Has a look at any name that is free find one and the same file from now on, or no longer.
     package func setHasEveryName(_ hasEveryName: Bool) {
@@ -292,10 +309,13 @@ package final class SimulatedProvider: Provider {
         try await wait(isStandingStill ? .seconds(1_000_000) : latency, attempt)
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state, attempt)
-            if let (kind, attempts) = state.refusal,
-                attempts.isEmpty || attempt.contains(attempts)
+            if let refusal = state.refusal,
+                refusal.attempts.isEmpty || attempt.contains(refusal.attempts)
             {
-                throw ProviderError(kind, attempt: attempt, reason: "it is refused")
+                state.refusalsGiven += 1
+                throw ProviderError(
+                    refusal.kind, attempt: attempt, reason: "it is refused",
+                    retryAfter: refusal.retryAfter)
             }
             if state.random.happens(state.faults.unreachableBefore) {
                 throw ProviderError(.unreachable, attempt: attempt, reason: "the request was lost")

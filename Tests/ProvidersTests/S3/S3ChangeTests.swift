@@ -44,6 +44,42 @@ import Testing
         #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
     }
 
+    /// An empty one made each version another than is known, and a copy of it each time.
+    @Test func `a store whose ETags are lost on the way fails, and says so`() async throws {
+        let store = TinyS3()
+        let provider = try store.provider()
+        let (known, new) = (try key("known"), try key("new"))
+        store.state.withLock { state in
+            state.objects["known"] = TinyS3.Object(etag: "1", bytes: [1, 2])
+            state.losesETags = true
+        }
+        func expectFailure(_ call: () async throws -> Void) async {
+            let error = await #expect(throws: ProviderError.self) { try await call() }
+            // What it did is found out, as after an answer that was lost.
+            #expect(error?.kind == .corrupt)
+            #expect(error?.reason.contains("tells no ETag") == true, "\(String(describing: error))")
+            #expect(error?.remedy?.contains("proxy") == true)
+        }
+        await expectFailure { _ = try await provider.stat(known) }
+        await expectFailure {
+            _ = try await provider.move(
+                known, etag: ETag("1"), to: new, base: .absent, continues: false)
+        }
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == ["known"])
+        for size in [4, 20] as [UInt64] {
+            await expectFailure {
+                _ = try await provider.write(
+                    new, from: SameBytes(size: size), attributes: Self.attributes, base: .absent,
+                    session: UntrackedUpload())
+            }
+        }
+        let directory = try await provider.createDirectory(
+            try key("d"), attributes: Self.attributes)
+        #expect(directory.kind == .directory, "it has no version")
+        provider.knownConditions.withLock { $0 = nil }
+        await expectFailure { _ = try await provider.conditions("test") }
+    }
+
     @Test func `what the object of a directory holds is taken out of it, and the directory stays`()
         async throws
     {

@@ -47,6 +47,8 @@ final class TinyS3: S3Wire {
         var requestsTrusted = Int.max
         /// The status with which each DELETE is refused.
         var deletionRefusal: Int?
+        /// Whether something before the store takes the ETag of each answer away.
+        var losesETags = false
         /// Whether deleting what is not there is answered with 404, as some stores do.
         var missesWhatIsDeleted = false
     }
@@ -97,8 +99,9 @@ final class TinyS3: S3Wire {
             guard state.requestsLeft > 0 else { return nil }
             state.requestsLeft -= 1
             state.requests.append(request)
-            let (operation, answer) = Self.answer(request, &state)
+            var (operation, answer) = Self.answer(request, &state)
             intruder(operation, &state)
+            if state.losesETags { answer.headers["etag"] = nil }
             return state.unanswered.contains(operation) ? nil : (answer, state.now)
         }
         guard let ((status, headers, body), date) = served else {

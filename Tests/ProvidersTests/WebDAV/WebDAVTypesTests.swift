@@ -138,6 +138,10 @@ import Transport
     @Test(
         arguments: [
             (["2"], Array(".env".utf8), "\".env\"", "Apache"),
+            (
+                ["1,2", "<http://apache.org/dav/propset/fs/1>"], Array(".davfs.tmpX".utf8),
+                "\".davfs.tmpX\"", "another name"
+            ),
             (["1, 2"], Array(".apus-new-0123456789abcdef".utf8), "\".apus-new-", "another name"),
             (["1, 2"], [0x61, 0xFF], "UTF-8", "another name"),
             (["1, 3, nextcloud-checksum"], Array("e\u{301}".utf8), "NFC", "rename \"e\u{301}\""),

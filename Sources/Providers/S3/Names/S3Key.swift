@@ -10,6 +10,9 @@ struct S3Key: Hashable, Sendable {
     static let bytesMax = 1_024
     static let slash = UInt8(ascii: "/")
 
+    /// Whether it is that of an object which stands for a directory.
+    var isMarker: Bool { bytes.last == Self.slash }
+
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }

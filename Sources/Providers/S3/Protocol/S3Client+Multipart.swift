@@ -92,7 +92,7 @@ extension S3Client {
         call.payloadHash = hash
         call.onProgress = { sent, _ in onProgress(sent) }
         let (response, _) = try await ask(call, attempt)
-        return S3ETag.etag(response.headers["etag"] ?? "")
+        return try Self.etag(of: response, attempt)
     }
 
     func copyPart(

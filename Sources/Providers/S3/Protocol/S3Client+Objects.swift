@@ -68,8 +68,9 @@ enum S3Condition: Hashable, Sendable {
 
 extension S3Client {
     /// - Returns: nil where there is no such object.
-    /// - Throws: `.unsupported` for one whose size the store does not tell, but for the markers of
-    ///   directories: taken for an empty one, it would be overwritten with what is appended to nothing.
+    /// - Throws: But for the markers of directories, `.unsupported` for one whose size the store does
+    ///   not tell: taken for an empty one, it would be overwritten with what is appended to nothing.
+    ///   `.corrupt` for one whose version it does not tell: it would pass for another than is known.
     func head(_ key: S3Key, _ attempt: String) async throws(ProviderError) -> S3Head? {
         let head: S3Head
         do {
@@ -78,7 +79,9 @@ extension S3Client {
             if error.kind == .missing { return nil }
             throw error
         }
-        guard head.isSized || key.bytes.last == S3Key.slash else {
+        if key.isMarker, head.size == 0 { return head }
+        guard !head.etag.description.isEmpty else { throw Self.withoutETag(attempt) }
+        guard head.isSized else {
             throw ProviderError(
                 .unsupported, attempt: attempt,
                 reason: "the store does not tell the size of \"\(key)\" (Content-Length)",
@@ -109,6 +112,9 @@ extension S3Client {
     }
 
     /// Stores bytes that are in memory.
+    ///
+    /// - Throws: `.corrupt` also where the store does not tell which version it has made; a marker is
+    ///   asked for none, as its own is.
     func put(
         _ key: S3Key, _ bytes: [UInt8], headers: [(name: String, value: String)],
         _ condition: S3Condition?, _ attempt: String
@@ -118,7 +124,8 @@ extension S3Client {
         call.headers = headers
         if let condition { call.headers.append(condition.header) }
         let (response, _) = try await ask(call, attempt)
-        return S3ETag.etag(response.headers["etag"] ?? "")
+        return try key.isMarker
+            ? S3ETag.etag(response.headers["etag"] ?? "") : Self.etag(of: response, attempt)
     }
 
     /// Copies within the bucket.
@@ -198,6 +205,24 @@ extension S3Client {
     }
 
     // MARK: Answers
+
+    /// The version that an answer to a change tells.
+    ///
+    /// - Throws: `.corrupt` where it tells none: the change was made, and its outcome is to be found out.
+    static func etag(
+        of response: HTTPResponse, _ attempt: String
+    ) throws(ProviderError) -> ETag {
+        let etag = S3ETag.etag(response.headers["etag"] ?? "")
+        guard !etag.description.isEmpty else { throw withoutETag(attempt) }
+        return etag
+    }
+
+    private static func withoutETag(_ attempt: String) -> ProviderError {
+        ProviderError(
+            .corrupt, attempt: attempt,
+            reason: "the store tells no ETag, without which versions cannot be told apart",
+            remedy: "check the proxy before the store, which may take the header away")
+    }
 
     func copySource(_ key: S3Key, etag: ETag) -> [(name: String, value: String)] {
         let path = "/\(settings.bucket)/" + S3Encoding.encode(key.bytes, keepsSlash: true)
