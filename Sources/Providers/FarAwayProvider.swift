@@ -117,6 +117,8 @@ package struct FarAwayProvider: Provider {
         try await inner.delete(key, kind: kind, etag: etag)
     }
 
+    package func isSame(_ former: ETag, as etag: ETag) -> Bool { inner.isSame(former, as: etag) }
+
     package func space() async throws(ProviderError) -> StorageSpace? {
         try await travel("ask for the free space")
         return try await inner.space()

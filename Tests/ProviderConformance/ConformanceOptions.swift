@@ -25,6 +25,8 @@ package struct ConformanceOptions: Sendable {
     /// Whether versions of the same size and time are told apart. Where they are not, as over
     /// rclone without hashes, every version that the suite writes has a time of its own.
     package var tellsVersionsOfOneTime = true
+    /// Whether versions of the same size and time are told apart wherever moves bring them.
+    package var tellsMovedVersions = true
     /// Whether the time of a directory can be set; many stores know only that of files.
     package var keepsModifiedOfDirectories = true
     /// Whether the time of a file can be set without another upload.

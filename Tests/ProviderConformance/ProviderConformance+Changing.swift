@@ -98,6 +98,12 @@ extension ProviderConformance {
             try await store.expect([4], at: "other")
             try await store.expectNames(["file", "other"], in: "")
         },
+        Case("files of the same size and time have different etags, wherever they move") { store in
+            guard store.options.tellsVersionsOfOneTime, store.options.tellsMovedVersions else {
+                return
+            }
+            try await store.checkRotation()
+        },
         Case("a move of what is missing, or to where nothing is, fails") { store in
             let etag = try await store.etag(of: store.write("file", [1]))
             try await store.expect(.missing, of: "moving what is missing") {
@@ -263,6 +269,50 @@ extension ProviderConformance {
 }
 
 extension ConformanceStore {
+    /// Writes files side by side, so that some of them have the same time, and moves a few to the
+    /// name of the one before.
+    func checkRotation() async throws {
+        let written = try await withThrowingTaskGroup(
+            of: (name: String, etag: ETag).self
+        ) { group in
+            for index in 0..<60 {
+                group.addTask {
+                    let name = "\(index)"
+                    return (name, try await etag(of: write(name, bytes(100, seed: UInt64(index)))))
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        // Any of them may come to the name of any other.
+        try require(Set(written.map(\.etag)).count, equals: written.count, "different etags")
+        let files = written.prefix(4)
+        func move(_ from: String, to name: String) async throws {
+            let etag = try await etag(of: provider.stat(key(from)))
+            _ = try await provider.move(key(from), etag: etag, to: key(name), base: .absent)
+        }
+        try await move(files[0].name, to: "first")
+        for (file, next) in zip(files, files.dropFirst()) {
+            try await move(next.name, to: file.name)
+        }
+        try await move("first", to: files[files.count - 1].name)
+        for (file, next) in zip(files, files.dropFirst() + written.prefix(1)) {
+            let (name, old) = file
+            let found = try await provider.stat(key(name))
+            try require(found.etag != old, "another etag than \(old) at \"\(name)\"")
+            try await expect(.changed, of: "writing over a version that has moved away") {
+                try await write(name, [1], base: .version(old))
+            }
+            try await expect(.changed, of: "deleting a version that has moved away") {
+                try await provider.delete(key(name), kind: .file, etag: old)
+            }
+            try await expect(.changed, of: "reading a version that has moved away") {
+                _ = try await read(name, etag: old, range: 0..<100)
+            }
+            let seed = UInt64(next.name) ?? 0
+            try await expect(bytes(100, seed: seed), at: name)
+        }
+    }
+
     /// Sets and changes the extended attributes of a file and of a directory.
     fileprivate func checkExtendedAttributes() async throws {
         var attributes = Self.attributes

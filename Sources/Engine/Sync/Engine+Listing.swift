@@ -242,6 +242,7 @@ extension Engine {
         if case .object(let object) = observation,
             try isAgreed(object, record, try database.synced(inode))
         {
+            try keepMark(of: object, inode, database)
             try database.setRemote(nil, of: inode)
             try adoptAttributes(of: object, record, &changes, database)
             try noteWritten(object, record, &changes, database)
@@ -257,6 +258,23 @@ extension Engine {
         try applyLocally(Planner.plan(state), state, &changes, database)
     }
 
+    /// Keeps what a mark says more of a version than was known.
+    private func keepMark(
+        of object: RemoteObject, _ inode: InodeNumber, _ database: Database
+    ) throws {
+        guard object.kind == .file, var synced = try database.synced(inode),
+            synced.etag != object.etag
+        else { return }
+        synced.etag = object.etag
+        try database.setSynced(synced, of: inode)
+    }
+
+    /// Whether what was told of a version is told of it still, see ``Provider/isSame(_:as:)``.
+    func isSame(_ former: ETag?, as etag: ETag?) -> Bool {
+        guard let former, let etag else { return former == etag }
+        return provider.isSame(former, as: etag)
+    }
+
     /// Whether an object is what both sides agreed on.
     private func isAgreed(
         _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord?
@@ -264,11 +282,11 @@ extension Engine {
         guard let synced else { return false }
         if !object.isDetailed, object.kind == .file, record.kind == .symlink {
             // The listing does not tell the two apart; the version does.
-            return object.etag == synced.etag
+            return isSame(synced.etag, as: object.etag)
         }
         guard object.kind == record.kind else { return false }
         return switch object.kind {
-        case .file: object.etag == synced.etag
+        case .file: isSame(synced.etag, as: object.etag)
         case .directory: true
         case .symlink: object.target == record.target
         }

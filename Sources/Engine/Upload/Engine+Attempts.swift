@@ -127,7 +127,7 @@ extension Engine {
         guard object.kind == state.kind else { return false }
         switch object.kind {
         case .directory: return true
-        case .file: return object.etag == state.synced?.etag
+        case .file: return isSame(state.synced?.etag, as: object.etag)
         case .symlink: return try store.read { try $0.inode(state.inode)?.target } == object.target
         }
     }
@@ -212,7 +212,7 @@ extension Engine {
         case .file:
             let isMove =
                 state.synced.map { ($0.parent, $0.name) != (attempt.parent, attempt.name) } ?? false
-            let isSameVersion = object.etag == state.synced?.etag
+            let isSameVersion = isSame(state.synced?.etag, as: object.etag)
             if isMove, isSameVersion { return true }
             // The version that was there before says that nothing happened.
             if isSameVersion { return false }
@@ -237,7 +237,7 @@ extension Engine {
         _ object: RemoteObject?, by attempt: AttemptRecord
     ) throws(Halt) -> Bool {
         guard let etag = object?.etag, let replaced = attempt.replaced else { return false }
-        return try store.read { try $0.synced(replaced)?.etag } == etag
+        return isSame(try store.read { try $0.synced(replaced)?.etag }, as: etag)
     }
 
     private func isUnchanged(_ state: SyncState, since attempt: AttemptRecord) -> Bool {

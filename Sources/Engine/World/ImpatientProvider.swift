@@ -115,6 +115,8 @@ struct ImpatientProvider: Provider {
         }
     }
 
+    func isSame(_ former: ETag, as etag: ETag) -> Bool { inner.isSame(former, as: etag) }
+
     func space() async throws(ProviderError) -> StorageSpace? {
         try await limited("ask for the space", Self.lookMax) {
             () async throws(ProviderError) in try await inner.space()

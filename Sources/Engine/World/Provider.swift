@@ -102,6 +102,14 @@ package protocol Provider: Sendable {
     /// - Throws: `.missing`, `.changed`, `.notEmpty`.
     func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError)
 
+    /// Whether two etags that the store gave out stand for one version: it may tell more of a version
+    /// later than it did at first, but never less.
+    ///
+    /// - Parameters:
+    ///   - former: What was told before.
+    ///   - etag: What is told now.
+    func isSame(_ former: ETag, as etag: ETag) -> Bool
+
     /// How much the store can hold; nil where it does not tell.
     func space() async throws(ProviderError) -> StorageSpace?
 
@@ -112,6 +120,8 @@ package protocol Provider: Sendable {
 }
 
 extension Provider {
+    package func isSame(_ former: ETag, as etag: ETag) -> Bool { former == etag }
+
     /// A move of which no earlier call was cut short.
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion

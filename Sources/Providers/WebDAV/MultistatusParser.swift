@@ -151,6 +151,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         case "getetag": found.etag = value.isEmpty ? nil : value
         case "getcontentlength": found.length = value.isEmpty ? nil : value
         case "getlastmodified": found.lastModified = value.isEmpty ? nil : value
+        case "creationdate": found.created = WebDAVVersion.isTime(value) ? value : nil
         case WebDAVAttributes.name: found.attributes = value
         case Self.permissions: found.permissions = value
         case "quota-available-bytes": found.quotaAvailable = value
@@ -173,6 +174,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         entry.etag = found.etag ?? entry.etag
         entry.length = found.length ?? entry.length
         entry.lastModified = found.lastModified ?? entry.lastModified
+        entry.created = found.created ?? entry.created
         entry.attributes = found.attributes ?? entry.attributes
         entry.lockTokens += found.lockTokens
         entry.permissions = found.permissions ?? entry.permissions

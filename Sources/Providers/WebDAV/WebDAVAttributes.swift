@@ -2,12 +2,15 @@ import Engine
 
 /// What WebDAV has no property for, in one dead property of our own.
 ///
-/// `<attributes xmlns="urn:apus:webdav">mode=644 modified=1600000000.000000000 of=%225-64%22</…>`
+/// `<attributes xmlns="urn:apus:webdav">mode=644 modified=1600000000.000000000 of=%225-64%22
+/// version=0123456789abcdef</…>`
 ///
 /// Words with blanks between them, unknown ones ignored. Servers keep dead properties when somebody
 /// else replaces the content, so `of` names the version that they were set for: of another one the
 /// time says nothing, and `target`, which makes a file a symbolic link, even less. A directory has
-/// no `of`: its time is that which was set. Each extended attribute is a word `xattr=NAME:VALUE`,
+/// no `of`: its time is that which was set. `version` is a word that no other version has, and goes
+/// with the file when that is moved: where tags are made of time and length, `of` alone may name
+/// several. Each extended attribute is a word `xattr=NAME:VALUE`,
 /// both percent-encoded; like the mode, they stay with whatever is under the name.
 struct WebDAVAttributes: Hashable {
     static let space = "urn:apus:webdav"
@@ -18,6 +21,8 @@ struct WebDAVAttributes: Hashable {
     var modified: Timestamp?
     /// The stamp of the version, see ``WebDAVVersion/stamp``, percent-encoded.
     var stamp: String?
+    /// What no other version has; hexadecimal digits.
+    var word: String?
     /// Where a symbolic link points, percent-encoded.
     var target: [UInt8]?
     var extendedAttributes = ExtendedAttributes()
@@ -27,10 +32,13 @@ struct WebDAVAttributes: Hashable {
         words($0).reduce(0) { $0 + $1.utf8.count + 1 }
     }
 
-    init(_ attributes: ObjectAttributes, stamp: String?, target: [UInt8]? = nil) {
+    init(
+        _ attributes: ObjectAttributes, stamp: String?, word: String? = nil, target: [UInt8]? = nil
+    ) {
         mode = attributes.mode & 0o7777
         modified = attributes.modified
         self.stamp = stamp
+        self.word = word
         self.target = target
         if target == nil { extendedAttributes = attributes.extendedAttributes }
     }
@@ -45,6 +53,7 @@ struct WebDAVAttributes: Hashable {
             case "modified": modified = Self.timestamp(value)
             case "of":
                 stamp = PercentCoding.decode(value).map { String(decoding: $0, as: UTF8.self) }
+            case "version": self.word = Self.isWord(value) ? String(value) : nil
             case "target":
                 target = PercentCoding.decode(value).flatMap {
                     (1...4095).contains($0.count) && !$0.contains(0) ? $0 : nil
@@ -70,9 +79,20 @@ struct WebDAVAttributes: Hashable {
             words.append("modified=\(modified.seconds).\(padding)\(digits)")
         }
         if let stamp { words.append("of=" + PercentCoding.encode(stamp.utf8)) }
+        if let word { words.append("version=" + word) }
         if let target { words.append("target=" + PercentCoding.encode(target)) }
         words += Self.words(extendedAttributes)
         return words.joined(separator: " ")
+    }
+
+    static func newWord() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    /// It becomes part of a mark.
+    static func isWord(_ text: Substring) -> Bool {
+        text.utf8.count == 16 && text.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
 
     private static func words(_ attributes: ExtendedAttributes) -> [String] {

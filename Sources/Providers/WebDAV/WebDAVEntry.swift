@@ -19,6 +19,8 @@ struct WebDAVEntry: Hashable {
     var etag: String?
     var length: String?
     var lastModified: String?
+    /// As written; nil where that is no time.
+    var created: String?
     /// Our own property, see ``WebDAVAttributes``.
     var attributes: String?
     /// The tokens of the locks on it.

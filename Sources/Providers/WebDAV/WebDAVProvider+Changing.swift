@@ -17,7 +17,8 @@ extension WebDAVProvider {
             try expect(etag, of: entry, named: name, attempt)
             let old = object(entry, named: name).object
             let stamp = entry.isCollection ? nil : WebDAVVersion(entry).stamp
-            let new = WebDAVAttributes(attributes, stamp: stamp, target: old.target)
+            let new = WebDAVAttributes(
+                attributes, stamp: stamp, word: word(of: entry), target: old.target)
             if try await set(new, of: key, attempt) { entry.attributes = new.text }
             return try await settled(entry, key, named: name, afterChange: true, attempt)
         }
@@ -100,8 +101,7 @@ extension WebDAVProvider {
     ) async throws(ProviderError) -> RemoteObject {
         let entry = try await found(move.destination, move.attempt)
         let isSame =
-            entry.isCollection
-            || WebDAVVersion(entry).mayHaveMoved(from: WebDAVVersion(before))
+            entry.isCollection || mayHaveMoved(entry, from: before, word: word(of: before))
         guard entry.isCollection == before.isCollection, isSame else {
             try await sendMove(
                 move.destination, to: move.key, overwrite: false, [], move.attempt)
@@ -111,6 +111,16 @@ extension WebDAVProvider {
         let arrived = try await restamped(entry, before, move)
         return try await settled(
             arrived, move.destination, named: move.newName, afterChange: true, move.attempt)
+    }
+
+    /// Whether what has arrived somewhere can be what was moved there.
+    ///
+    /// - Parameter word: That of what was moved; nil where it had none.
+    func mayHaveMoved(
+        _ entry: WebDAVEntry, from before: WebDAVEntry, word: String?
+    ) -> Bool {
+        if let word, let arrived = self.word(of: entry), arrived != word { return false }
+        return WebDAVVersion(entry).mayHaveMoved(from: WebDAVVersion(before))
     }
 
     /// Where a move makes a new tag, our property has to name that one.
@@ -139,8 +149,8 @@ extension WebDAVProvider {
             ("Destination", client.address.url(destination, isCollection: isCollection)),
             ("Overwrite", overwrite ? "T" : "F"),
         ]
-        if server.obeysIfMatch, let etag, WebDAVVersion.isTag(etag) {
-            headers.append(("If-Match", etag.description))
+        if server.obeysIfMatch, let tag = etag.flatMap(WebDAVVersion.tag(of:)) {
+            headers.append(("If-Match", tag))
         }
         let answer = try await client.send(
             .move, client.address.url(key, isCollection: isCollection),
@@ -173,8 +183,8 @@ extension WebDAVProvider {
                     // A directory's tag changes with the names in it, so the one that was seen
                     // before they were listed holds off what has come since.
                     var headers = locks.isEmpty ? conditions([(key, seen.etag)]) : locks.headers
-                    if server.obeysIfMatch, let etag, WebDAVVersion.isTag(etag) {
-                        headers.append(("If-Match", etag.description))
+                    if server.obeysIfMatch, let tag = etag.flatMap(WebDAVVersion.tag(of:)) {
+                        headers.append(("If-Match", tag))
                     }
                     let answer = try await client.send(
                         .delete, url, headers: headers, attempt: attempt)

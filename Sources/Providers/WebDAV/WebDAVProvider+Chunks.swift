@@ -172,9 +172,9 @@ extension WebDAVProvider {
         case .absent: headers.append(("Overwrite", "F"))
         case .version(let mark):
             headers.append(("Overwrite", "T"))
-            if WebDAVVersion.isTag(mark) {
+            if let tag = WebDAVVersion.tag(of: mark) {
                 // `If-Match` would be about the chunks: RFC 9110 applies it to what is moved.
-                headers.append(("If", "<\(client.address.url(upload.key))> ([\(mark)])"))
+                headers.append(("If", "<\(client.address.url(upload.key))> ([\(tag)])"))
             } else {
                 let entry = try await look(at: upload.key, upload.attempt)
                 try expect(upload.base, of: entry, named: upload.name, upload.attempt)

@@ -10,9 +10,9 @@ extension WebDAVProvider {
         if Task.isCancelled {
             throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
         }
-        let isGuarded = server.obeysIfMatch && WebDAVVersion.isTag(etag)
+        let tag = server.obeysIfMatch ? WebDAVVersion.tag(of: etag) : nil
         var headers = [("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
-        if isGuarded { headers.append(("If-Match", etag.description)) }
+        if let tag { headers.append(("If-Match", tag)) }
         let receiver = RangeReceiver(range, of: etag, into: sink)
         do throws(ProviderError) {
             try await receive(receiver, client.address.url(key), headers, attempt)
@@ -28,7 +28,7 @@ extension WebDAVProvider {
         }
         // Between looking at a file and opening it, such a server may have been given another one:
         // that the version is still there makes sure that it was all the time.
-        if !isGuarded || !receiver.hasTag { try await expect(etag, of: key, attempt) }
+        if tag == nil || !receiver.hasTag { try await expect(etag, of: key, attempt) }
     }
 
     private func receive(
@@ -77,7 +77,7 @@ extension WebDAVProvider {
         guard object.kind == .file else {
             throw ProviderError(.wrongKind, attempt: attempt, reason: "it is no file")
         }
-        guard object.etag == etag else {
+        guard object.isVersion(etag) else {
             throw ProviderError(
                 .changed, attempt: attempt,
                 reason: "it is version \(object.etag?.description ?? "none") now")

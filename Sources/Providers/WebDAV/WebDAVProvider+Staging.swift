@@ -25,7 +25,7 @@ extension WebDAVProvider {
                 _ = try await self.described(stored, upload, at: staging)
                 let published = try await self.publish(staging, upload)
                 try self.keep(nil, upload)
-                guard WebDAVVersion(published).mayHaveMoved(from: WebDAVVersion(stored)) else {
+                guard self.mayHaveMoved(published, from: stored, word: upload.word) else {
                     throw ProviderError(
                         .changed, attempt: upload.attempt,
                         reason: "somebody else wrote it at this moment")

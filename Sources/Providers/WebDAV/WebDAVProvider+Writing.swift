@@ -130,12 +130,12 @@ extension WebDAVProvider {
         switch upload.base {
         case .absent: headers.append(("If-None-Match", "*"))
         case .version(let mark):
-            guard WebDAVVersion.isTag(mark) else {
+            guard let tag = WebDAVVersion.tag(of: mark) else {
                 let entry = try await look(at: upload.key, upload.attempt)
                 try expect(upload.base, of: entry, named: upload.name, upload.attempt)
                 break
             }
-            headers.append(("If-Match", mark.description))
+            headers.append(("If-Match", tag))
         }
         if server.takesModified {
             headers.append(("X-OC-Mtime", "\(upload.attributes.modified.seconds)"))
@@ -202,7 +202,7 @@ extension WebDAVProvider {
                 try await self.stored(upload, at: key, answer)
             }
             guard case .version(let base) = upload.base,
-                WebDAVVersion(entry).mark(isSettled: true) == base
+                WebDAVVersion(entry).stamp == WebDAVVersion.tag(of: base)
                     || WebDAVVersion(entry).mark(isSettled: false) == base
             else { return entry }
             guard pause < .seconds(10) else {
@@ -260,7 +260,8 @@ extension WebDAVProvider {
     ) async throws(ProviderError) -> RemoteObject {
         var entry = entry
         let attributes = WebDAVAttributes(
-            upload.attributes, stamp: WebDAVVersion(entry).stamp, target: upload.target)
+            upload.attributes, stamp: WebDAVVersion(entry).stamp,
+            word: server.sharesTags ? upload.word : nil, target: upload.target)
         let isKept = try await set(attributes, of: key, name: upload.name, upload.attempt)
         entry.attributes = isKept ? attributes.text : nil
         return try await settled(
@@ -333,6 +334,8 @@ struct WebDAVUpload: Sendable {
     let base: BaseVersion
     let session: any UploadSession
     let attempt: String
+    /// See ``WebDAVAttributes/word``.
+    let word = WebDAVAttributes.newWord()
 }
 
 /// A few bytes as a source.

@@ -87,7 +87,8 @@ package struct WebDAVProvider: Provider {
     /// What is asked of each resource.
     var properties: String {
         "<D:resourcetype/><D:getetag/><D:getcontentlength/><D:getlastmodified/>"
-            + "<A:\(WebDAVAttributes.name)/>" + (server.tellsPermissions ? "<O:permissions/>" : "")
+            + "<A:\(WebDAVAttributes.name)/>" + (server.sharesTags ? "<D:creationdate/>" : "")
+            + (server.tellsPermissions ? "<O:permissions/>" : "")
     }
 
     /// What is at a key; nil where there is nothing, or no more than a lock.
@@ -208,13 +209,30 @@ package struct WebDAVProvider: Provider {
             return (link, true)
         }
         // Our own version was replaced by no other within the same tick of the server's clock, see
-        // `differingStamp`, so its tag is as good as a strong one.
-        let isSettled = server.tagsRipen && isOurs
+        // `putDiffering`, and its word tells it from every other, so its tag is as good as a strong one.
+        let word = isOurs ? attributes?.word : nil
+        let isSettled = server.tagsRipen && word != nil
         let file = RemoteObject(
-            name: name, kind: .file, etag: version.mark(isSettled: isSettled),
+            name: name, kind: .file,
+            etag: version.mark(
+                isSettled: isSettled, created: server.sharesTags ? entry.created : nil,
+                word: server.sharesTags ? word : nil),
             size: entry.size ?? 0, modified: isOurs ? attributes?.modified ?? modified : modified,
             mode: mode(of: entry, attributes), extendedAttributes: extendedAttributes)
         return (file, !server.tagsRipen || isSettled || !version.isWeak)
+    }
+
+    /// Of a version of ours, what tells it from every other wherever it is; nil where it has none.
+    func word(of entry: WebDAVEntry) -> String? {
+        guard server.sharesTags, !entry.isCollection,
+            let attributes = entry.attributes.map(WebDAVAttributes.init(parsing:)),
+            attributes.stamp == WebDAVVersion(entry).stamp
+        else { return nil }
+        return attributes.word
+    }
+
+    package func isSame(_ former: ETag, as mark: ETag) -> Bool {
+        WebDAVVersion.isSame(former, as: mark)
     }
 
     /// What the server does not let us change is shown without write permission, so that programs hear
@@ -274,7 +292,7 @@ package struct WebDAVProvider: Provider {
             throw ProviderError(
                 .wrongKind, attempt: attempt, reason: "it is a \(object.kind) now")
         }
-        guard object.etag == mark else {
+        guard object.isVersion(mark) else {
             throw ProviderError(
                 .changed, attempt: attempt,
                 reason: "it is version \(object.etag?.description ?? "none") now")
@@ -336,5 +354,13 @@ package struct WebDAVProvider: Provider {
             }
         }.value
         return try result.get()
+    }
+}
+
+extension RemoteObject {
+    /// Whether it is the version that was seen with `mark`; nil for every kind but files.
+    func isVersion(_ mark: ETag?) -> Bool {
+        guard let mark, let etag else { return etag == mark }
+        return WebDAVVersion.isSame(mark, as: etag)
     }
 }

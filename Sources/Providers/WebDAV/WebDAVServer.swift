@@ -21,6 +21,9 @@ struct WebDAVServer: Hashable, Sendable {
     var obeysIf = false
     /// Whether a tag is weak at first and strong some time later, although nothing has changed.
     var tagsRipen = false
+    /// Whether tags are made of time and length, so that two files may have the same one, which a move
+    /// brings to another name; `creationdate` then tells when a file came under its name.
+    var sharesTags = false
     /// Whether `If-Match` on GET does what RFC 9110 says.
     var obeysIfMatch = false
     /// Whether properties of our own are kept.
@@ -63,6 +66,7 @@ struct WebDAVServer: Hashable, Sendable {
             // Its data base of locks does not outlive several clients that lock at a time.
             locks = false
             tagsRipen = true
+            sharesTags = true
             takesRanges = true
             keepsProperties = true
             keepsAnyBytesInNames = true

@@ -4,6 +4,10 @@ import Engine
 ///
 /// Its ``mark`` is a strong entity tag (RFC 9110, 8.8.3) where the server has one. Else it is put
 /// together of the weak tag, the time and the length, which is as good as the server allows.
+///
+/// `"5-64b1c" 2026-11-21T08:09:57Z 0123456789abcdef` is a mark of a server whose tags are made of time
+/// and length, so that two files may share one and a move brings it to another name: the tag, when
+/// the file came under its name, and the word that our property has for a version of ours.
 struct WebDAVVersion: Hashable {
     /// As written, `W/` included; nil where there is none.
     let etag: String?
@@ -41,12 +45,58 @@ struct WebDAVVersion: Hashable {
         stamp == other.stamp || (size == other.size && lastModified == other.lastModified)
     }
 
-    /// - Parameter isSettled: Whether no other version can have the same stamp, although the server
-    ///   does not say so.
-    func mark(isSettled: Bool) -> ETag {
+    /// - Parameters:
+    ///   - isSettled: Whether no other version can have the same stamp, although the server
+    ///     does not say so.
+    ///   - created: When the file came under its name, where a tag alone does not tell versions apart.
+    ///   - word: That of a version of ours, likewise.
+    func mark(isSettled: Bool, created: String? = nil, word: String? = nil) -> ETag {
         // A tag without quotes, which RFC 9110 does not know, might look like a composite.
         let isByItself = (!isWeak || isSettled) && !stamp.hasPrefix("~")
-        return ETag(isByItself ? stamp : composite)
+        guard isByItself else { return ETag(composite) }
+        guard created != nil || word != nil, stamp.hasSuffix("\"") else { return ETag(stamp) }
+        return ETag("\(stamp) \(created ?? "") \(word ?? "")")
+    }
+
+    private struct Parts {
+        var tag: String
+        var created: Substring?
+        var word: Substring?
+    }
+
+    /// - Returns: nil for a composite.
+    private static func parts(of mark: ETag) -> Parts? {
+        let text = mark.description
+        if text.hasPrefix("~") { return nil }
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        // Servers have sent stranger tags than RFC 9110 knows, also with blanks and quotes in them.
+        guard words.count >= 3, words[words.count - 3].hasSuffix("\"") else {
+            return Parts(tag: text)
+        }
+        let (created, word) = (words[words.count - 2], words[words.count - 1])
+        guard created.isEmpty || isTime(created), word.isEmpty || WebDAVAttributes.isWord(word)
+        else { return Parts(tag: text) }
+        return Parts(
+            tag: words.dropLast(2).joined(separator: " "), created: created.isEmpty ? nil : created,
+            word: word.isEmpty ? nil : word)
+    }
+
+    /// Whether it looks like a time of RFC 3339, and can be part of a mark.
+    static func isTime(_ text: some StringProtocol) -> Bool {
+        (1...40).contains(text.utf8.count)
+            && text.utf8.allSatisfy { "0123456789-:.+TZ".utf8.contains($0) }
+    }
+
+    /// The tag in a mark, which a server can be asked for; nil where it has none by itself.
+    static func tag(of mark: ETag) -> String? { parts(of: mark)?.tag }
+
+    /// Whether `mark` says all that `former` did, and perhaps more: what was not known of a version at
+    /// first, as its word before our property has arrived, makes it no other one.
+    static func isSame(_ former: ETag, as mark: ETag) -> Bool {
+        if former == mark { return true }
+        guard let old = parts(of: former), let new = parts(of: mark) else { return false }
+        return old.tag == new.tag && (old.created == nil || old.created == new.created)
+            && (old.word == nil || old.word == new.word)
     }
 
     private var composite: String {
@@ -56,13 +106,10 @@ struct WebDAVVersion: Hashable {
     /// The time without what stands between the parts of a composite.
     private var time: String? { lastModified?.replacing(";", with: ",") }
 
-    /// Whether `mark` is a tag by itself, which a server can be asked for.
-    static func isTag(_ mark: ETag) -> Bool { !mark.description.hasPrefix("~") }
-
     /// Whether an answer that says this of itself can be of the version with `mark`: nothing that
     /// both tell differs.
     func canBe(_ mark: ETag) -> Bool {
-        if Self.isTag(mark) { return etag == nil || stamp == mark.description }
+        if let tag = Self.tag(of: mark) { return etag == nil || stamp == tag }
         let parts = mark.description.dropFirst().split(
             separator: ";", omittingEmptySubsequences: false)
         guard parts.count >= 3 else { return false }

@@ -1,4 +1,5 @@
 import Engine
+import Foundation
 import Host
 import Logging
 import Synchronization
@@ -14,6 +15,8 @@ private final class TinyDAV: Sendable {
         var etag: String
         var size: Int
         var modified = "Sat, 21 Nov 2026 08:09:57 GMT"
+        /// What PROPPATCH has set.
+        var properties = ""
     }
 
     /// Changes the files right after a request was answered.
@@ -37,9 +40,9 @@ private final class TinyDAV: Sendable {
 
     func run(_ body: (WebDAVProvider, ScriptedServer) async throws -> Void) async throws {
         try await ScriptedServer.run { request, connection in
-            _ = try connection.read(request.bodyBytes)
+            let body = String(decoding: try connection.read(request.bodyBytes), as: UTF8.self)
             let answer = self.files.withLock { files in
-                let answer = self.answer(request, &files)
+                let answer = self.answer(request, body, &files)
                 self.intruder(request, &files)
                 return answer
             }
@@ -55,7 +58,9 @@ private final class TinyDAV: Sendable {
         }
     }
 
-    private func answer(_ request: ServedRequest, _ files: inout [String: File]) -> String {
+    private func answer(
+        _ request: ServedRequest, _ body: String, _ files: inout [String: File]
+    ) -> String {
         let target = request.target
         switch request.method {
         case "OPTIONS": return text("200 OK", ["DAV: \(dav)"])
@@ -66,7 +71,13 @@ private final class TinyDAV: Sendable {
             return found(
                 target,
                 "<getetag>\(file.etag)</getetag><getcontentlength>\(file.size)</getcontentlength>"
-                    + "<getlastmodified>\(file.modified)</getlastmodified>")
+                    + "<getlastmodified>\(file.modified)</getlastmodified>" + file.properties)
+        case "PROPPATCH":
+            let parts = body.components(separatedBy: "A:attributes>")
+            guard parts.count == 3 else { return text("405 Method Not Allowed") }
+            files[target]?.properties =
+                "<attributes xmlns=\"urn:apus:webdav\">\(parts[1].dropLast(2))</attributes>"
+            return text("200 OK")
         case "PUT":
             let file = File(etag: "\"put\"", size: Int(request.bodyBytes))
             files[target] = file
@@ -112,6 +123,7 @@ private struct TenBytes: ByteSource {
 /// What another client does at the moment of a change of ours.
 @Suite struct WebDAVChangeTests {
     private static let nextcloud = "1, 3, nextcloud-checksum-update"
+    private static let apache = "1,2, <http://apache.org/dav/propset/fs/1>"
     private static let foreign = TinyDAV.File(
         etag: "\"foreign\"", size: 10, modified: "Sat, 21 Nov 2026 08:10:00 GMT")
 
@@ -197,6 +209,47 @@ private struct TenBytes: ByteSource {
                     #expect(!conditions.contains { $0.contains("W/") || $0.contains("~") })
                 }
             }
+        }
+    }
+
+    @Test func `versions of ours with one tag are told apart wherever a move brings them`()
+        async throws
+    {
+        // Every PUT has the same tag, as on Apache within a tick of its clock.
+        let store = TinyDAV(dav: Self.apache)
+        try await store.run { provider, _ in
+            func key(_ name: String) throws -> ObjectKey {
+                ObjectKey([try #require(FileName(name))])
+            }
+            func write(_ name: String, base: BaseVersion = .absent) async throws -> ETag {
+                let made = try await provider.write(
+                    try key(name), from: TenBytes(),
+                    attributes: ObjectAttributes(modified: Timestamp(seconds: 0), mode: 0o644),
+                    base: base, session: UntrackedUpload())
+                return try #require(made.etag)
+            }
+            func expectChange(_ body: () async throws -> Void) async {
+                let error = await #expect(throws: ProviderError.self) { try await body() }
+                #expect(error?.kind == .changed)
+            }
+            let (a, b) = (try await write("a"), try await write("b"))
+            #expect(try await provider.stat(try key("a")).etag == a)
+            let moved = try await provider.move(
+                try key("a"), etag: a, to: try key("c"), base: .absent)
+            _ = try await provider.move(try key("b"), etag: b, to: try key("a"), base: .absent)
+            #expect(try await provider.stat(try key("c")).etag == moved.etag)
+            #expect(try await provider.stat(try key("a")).etag != a)
+            await expectChange { _ = try await write("a", base: .version(a)) }
+            await expectChange { try await provider.delete(try key("a"), kind: .file, etag: a) }
+            await expectChange {
+                _ = try await provider.move(
+                    try key("c"), etag: moved.etag, to: try key("a"), base: .version(a))
+            }
+            // A mode that is set leaves the version as it is.
+            let changed = try await provider.setAttributes(
+                try key("c"), to: ObjectAttributes(modified: Timestamp(seconds: 5), mode: 0o600),
+                etag: moved.etag)
+            #expect(changed.etag == moved.etag)
         }
     }
 

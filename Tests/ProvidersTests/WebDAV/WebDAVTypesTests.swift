@@ -59,7 +59,7 @@ import Transport
         #expect(weak.mark(isSettled: true) == ETag("\"a;b\""))
         let marks = [strong, weak, none].map { $0.mark(isSettled: false) }
         #expect(Set(marks).count == 3)
-        #expect(marks.map(WebDAVVersion.isTag) == [true, false, false])
+        #expect(marks.map(WebDAVVersion.tag(of:)) == ["\"a;b\"", nil, nil])
         for mark in marks {
             #expect(none.canBe(mark))
             let another = WebDAVVersion(etag: "\"c\"", lastModified: time, size: 6)
@@ -70,11 +70,37 @@ import Transport
         #expect(!WebDAVVersion(etag: nil, lastModified: nil, size: 6).canBe(marks[2]))
     }
 
+    @Test func `a mark tells more than a tag, and telling more makes no other version`() {
+        let time = "Sat, 21 Nov 2026 08:09:57 GMT"
+        let created = "2026-11-21T08:09:57Z"
+        let version = WebDAVVersion(etag: "\"a b\"", lastModified: time, size: 5)
+        func mark(_ created: String?, _ word: String?) -> ETag {
+            version.mark(isSettled: true, created: created, word: word)
+        }
+        let words = [WebDAVAttributes.newWord(), WebDAVAttributes.newWord()]
+        let steps =
+            [mark(nil, nil), mark(created, nil)] + words.map { mark(created, $0) }
+        #expect(Set(steps + [mark(nil, words[0])]).count == 5)
+        for mark in steps {
+            #expect(WebDAVVersion.tag(of: mark) == "\"a b\"")
+            #expect(version.canBe(mark))
+        }
+        for (former, mark, isSame) in [
+            (0, 0, true), (0, 1, true), (0, 2, true), (1, 2, true), (1, 0, false), (2, 1, false),
+            (2, 3, false),
+        ] {
+            #expect(WebDAVVersion.isSame(steps[former], as: steps[mark]) == isSame)
+        }
+        #expect(!WebDAVVersion.isSame(mark(created, nil), as: mark("2026-11-21T08:09:58Z", nil)))
+        #expect(!WebDAVVersion.isSame(ETag("\"a\""), as: mark(created, nil)))
+    }
+
     @Test func `attributes come back as they were set`() {
         let attributes = ObjectAttributes(
             modified: Timestamp(seconds: -5, nanoseconds: 123_456_789), mode: 0o4755)
         let target = Array("../a b/\u{e9}".utf8) + [0xFF]
-        let kept = WebDAVAttributes(attributes, stamp: "\"5 6\"", target: target)
+        let kept = WebDAVAttributes(
+            attributes, stamp: "\"5 6\"", word: WebDAVAttributes.newWord(), target: target)
         #expect(kept.text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x26 })
         #expect(WebDAVAttributes(parsing: kept.text) == kept)
     }
@@ -95,11 +121,13 @@ import Transport
     @Test(arguments: [
         "", "mode", "mode=", "mode=9", "mode=77777", "modified=1", "modified=1.5",
         "modified=x.000000000",
-        "of=%", "target=", "target=%00", "=", " = = ", "later=thing",
+        "of=%", "version=", "version=0123 456789abcde", "target=", "target=%00", "=", " = = ",
+        "later=thing",
     ])
     func `attributes that make no sense are not set`(text: String) {
         let attributes = WebDAVAttributes(parsing: text)
         #expect(attributes.mode == nil && attributes.modified == nil && attributes.target == nil)
+        #expect(attributes.word == nil)
     }
 
     @Test(
