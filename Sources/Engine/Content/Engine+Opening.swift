@@ -24,7 +24,7 @@ extension Engine {
         if access == .write { try requireWritable("open inode \(inode) for writing") }
         let file = truncating ? try retainToEmpty(inode) : try retain(inode)
         do throws(Halt) {
-            if !truncating { try requireVersion(of: file, access) }
+            if !truncating { try requireVersion(of: file, for: access) }
             if access == .read { return try requireKind(of: file) }
             try file.withState { state throws(Halt) in
                 detachFrozen(&state)
@@ -44,7 +44,7 @@ extension Engine {
         }
     }
 
-    /// Has a program that opens a file wait for the next bytes that are missing here: with them the
+    /// Has a program that opens a file of which nothing is here wait for its first bytes: with them the
     /// remote says whether it still has the version that was listed.
     ///
     /// A program that is told so by a read takes that for the end of the file, or for a damaged one;
@@ -53,8 +53,8 @@ extension Engine {
     /// asks for nothing that would not be asked for anyway. What was changed here is opened as it is,
     /// and everything is while the remote is out of reach: there may be something else to do with it
     /// than to read.
-    private func requireVersion(of file: OpenFile, _ access: Access) throws(Halt) {
-        guard nextToFetch(of: file) != nil else { return }
+    private func requireVersion(of file: OpenFile, for access: Access) throws(Halt) {
+        guard isNothingHere(of: file) else { return }
         let now = clock.uptime
         guard !looks.isVain(file.inode, at: now), !isOutOfReach(at: now),
             try !store.read({ try $0.isPending(file.inode) })
@@ -62,37 +62,32 @@ extension Engine {
         throw .awaits(.version(file.inode, access))
     }
 
-    /// Where the first byte is that nobody has fetched; nil where all are here, others see to them,
-    /// or somebody writes.
-    private func nextToFetch(of file: OpenFile) -> UInt64? {
+    private func isNothingHere(of file: OpenFile) -> Bool {
         file.state.withLock { state in
-            let gaps = state.present.gaps(in: 0..<state.size)
-            let isNothingHere = gaps == [0..<state.size]
-            guard !state.isMarkedWriting, isNothingHere || !state.isFetching else { return nil }
-            return gaps.first?.lowerBound
+            !state.isMarkedWriting && state.size > 0
+                && state.present.gaps(in: 0..<state.size) == [0..<state.size]
         }
     }
 
-    /// Returns once the remote has given bytes of the version that is known. The rest is left to whoever
-    /// reads.
+    /// Returns once the remote has given the first bytes of the version that is known. The rest is left
+    /// to whoever reads.
     ///
-    /// Whoever opens it to write need not wait for a remote that does not answer: what is written is
-    /// kept, and brought together with it later.
-    ///
-    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` where it has another version, also,
-    ///   for somebody who writes and may create it, where it has none.
+    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` where it has another version.
     func awaitVersion(of inode: InodeNumber, for access: Access) async throws {
         let file = try retainForTransfer(inode)
         defer { releaseUse(of: inode) }
-        guard let next = nextToFetch(of: file) else { return }
+        guard isNothingHere(of: file) else { return }
         do {
-            try await fetch(file, next..<(next + 1), pieceBytes: Self.demandBytes)
+            try await fetch(file, 0..<1, pieceBytes: Self.demandBytes)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:
+                // Also where it has none: whoever may create it finds that out by its name.
                 throw EngineError(.changedRemotely, error.attempt, cause: error)
             case .cancelled: throw error
-            default: giveUpLook(at: inode)
+            default:
+                // What is written meanwhile is kept, and brought together with it later.
+                giveUpLook(at: inode)
             }
         }
     }
