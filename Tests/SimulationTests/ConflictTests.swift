@@ -71,6 +71,32 @@ struct ConflictTests {
         }
     }
 
+    /// Goal: a store that shows a file, and says of its bytes that they are not there, is not asked
+    /// without end.
+    @Test(arguments: [true, false], [ProviderError.Kind.missing, .changed])
+    func `a version that is shown and cannot be read is waited after`(
+        isNew: Bool, kind: ProviderError.Kind
+    ) throws {
+        try Scenario.run { remote in
+            if !isNew { try remote.otherClientWrites(Scenario.key("a"), [0]) }
+        } _: { it in
+            if isNew { _ = try await it.names(in: "") } else { _ = try await it.read("a") }
+            it.remote.setReachable(false)
+            try await it.write("a", [1, 2, 3])
+            try it.remote.otherClientWrites(Scenario.key("a"), [1, 2, 4])
+            it.remote.refuse(kind, attempts: "read")
+            it.remote.setReachable(true)
+            try await it.wait(.seconds(60))
+            let item = try #require(try it.status().items.first)
+            #expect(item.failure?.isFinal == false && item.attempts < 20, "\(item)")
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            let ours = try #require(try await it.names(in: "").first { $0.contains("conflict") })
+            #expect(it.remoteBytes(ours) == [1, 2, 3])
+            #expect(it.remoteBytes("a") == [1, 2, 4])
+        }
+    }
+
     /// Goal: a remote that says of every name that it is taken does not fill the folder with conflicts,
     /// and what waits for a name goes out once there is one.
     @Test(arguments: ["created", "moved"])

@@ -204,11 +204,16 @@ extension Engine {
     }
 
     /// What follows a transaction that took in something of the remote.
-    func finish(_ changes: RemoteChanges) throws(Halt) {
+    ///
+    /// - Parameter planned: The inode for whose plan that was done, and which is planned again, or
+    ///   waits after a failure, by itself. To be due at once would cut that short, without end.
+    func finish(
+        _ changes: RemoteChanges, planning planned: InodeNumber? = nil
+    ) throws(Halt) {
         for inode in changes.discarded { keepInTrash(inode) }
         reap(changes.unlinked)
         settle(changes.settled)
-        enqueue(changes.pending, after: .zero)
+        enqueue(changes.pending.filter { $0 != planned }, after: .zero)
         announce(changes.cacheChanges)
     }
 

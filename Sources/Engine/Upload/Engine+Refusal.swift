@@ -48,7 +48,7 @@ extension Engine {
             let isLearned = try syncState(of: state.inode, database) != state
             return (changes, isLearned, try isOutOfNames(state.inode, database))
         }
-        try finish(changes)
+        try finish(changes, planning: state.inode)
         guard isLearned else {
             if hasNoName, destination != nil { throw Self.outOfNames(refusal.attempt) }
             // The same plan would be refused again at once.
@@ -212,7 +212,7 @@ extension Engine {
                 try install(object, in: parent, &changes, database)
                 try database.markPending(state.inode, at: clock.wallTime)
                 return changes
-            })
+            }, planning: state.inode)
     }
 
     /// Goes on with the last name that was tried, once it is free.
@@ -264,7 +264,7 @@ extension Engine {
             }
             return (changes, try syncState(of: state.inode, database) != state)
         }
-        try finish(changes)
+        try finish(changes, planning: state.inode)
         if !isLearned { throw passing }
     }
 
