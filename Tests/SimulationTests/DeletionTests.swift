@@ -82,6 +82,28 @@ struct DeletionTests {
         }
     }
 
+    /// Goal: what waits for somebody to confirm a deletion has not failed: `fsync` puts it on the disk.
+    @Test func `on the remote of a whole directory fail no fsync in it`() throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("d"))
+            for index in 0..<150 {
+                try $0.otherClientWrites(Scenario.key("d/f\(index)"), [1])
+            }
+        } _: { it in
+            _ = try await it.names(in: "d")
+            try it.remote.otherClientDeletesTree(Scenario.key("d"))
+            try await it.refresh()
+            try await it.write("d/new", [7])
+            try await it.wait(.seconds(5))
+            let new = try await it.find("d/new")
+            #expect(try it.engine.item(new).failure?.kind == .busy)
+            #expect(throws: Never.self) { try it.engine.synchronize(new) }
+            _ = try it.engine.confirmDeletions()
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["d", "d/new"])
+        }
+    }
+
     @Test func `on the remote of one folder, again and again, are no deletion in bulk`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))

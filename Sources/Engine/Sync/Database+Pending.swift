@@ -61,10 +61,15 @@ extension Database {
         ])
     }
 
-    /// The final failure that no program has been told of, which from now on counts as told.
+    /// The final failure that no program has been told of, which from now on counts as told. What
+    /// only waits for people, or behind what does, has not failed.
     func takeUntoldFailure(of inode: InodeNumber) throws -> SyncFailure? {
         let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM pending WHERE inode = ? AND final AND NOT told)")
+            sql: """
+                SELECT EXISTS (
+                    SELECT 1 FROM pending
+                    WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT told)
+                """)
         guard try Bool.fetchOne(statement, arguments: [inode.rawValue]) == true else { return nil }
         try cachedStatement(sql: "UPDATE pending SET told = 1 WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
