@@ -48,7 +48,8 @@ private func mountAndServe(
         try await EngineFolder(options, endings: endings, logger: logger, waitsFor: waitsFor)
     }
     // Only now, since the folder holds the state directory: the log is no other daemon's.
-    if !options.isForeground { DaemonLog.rotate(in: options.stateDirectory) }
+    let logKeeper = options.isForeground ? nil : DaemonLog.keepShort(in: options.stateDirectory)
+    defer { logKeeper?.cancel() }
     logger.info(
         "mounting",
         metadata: ["source": "\(options.source)", "mountPoint": "\(options.mountPoint)"])

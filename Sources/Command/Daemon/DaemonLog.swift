@@ -21,9 +21,18 @@ enum DaemonLog {
         }
     }
 
+    /// Looks at the log's length now, and every minute until it is cancelled: a mount may last for
+    /// years, and have much to say.
+    static func keepShort(in stateDirectory: String) -> Task<Void, Never> {
+        rotate(in: stateDirectory)
+        return Task {
+            while (try? await Task.sleep(for: .seconds(60))) != nil { rotate(in: stateDirectory) }
+        }
+    }
+
     /// Puts a log of over 10 MiB aside as `log.1` and lets standard output and error go on in a
     /// new one. Only by the daemon that holds the state directory: the log is nobody else's.
-    static func rotate(in stateDirectory: String) {
+    private static func rotate(in stateDirectory: String) {
         let path = path(in: stateDirectory)
         var status = stat()
         guard stat(path, &status) == 0, status.st_size > bytesMax,
