@@ -69,14 +69,15 @@ extension Engine {
         }
     }
 
-    /// Returns once the remote has given the first bytes of the version that is known. The rest is left
-    /// to whoever reads.
+    /// Returns once the remote has given the first bytes of the version that is known.
     ///
     /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` where it has another version.
     func awaitVersion(of inode: InodeNumber, for access: Access) async throws {
         let file = try retainForTransfer(inode)
         defer { releaseUse(of: inode) }
         guard isNothingHere(of: file) else { return }
+        // Whoever only reads is likely to go on.
+        if access == .read { requestFilling(file) }
         do {
             try await fetch(file, 0..<1, pieceBytes: Self.demandBytes)
         } catch let error as ProviderError where access == .write {
