@@ -16,15 +16,21 @@ extension Engine {
     func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
         let file = try retainForTransfer(inode)
         defer { releaseUse(of: inode) }
-        requestFilling(file)
-        try await fetch(file, range, pieceBytes: Self.demandBytes)
+        try await fetch(file, range, pieceBytes: Self.demandBytes, fillsRest: true)
     }
 
     /// Fetches what is missing of a range, piece by piece.
-    func fetch(_ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64) async throws {
+    ///
+    /// - Parameter fillsRest: Whether the rest of the file follows in the background, which takes
+    ///   what this leaves.
+    func fetch(
+        _ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64, fillsRest: Bool = false
+    ) async throws {
         while true {
             let rings = file.arrivals.rings
-            switch file.state.withLock({ Self.claim(range, pieceBytes: pieceBytes, &$0) }) {
+            let claim = file.state.withLock { Self.claim(range, pieceBytes: pieceBytes, &$0) }
+            if fillsRest { requestFilling(file) }
+            switch claim {
             case .here: return
             case .elsewhere:
                 await file.arrivals.wait(after: rings)

@@ -76,10 +76,10 @@ extension Engine {
         let file = try retainForTransfer(inode)
         defer { releaseUse(of: inode) }
         guard isNothingHere(of: file) else { return }
-        // Whoever only reads is likely to go on.
-        if access == .read { requestFilling(file) }
         do {
-            try await fetch(file, 0..<1, pieceBytes: Self.demandBytes)
+            // Whoever only reads is likely to go on.
+            try await fetch(
+                file, 0..<1, pieceBytes: Self.demandBytes, fillsRest: access == .read)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:
