@@ -244,10 +244,10 @@ extension Engine {
         let isHeld = try database.isHeld(inode)
         if isHeld, observation == .gone { return }
         if isHeld { changes.pending.append(inode) }
-        if case .object(let object) = observation,
-            try isAgreed(object, record, try database.synced(inode))
+        if case .object(let object) = observation, let synced = try database.synced(inode),
+            isAgreed(object, record, synced)
         {
-            try keepMark(of: object, inode, database)
+            try keepMark(of: object, inode, synced, database)
             try database.setRemote(nil, of: inode)
             try adoptAttributes(of: object, record, &changes, database)
             try noteWritten(object, record, &changes, database)
@@ -265,11 +265,10 @@ extension Engine {
 
     /// Keeps what a mark says more of a version than was known.
     private func keepMark(
-        of object: RemoteObject, _ inode: InodeNumber, _ database: Database
+        of object: RemoteObject, _ inode: InodeNumber, _ synced: SyncedRecord, _ database: Database
     ) throws {
-        guard object.kind == .file, var synced = try database.synced(inode),
-            synced.etag != object.etag
-        else { return }
+        guard object.kind == .file, synced.etag != object.etag else { return }
+        var synced = synced
         synced.etag = object.etag
         try database.setSynced(synced, of: inode)
     }
@@ -282,9 +281,8 @@ extension Engine {
 
     /// Whether an object is what both sides agreed on.
     private func isAgreed(
-        _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord?
-    ) throws -> Bool {
-        guard let synced else { return false }
+        _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord
+    ) -> Bool {
         if !object.isDetailed, object.kind == .file, record.kind == .symlink {
             // The listing does not tell the two apart; the version does.
             return isSame(synced.etag, as: object.etag)
