@@ -233,6 +233,61 @@ struct ConflictTests {
         }
     }
 
+    /// Goal: a file that is not all here, and whose directory others rename while a program has it
+    /// open for writing, leaves nothing behind that can be neither read nor sent.
+    ///
+    /// Method: it is opened while the remote refuses to be read, so that nothing of it comes.
+    @Test(arguments: ["nothing", "dies", "writes", "writes for long", "makes another"])
+    func `what is open for writing while others rename its directory`(deed: String) throws {
+        try Scenario.run {
+            try $0.otherClientMakesDirectory(Scenario.key("folder"))
+            try $0.otherClientMakesDirectory(Scenario.key("folder/below"))
+            try $0.otherClientWrites(Scenario.key("folder/below/file"), [1, 2, 3])
+            try $0.otherClientWrites(Scenario.key("folder/other"), [4])
+        } _: { it in
+            _ = try await it.read("folder/other")
+            let file = try await it.find("folder/below/file")
+            it.remote.refuse(.busy, attempts: "read")
+            try await it.open(file)
+            try it.remote.otherClientRenames(Scenario.key("folder"), to: Scenario.key("new"))
+            try await it.refresh()
+            it.remote.refuse(nil)
+            #expect(try await it.names(in: "folder/below") == ["file"])
+            #expect(try await it.names(in: "folder") == ["below"])
+            let whole: [UInt8] = [7, 7, 7, 7]
+            switch deed {
+            case "dies":
+                await it.mount.kill()
+                try it.mount.check()
+                try it.mount.start()
+            case "writes", "writes for long":
+                try await it.write(whole, at: 0, of: file)
+                if deed == "writes for long" {
+                    try await it.wait(.seconds(120))
+                    #expect(it.remoteBytes("folder/below/file") == whole)
+                }
+                it.engine.release(file, access: .write)
+            case "makes another":
+                try await it.write("folder/another", [5])
+                try await it.wait(.seconds(60))
+                #expect(it.remoteBytes("folder/another") == [5])
+                it.engine.release(file, access: .write)
+            default:
+                it.engine.release(file, access: .write)
+            }
+            #expect(try await it.rest())
+            let all = ["new", "new/below", "new/below/file", "new/other"]
+            switch deed {
+            case "writes", "writes for long":
+                #expect(it.remotePaths == ["folder", "folder/below", "folder/below/file"] + all)
+                #expect(it.remoteBytes("folder/below/file") == whole)
+            case "makes another": #expect(it.remotePaths == ["folder", "folder/another"] + all)
+            default: #expect(it.remotePaths == all)
+            }
+            #expect(try await it.read("new/below/file") == [1, 2, 3])
+        }
+    }
+
     @Test func `both versions are in the status`() throws {
         try Self.quarrel { it, ours in
             let conflicts = try it.status().conflicts

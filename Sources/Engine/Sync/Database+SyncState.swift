@@ -21,7 +21,8 @@ extension Engine {
                 modified: record.modified, generation: record.generation,
                 isWriting: record.isWriting, isWhole: record.presence == .whole)
             state.isParentSynced =
-                try dirent.parent == .root || database.synced(dirent.parent) != nil
+                try dirent.parent == .root
+                || database.synced(dirent.parent) != nil && !database.isNotedGone(dirent.parent)
             state.occupant = try database.occupant(of: dirent, for: inode)
             if isAside { state.occupant?.waitsForUs = false }
             if record.kind == .directory, synced != nil {

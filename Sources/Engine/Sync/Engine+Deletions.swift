@@ -206,6 +206,13 @@ extension Database {
         return pending.map { InodeNumber(rawValue: $0) }
     }
 
+    /// Whether the remote was seen to have an inode no more.
+    func isNotedGone(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
     /// What the remote has deleted, and nobody need confirm, ascending.
     func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(

@@ -363,4 +363,6 @@ struct RemoteChanges {
     /// How many inodes more may lose their name in the transaction, so that others need not wait for
     /// long. What is begun goes to its end.
     var removalsLeft: Int
+    /// The file that is open for writing, and for whose sake a plan was not carried out.
+    var awaited: InodeNumber?
 }

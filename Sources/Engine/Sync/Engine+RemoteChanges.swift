@@ -14,8 +14,10 @@ extension Engine {
         case .takeRemote(let object):
             try takeRemote(object, state, &changes, database)
         case .removeLocal, .createAnew:
-            if try vanish(state.inode, &changes, database) == nil {
-                try goOnLater(state.inode, &changes, database)
+            switch try vanish(state.inode, &changes, database) {
+            case nil: try goOnLater(state.inode, &changes, database)
+            case .awaits(let writing): changes.awaited = writing
+            case .nothing, .kept: break
             }
         case .forget:
             try orphanChildren(of: state.inode, &changes, database)
@@ -35,6 +37,9 @@ extension Engine {
         after inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
     ) throws {
         guard changes.removalsLeft > 0 else { return }
+        // What others wait for is no matter of this inode's.
+        let awaited = changes.awaited
+        defer { changes.awaited = awaited }
         for other in try database.goneInodes(after: inode, limit: changes.removalsLeft) {
             guard changes.removalsLeft > 0 else { return }
             guard let state = try syncState(of: other, database) else { continue }
@@ -104,8 +109,14 @@ extension Engine {
         guard let synced = state.synced else { return }
         var object = object
         object.name = synced.name
-        if state.kind == .directory, try vanish(state.inode, &changes, database) == nil {
-            return try goOnLater(state.inode, &changes, database)
+        if state.kind == .directory {
+            switch try vanish(state.inode, &changes, database) {
+            case nil: return try goOnLater(state.inode, &changes, database)
+            case .awaits(let writing):
+                changes.awaited = writing
+                return
+            case .nothing, .kept: break
+            }
         }
         try database.removeSynced(state.inode)
         guard state.kind != .directory, let dirent = try database.dirent(of: state.inode),
@@ -181,34 +192,75 @@ extension Engine {
     /// The remote no longer has an inode, nor anything below it: what is unchanged here goes, what
     /// was changed here stays and is created anew.
     ///
-    /// - Returns: Whether something of it stays; nil where it is too much for one transaction: some
-    ///   of what is below it is gone then, and the next call goes on.
+    /// - Returns: What stays of it; nil where it is too much for one transaction: some of what is
+    ///   below it is gone then, and the next call goes on.
     private func vanish(
         _ inode: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
-    ) throws -> Bool? {
-        guard let record = try database.inode(inode) else { return false }
+    ) throws -> Remainder? {
+        guard let record = try database.inode(inode) else { return .nothing }
         guard changes.removalsLeft > 0 else { return nil }
-        var isKept = try syncState(of: inode, database).map(Planner.keepsWhenGone) ?? false
+        let isKept = try syncState(of: inode, database).map(Planner.keepsWhenGone) ?? false
+        var remainder: Remainder = isKept ? .kept : .nothing
         if record.kind == .directory {
-            let children = try database.agreedChildren(
-                of: inode, limit: changes.removalsLeft + 1)
-            for child in children where try vanish(child, &changes, database) == nil {
-                return nil
-            }
-            try orphanChildren(of: inode, &changes, database)
-            // What stays, what was made in it, and what came from elsewhere and is still there.
-            if try database.hasDirents(inode) { isKept = true }
+            guard let below = try vanishBelow(inode, &changes, database) else { return nil }
+            remainder.add(below)
+        }
+        if case .awaits = remainder {
+            if try !database.isObserved(inode) { try database.setRemote(.gone, of: inode) }
+            if try !database.isPending(inode) { try goOnLater(inode, &changes, database) }
+            return remainder
         }
         // Not before, so that a way down into very deep directories leaves something for the end.
         changes.removalsLeft -= 1
         try database.removeSynced(inode)
-        if isKept {
+        if remainder == .kept {
             try database.markPending(inode, at: clock.wallTime)
             changes.pending.append(inode)
         } else {
             try removeLocally(inode, kind: record.kind, &changes, database)
         }
-        return isKept
+        return remainder
+    }
+
+    /// The remote no longer has anything of what it had in a directory.
+    private func vanishBelow(
+        _ directory: InodeNumber, _ changes: inout RemoteChanges, _ database: Database
+    ) throws -> Remainder? {
+        var remainder = Remainder.nothing
+        var cookie: Int64 = 0
+        while true {
+            let limit = changes.removalsLeft + 1
+            let children = try database.agreedChildren(of: directory, after: cookie, limit: limit)
+            for (_, child) in children {
+                if try leaveToWriter(child, database) {
+                    remainder.add(.awaits(child))
+                } else {
+                    guard let below = try vanish(child, &changes, database) else { return nil }
+                    remainder.add(below)
+                }
+            }
+            guard children.count == limit, let last = children.last else { break }
+            cookie = last.cookie
+        }
+        try orphanChildren(of: directory, &changes, database)
+        // What was made in it, and what came from elsewhere and is still there.
+        if try database.hasOwnDirents(directory) { remainder.add(.kept) }
+        return remainder
+    }
+
+    /// Whether a file, unchanged so far, is left alone as long as it is open for writing: it may
+    /// not be all here, and to make it anew would take bytes that nobody has. That it is gone is
+    /// noted, and its writer's end decides. What the remote comes to have there is another version.
+    private func leaveToWriter(_ inode: InodeNumber, _ database: Database) throws -> Bool {
+        guard let record = try database.inode(inode), record.kind == .file, record.isWriting,
+            var synced = try database.synced(inode), synced.generation == record.generation,
+            try database.attempt(of: inode) == nil
+        else { return false }
+        if synced.etag != nil {
+            synced.etag = nil
+            try database.setSynced(synced, of: inode)
+        }
+        return true
     }
 
     /// What the remote had in a directory that is gone, and has no name in it here, is gone too.
@@ -276,6 +328,22 @@ extension Engine {
                 of: name, host: configuration.hostName, at: clock.wallTime, attempt: attempt)
             if try database.dirent(candidate, in: directory) == nil { return candidate }
             attempt += 1
+        }
+    }
+}
+
+/// What stays here of something that the remote no longer has.
+private enum Remainder: Equatable {
+    case nothing
+    /// It goes, unless this file below it, which is open for writing, is changed.
+    case awaits(InodeNumber)
+    /// Something that was made or changed here, for which it is created anew.
+    case kept
+
+    mutating func add(_ other: Remainder) {
+        switch (self, other) {
+        case (.nothing, _), (.awaits, .kept): self = other
+        case (.awaits, _), (.kept, _): break
         }
     }
 }

@@ -121,19 +121,18 @@ extension Engine {
                 // It went along with another one.
                 return .done
             case .takeRemote, .removeLocal, .createAnew, .forget:
-                try finish(
-                    try store.write { database in
-                        var changes = makeChanges()
-                        if let now = try syncState(of: inode, database),
-                            Planner.plan(now) == plan
-                        {
-                            try applyLocally(plan, now, &changes, database)
-                            if now.remote == .gone, plan == .removeLocal || plan == .forget {
-                                try applyDeletions(after: inode, &changes, database)
-                            }
+                let changes = try store.write { database in
+                    var changes = makeChanges()
+                    if let now = try syncState(of: inode, database), Planner.plan(now) == plan {
+                        try applyLocally(plan, now, &changes, database)
+                        if now.remote == .gone, plan == .removeLocal || plan == .forget {
+                            try applyDeletions(after: inode, &changes, database)
                         }
-                        return changes
-                    })
+                    }
+                    return changes
+                }
+                try finish(changes)
+                if let writing = changes.awaited { return .blocked(by: writing) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
                 await Task.yield()
             case .verify(let attempt):

@@ -168,12 +168,14 @@ enum Planner {
     }
 
     /// Whether an inode stays, and is created anew, where the remote has removed it: what was made
-    /// or changed here does, and what was moved here, if its bytes are here.
+    /// or changed here does, and what was moved here or open for writing while its directory went, if
+    /// its bytes are here.
     static func keepsWhenGone(_ state: SyncState) -> Bool {
         guard let local = state.local else { return false }
         guard let synced = state.synced else { return true }
         if isContentEdited(state) { return true }
         let isMoved = local.parent != synced.parent || local.name != synced.name
-        return isMoved && (state.kind != .file || local.isWhole)
+        let wasOpen = state.kind == .file && synced.etag == nil
+        return (isMoved || wasOpen) && (state.kind != .file || local.isWhole)
     }
 }

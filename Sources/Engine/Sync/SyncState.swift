@@ -16,7 +16,7 @@ struct SyncState: Hashable {
     var attempt: AttemptRecord?
     /// Another inode that may have got this one's place on the remote; only that one can find out.
     var contender: InodeNumber?
-    /// Whether the directory that holds it locally is on the remote.
+    /// Whether the directory that holds it locally is on the remote, as far as is known.
     var isParentSynced: Bool
     /// Whether that directory lies, on the remote, below this one.
     var isParentBelow = false

@@ -6,7 +6,8 @@ struct SyncedRecord: Hashable {
     var parent: InodeNumber
     var name: FileName
     /// The version that a file has on the remote, or a symbolic link that is listed as a file; nil
-    /// for the other kinds.
+    /// for the other kinds, and for a file that went with its directory while it was open for
+    /// writing here.
     var etag: ETag?
     var size: UInt64
     /// The local attributes that the remote has been given, or has given us.
@@ -51,15 +52,31 @@ extension Database {
         }
     }
 
-    /// What has its name in a directory on both sides.
-    func agreedChildren(of parent: InodeNumber, limit: Int) throws -> [InodeNumber] {
+    /// What has its name in a directory on both sides, by the order of its entries.
+    func agreedChildren(
+        of parent: InodeNumber, after cookie: Int64, limit: Int
+    ) throws -> [(cookie: Int64, inode: InodeNumber)] {
         let statement = try cachedStatement(
             sql: """
-                SELECT synced.inode FROM dirents JOIN synced ON synced.inode = dirents.inode
-                WHERE dirents.parent = ?1 AND synced.parent = ?1 LIMIT ?2
+                SELECT cookie, synced.inode FROM dirents
+                JOIN synced ON synced.inode = dirents.inode
+                WHERE dirents.parent = ?1 AND synced.parent = ?1 AND cookie > ?2
+                ORDER BY cookie LIMIT ?3
                 """)
-        return try Int64.fetchAll(statement, arguments: [parent.rawValue, limit])
-            .map { InodeNumber(rawValue: $0) }
+        return try Row.fetchAll(statement, arguments: [parent.rawValue, cookie, limit])
+            .map { ($0[0], InodeNumber(rawValue: $0[1])) }
+    }
+
+    /// Whether something has its name in a directory on this side only.
+    func hasOwnDirents(_ directory: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT EXISTS (
+                    SELECT 1 FROM dirents WHERE parent = ?1 AND NOT EXISTS (
+                        SELECT 1 FROM synced
+                        WHERE synced.inode = dirents.inode AND synced.parent = ?1))
+                """)
+        return try Bool.fetchOne(statement, arguments: [directory.rawValue]) ?? false
     }
 
     func firstSyncedChild(of parent: InodeNumber) throws -> InodeNumber? {
@@ -151,6 +168,13 @@ extension Database {
                 size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
                 mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, isDetailed: row[7],
                 extendedAttributes: (row[8] as Data?).map { ExtendedAttributes(stored: $0) }))
+    }
+
+    /// Whether something else than what was agreed was seen in an inode's place.
+    func isObserved(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ?)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
     /// What has a name in a directory here, was never on the remote, and something else was seen in

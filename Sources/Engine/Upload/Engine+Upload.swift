@@ -123,7 +123,18 @@ extension Engine {
         // What was written since the last snapshot has no generation of its own yet.
         if file.state.withLock(\.isChanged) { settled.local?.generation += 1 }
         let plan = Planner.plan(settled)
-        guard case .upload = plan else { return false }
-        return try await perform(plan, state) == nil
+        switch plan {
+        case .upload: return try await perform(plan, state) == nil
+        case .createAnew:
+            // It was written to since its directory went.
+            try finish(
+                try store.write { database in
+                    var changes = makeChanges()
+                    try applyLocally(plan, state, &changes, database)
+                    return changes
+                })
+            return true
+        default: return false
+        }
     }
 }
