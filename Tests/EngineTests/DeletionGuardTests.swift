@@ -76,6 +76,22 @@ struct DeletionGuardTests {
         #expect(due99 == nil)
     }
 
+    @Test func `keeps many until a few seconds after the last, and up to a hundred not at all`() {
+        var guardian = DeletionGuard()
+        guardian.noteLocal(100, at: .zero)
+        let few = guardian.localDue(at: .zero) { 1_000 }
+        guardian.noteLocal(1, at: .seconds(1))
+        let many = guardian.localDue(at: .seconds(1)) { 1_000 }
+        #expect(few == nil && many == .seconds(6))
+        #expect(!guardian.isLocalSuspicious)
+        let later = guardian.localDue(at: .seconds(6)) { 1_000 }
+        #expect(later == nil)
+        for second in 7..<60 { guardian.noteLocal(1, at: .seconds(second)) }
+        let last = guardian.localDue(at: .seconds(59)) { 1_000 }
+        let over = guardian.localDue(at: .seconds(60)) { 1_000 }
+        #expect(last == .seconds(60) && over == nil)
+    }
+
     @Test func `keeps a burst that never ends for ten minutes at the most`() {
         var guardian = DeletionGuard()
         for second in 0..<700 { guardian.noteLocal(5, at: .seconds(second)) }

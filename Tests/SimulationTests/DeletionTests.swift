@@ -363,6 +363,21 @@ struct DeletionTests {
         }
     }
 
+    @Test func `made here one after the other wait until it shows how many they are`() throws {
+        try Scenario.run {
+            try Self.fill($0, count: 900)
+        } _: { it in
+            _ = try await it.names(in: "")
+            for index in 0..<450 {
+                try await it.unlink("f\(index)")
+                try await it.wait(.milliseconds(40))
+            }
+            #expect(it.remotePaths.count >= 900 - 101)
+            #expect(try await it.rest())
+            #expect(it.remotePaths.count == 450)
+        }
+    }
+
     @Test func `of names that come back at once are none`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)

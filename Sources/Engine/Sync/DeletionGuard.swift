@@ -9,7 +9,11 @@ struct DeletionGuard {
     static let countMin = 100
     /// How many items a burst knows again; those that come later count each time.
     static let recognisedMax = 65_536
-    /// How long deletions made here wait, after the last of a suspicious burst.
+    /// How long deletions made here wait, after the last of a burst over ``countMin``: who removes a
+    /// large tree would else have lost some of it there before it is over a third.
+    static let pause: Duration = .seconds(5)
+    /// How long they wait after the last of a suspicious burst, and at the most after the first of
+    /// another one.
     static let delay: Duration = .seconds(60)
     /// How long they wait at the most, should the burst not end.
     static let delayMax: Duration = .seconds(600)
@@ -18,6 +22,8 @@ struct DeletionGuard {
         var start: Duration = .zero
         var last: Duration = .zero
         var count = 0
+        /// How many of them have gone out.
+        var sent = 0
         var isSuspicious = false
         /// How much was known when that was last reckoned; 0 before.
         var known = 0
@@ -79,15 +85,30 @@ struct DeletionGuard {
         here.note(count, at: now)
     }
 
+    /// The remote has deleted one of those that were deleted here.
+    mutating func noteSent() {
+        if here.sent < here.count { here.sent += 1 }
+    }
+
+    /// How many deletions have to wait to be sent for these to be many: of those that were noted some
+    /// may have been made anew since, which are none.
+    var waitingMin: Int { max(0, Self.countMin - here.sent) }
+
     /// Whether ``localDue(at:countKnown:)`` has anything to reckon.
     var mayHoldLocal: Bool { here.count > Self.countMin }
+
+    /// Whether deletions made here are so many that they wait for a minute.
+    var isLocalSuspicious: Bool { here.isSuspicious }
 
     /// When deletions made here may go out; nil for now.
     mutating func localDue(
         at now: Duration, countKnown: () throws -> Int
     ) rethrows -> Duration? {
-        guard mayHoldLocal, try here.look(countKnown) else { return nil }
-        let due = min(here.last + Self.delay, here.start + Self.delayMax)
+        guard mayHoldLocal else { return nil }
+        let due =
+            try here.look(countKnown)
+            ? min(here.last + Self.delay, here.start + Self.delayMax)
+            : min(here.last + Self.pause, here.start + Self.delay)
         return due > now ? due : nil
     }
 

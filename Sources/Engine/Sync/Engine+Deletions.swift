@@ -55,19 +55,24 @@ extension Engine {
         guard deletions.withLock(\.mayHoldLocal) else { return nil }
         let now = clock.uptime
         return try store.read { database in
-            let due = try deletions.withLock { guardian in
-                try guardian.localDue(at: now) { try database.syncedCount() }
+            let (due, waitingMin) = try deletions.withLock { guardian in
+                (
+                    try guardian.localDue(at: now) { try database.syncedCount() },
+                    guardian.waitingMin
+                )
             }
-            // What was removed and has been made anew since is no deletion.
-            guard due != nil, try database.hasPendingDeletions(over: DeletionGuard.countMin)
-            else { return nil }
+            guard due != nil, try database.hasPendingDeletions(over: waitingMin) else {
+                return nil
+            }
             return due
         }
     }
 
     func waitForBurst(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
         guard let due = try deletionDue() else { return .again(after: .zero) }
-        if try store.read({ try $0.pending(inode)?.failure }) != .rests {
+        if deletions.withLock(\.isLocalSuspicious),
+            try store.read({ try $0.pending(inode)?.failure }) != .rests
+        {
             // Those that come next are noted along with it.
             try store.write {
                 try $0.setFailure(.rests, attempts: 0, of: inode)

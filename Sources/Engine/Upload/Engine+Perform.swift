@@ -242,6 +242,7 @@ extension Engine {
             }
             return changes
         }
+        deletions.withLock { $0.noteSent() }
         try finish(changes)
     }
 
