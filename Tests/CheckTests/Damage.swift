@@ -113,7 +113,7 @@ struct Damage: Sendable, CustomStringConvertible {
     static let sync: [Damage] = [
         Damage(
             description: "an agreement about nothing",
-            sql: "INSERT INTO synced VALUES (997, 1, x'7a', 'e', 1, 420, 0, 1, x'', NULL)",
+            sql: "INSERT INTO synced VALUES (997, 1, x'7a', 'e', 1, 420, 0, 1, x'', NULL, NULL)",
             kind: .synced),
         Damage(
             description: "a directory on the remote that is not known",
@@ -122,6 +122,10 @@ struct Damage: Sendable, CustomStringConvertible {
         Damage(
             description: "an agreement that makes no sense",
             sql: "UPDATE synced SET name = x'' WHERE inode = 3", kind: .synced,
+            tree: ["/docs/clean.txt": "clean"]),
+        Damage(
+            description: "a former path that makes no sense",
+            sql: "UPDATE synced SET former = 7 WHERE inode = 3", kind: .synced,
             tree: ["/docs/clean.txt": "clean"]),
         Damage(
             description: "a circle on the remote",

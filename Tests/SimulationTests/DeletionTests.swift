@@ -9,16 +9,27 @@ struct DeletionTests {
         for index in 0..<count { try remote.otherClientWrites(Scenario.key("f\(index)"), [1, 2]) }
     }
 
-    @Test func `on the remote are held, listed, and go through once confirmed`() throws {
+    /// Of 200 files that were known here the remote has deleted 150, which has just been seen.
+    ///
+    /// - Parameter path: A file whose bytes are here.
+    private static func runHeld(
+        reading path: String? = nil, _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
         try Scenario.run {
-            try Self.fill($0, count: 200)
+            try fill($0, count: 200)
         } _: { it in
             _ = try await it.names(in: "")
-            _ = try await it.read("f0")
+            if let path { _ = try await it.read(path) }
             for index in 0..<150 {
                 try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
             }
             try await it.refresh()
+            try await body(it)
+        }
+    }
+
+    @Test func `on the remote are held, listed, and go through once confirmed`() throws {
+        try Self.runHeld(reading: "f0") { it in
             try await it.wait(.seconds(5))
             #expect(try await it.names(in: "").count == 200)
             #expect(try await it.read("f0") == [1, 2], "what is here stays readable")
@@ -35,14 +46,7 @@ struct DeletionTests {
     }
 
     @Test func `on the remote come back where the remote has them again`() throws {
-        try Scenario.run {
-            try Self.fill($0, count: 200)
-        } _: { it in
-            _ = try await it.names(in: "")
-            for index in 0..<150 {
-                try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
-            }
-            try await it.refresh()
+        try Self.runHeld { it in
             try await it.wait(.seconds(5))
             #expect(try it.status().pending.held == 150)
             try Self.fill(it.remote, count: 150)
@@ -202,14 +206,7 @@ struct DeletionTests {
     }
 
     @Test func `on the remote are held at once, without a look at each`() throws {
-        try Scenario.run {
-            try Self.fill($0, count: 200)
-        } _: { it in
-            _ = try await it.names(in: "")
-            for index in 0..<150 {
-                try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
-            }
-            try await it.refresh()
+        try Self.runHeld { it in
             let items = try it.status().items
             #expect(items.count == 150)
             #expect(items.allSatisfy { $0.failure?.remedy != nil })

@@ -104,6 +104,13 @@ struct Scenario: Sendable {
         try await engine.completing { () throws(Halt) in try engine.unlink(name, in: parent) }
     }
 
+    func removeDirectory(_ path: String) async throws {
+        let (parent, name) = try await place(path)
+        try await engine.completing { () throws(Halt) in
+            try engine.removeDirectory(name, in: parent)
+        }
+    }
+
     func rename(_ path: String, to newPath: String) async throws {
         let (parent, name) = try await place(path)
         let (newParent, newName) = try await place(newPath)

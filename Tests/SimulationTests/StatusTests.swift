@@ -42,4 +42,61 @@ struct StatusTests {
             #expect(try it.status().localBytes == 3 << 20)
         }
     }
+    /// Goal: nobody sees the name that an object has on the remote while it stands aside.
+    @Test func `what has stepped aside is told by its path here, or by the one it had`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            try await it.makeDirectory("sub")
+            try await it.write("sub/a", [1, 2, 3])
+            try await it.write("sub/b", [4, 5])
+            #expect(try await it.rest())
+            try await it.rename("sub/a", to: "sub/c")
+            try await it.rename("sub/b", to: "sub/a")
+            try await it.rename("sub/c", to: "sub/b")
+            try await Self.standAside(it, refusing: "move \"apus-moving-")
+            var items = try it.status().items
+            #expect(Set(items.map(\.path)).isSubset(of: ["sub/a", "sub/b"]))
+            let failed = try #require(items.first { $0.failure?.what.hasPrefix("move") == true })
+            #expect(failed.failure?.what == "move \"\(failed.path)\"")
+
+            try await it.unlink(failed.path)
+            items = try it.status().items
+            #expect(items.first { $0.inode == failed.inode }?.path == failed.path)
+            await it.mount.kill()
+            try it.mount.start()
+            items = try it.status().items
+            #expect(items.first { $0.inode == failed.inode }?.path == failed.path)
+        }
+    }
+
+    @Test func `a removed folder that has stepped aside is told by the path that it had`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            try await it.makeDirectory("sub")
+            try await it.makeDirectory("sub/d")
+            try await it.write("sub/d/f", [1])
+            try await it.write("sub/d/g", [2])
+            #expect(try await it.rest())
+            // The file waits for the folder's name, and the folder for the file to leave it.
+            try await it.rename("sub/d/f", to: "sub/f")
+            try await it.unlink("sub/d/g")
+            try await it.removeDirectory("sub/d")
+            try await it.rename("sub/f", to: "sub/d")
+            try await Self.standAside(it, refusing: "delete \"")
+            let paths = Set(try it.status().items.map(\.path))
+            #expect(paths.isSubset(of: ["sub/d", "sub/d/g"]), "\(paths)")
+            for failure in try it.status().items.compactMap(\.failure) {
+                #expect(!failure.what.contains("apus-moving"), "\(failure)")
+            }
+        }
+    }
+
+    /// Waits until something stands aside, where it stays, as the remote refuses some calls.
+    private static func standAside(_ it: Scenario, refusing attempts: String) async throws {
+        it.remote.refuse(.denied, attempts: attempts)
+        for _ in 0..<100 where try it.status().items.allSatisfy({ $0.failure == nil }) {
+            try await it.wait(.seconds(1))
+        }
+        try #require(it.remotePaths.contains { $0.hasPrefix("apus-moving-") })
+    }
 }

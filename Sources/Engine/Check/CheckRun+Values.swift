@@ -103,6 +103,7 @@ extension CheckRun {
                 .integer("parent"), .name("name"), .text("etag"), .integer("size", in: sizes),
                 .integer("mode", in: modes), .integer("modified"), .integer("generation"),
                 .extendedAttributes("xattrs"), .integer("written", orNull: true),
+                .bytes("former"),
             ]
         ),
         (

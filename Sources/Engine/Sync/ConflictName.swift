@@ -71,6 +71,8 @@ extension FileName {
     ///
     /// - Parameter salt: This mount's own, see ``Engine/identify()``.
     static func aside(_ inode: InodeNumber, salt: String) -> FileName {
-        FileName(stored: Array("apus-moving-\(inode)-\(salt)".utf8))
+        FileName(stored: Array("\(asidePrefix)\(inode)-\(salt)".utf8))
     }
+
+    static var asidePrefix: String { "apus-moving-" }
 }

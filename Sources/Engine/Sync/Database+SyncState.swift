@@ -62,6 +62,21 @@ extension Database {
         try synced.parent == .root && synced.name == .aside(inode, salt: salt())
     }
 
+    /// Notes the path that an inode has here before it steps aside on the remote.
+    func noteFormerPath(of inode: InodeNumber) throws {
+        let path = try path(of: inode).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
+        try cachedStatement(sql: "UPDATE synced SET former = ? WHERE inode = ?")
+            .execute(arguments: [Data(path), inode.rawValue])
+    }
+
+    /// The path that an inode had here before it stepped aside; nil where it stands in its place.
+    func formerPath(of inode: InodeNumber, at synced: SyncedRecord) throws -> [FileName]? {
+        guard try isAside(inode, at: synced) else { return nil }
+        let statement = try cachedStatement(sql: "SELECT former FROM synced WHERE inode = ?")
+        return try Data.fetchOne(statement, arguments: [inode.rawValue])?
+            .split(separator: UInt8(ascii: "/")).map { FileName(stored: Array($0)) }
+    }
+
     /// Who else holds, on the remote, the place that a local name points to.
     fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
         if let holder = try attemptingInode(dirent.name, in: dirent.parent), holder != inode,

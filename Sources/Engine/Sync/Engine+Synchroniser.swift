@@ -226,8 +226,9 @@ extension Engine {
         do throws(Halt) {
             let attempts = try store.write { database in
                 let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
-                try database.setFailure(
-                    SyncFailure(error), attempts: attempts, of: inode)
+                var failure = SyncFailure(error)
+                failure.what = try database.shown(failure.what, of: inode)
+                try database.setFailure(failure, attempts: attempts, of: inode)
                 return attempts
             }
             logger.warning(
@@ -243,7 +244,23 @@ extension Engine {
             return .again(after: .seconds(5))
         }
     }
+}
 
+extension Database {
+    /// What was attempted with an inode, told by the path here of what stepped aside, or was to.
+    fileprivate func shown(_ attempt: String, of inode: InodeNumber) throws -> String {
+        guard attempt.contains(FileName.asidePrefix) else { return attempt }
+        var attempt = attempt
+        var current = inode
+        while current != .root {
+            let path = ObjectKey(try path(of: current)).description
+            let name = FileName.aside(current, salt: try salt()).description
+            attempt = attempt.replacing("\"\(name)", with: "\"\(path)")
+                .replacing("\"\(path)\" to \"\(path)\"", with: "\"\(path)\"")
+            current = try synced(current)?.parent ?? .root
+        }
+        return attempt
+    }
 }
 
 extension EngineError {

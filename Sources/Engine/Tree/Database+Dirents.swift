@@ -124,7 +124,8 @@ extension Database {
         return true
     }
 
-    /// The local path of an inode, or for an unlinked one the path it had on the remote; for people.
+    /// The local path of an inode, or for an unlinked one the path it has on the remote, or had there
+    /// before it stepped aside; for people.
     func path(of inode: InodeNumber) throws -> [FileName] {
         var names: [FileName] = []
         var current = inode
@@ -133,6 +134,9 @@ extension Database {
                 names.append(dirent.name)
                 current = dirent.parent
             } else if let synced = try synced(current) {
+                if let former = try formerPath(of: current, at: synced) {
+                    return former + names.reversed()
+                }
                 names.append(synced.name)
                 current = synced.parent
             } else {

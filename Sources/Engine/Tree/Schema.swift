@@ -12,6 +12,7 @@ enum Schema {
         migrator.registerMigration("6") { database in try database.execute(sql: sixth) }
         migrator.registerMigration("7") { database in try database.execute(sql: seventh) }
         migrator.registerMigration("8") { database in try database.execute(sql: eighth) }
+        migrator.registerMigration("9") { database in try database.execute(sql: ninth) }
         return migrator
     }
 
@@ -192,5 +193,11 @@ enum Schema {
         -- When the store last wrote a file, as a listing told it since both sides agreed; where a
         -- listing does not tell all. It changes with what it does not tell.
         ALTER TABLE synced ADD COLUMN written INTEGER;
+        """
+
+    private static let ninth = """
+        -- The path here that an inode had when it last stepped aside on the remote: while it is
+        -- there, people know what has no name here any more by that.
+        ALTER TABLE synced ADD COLUMN former BLOB;
         """
 }

@@ -94,12 +94,14 @@ extension Engine {
         }
     }
 
-    /// A removed directory that steps aside may turn out to hold something unseen, and come back:
-    /// then people shall know it by the name that it had.
+    /// What steps aside is known to people by the path that it has here, or had. A removed directory
+    /// may turn out to hold something unseen, and come back: then it is known by the name that it had.
     func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Halt) {
-        guard plan == .moveAside, state.local == nil, let synced = state.synced else { return }
-        try store.write {
-            try $0.noteConflict(state.inode, original: synced.name, at: clock.wallTime)
+        guard plan == .moveAside, let synced = state.synced else { return }
+        try store.write { database in
+            try database.noteFormerPath(of: state.inode)
+            guard state.local == nil else { return }
+            try database.noteConflict(state.inode, original: synced.name, at: clock.wallTime)
         }
     }
 

@@ -1,0 +1,110 @@
+import Foundation
+import Synchronization
+import TestServer
+import Testing
+import Transport
+
+@Suite("Requests that are given up", .timeLimit(.minutes(2)))
+struct GivingUpTests {
+    private let transport = HTTPTransport()
+
+    // MARK: Time
+
+    @Test(arguments: [false, true])
+    func `a server that falls silent is given up`(afterTheHeader: Bool) async throws {
+        try await ScriptedServer.run { _, connection in
+            if afterTheHeader {
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
+            }
+            _ = connection.readSome(atMost: 1)
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let sink = CollectingSink()
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(
+                    HTTPRequest(.get, server.url("/"), stallTimeout: .milliseconds(50)), into: sink)
+            }
+            #expect(error?.kind == .timedOut)
+            #expect(sink.text == (afterTheHeader ? "12345" : ""))
+        }
+    }
+
+    /// Method: no length, so the body would last as long as the connection.
+    @Test(arguments: [("", 500), ("why", 412), ("why", 301)])
+    func `a refusal is one, although its body does not end`(
+        body: String, status: Int
+    ) async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.write("HTTP/1.1 \(status) X\r\n\r\n\(body)")
+            connection.awaitHangUp()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let answer = try await transport.send(
+                HTTPRequest(
+                    .delete, server.url("/"), stallTimeout: .seconds(600), timeout: .seconds(30)))
+            #expect(answer.response.status == status)
+            #expect(answer.body == Array(body.utf8))
+        }
+    }
+
+    @Test func `a server that takes no more is given up`() async throws {
+        try await ScriptedServer.run { _, connection in
+            // Takes nothing until the other side hangs up.
+            connection.awaitHangUp()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let error = await #expect(throws: TransportError.self) {
+                try await transport.send(
+                    HTTPRequest(
+                        .put, server.url("/"), headers: [(name: "Expect", value: "")],
+                        body: .source(EndlessSource {}, range: 0..<(1 << 40)),
+                        stallTimeout: .milliseconds(100)))
+            }
+            #expect(error?.kind == .timedOut)
+        }
+    }
+
+    // MARK: Cancellation
+
+    @Test func `cancellation stops sending and hangs up`() async throws {
+        let (hungUp, hasHungUp) = AsyncStream<Void>.makeStream()
+        let (started, hasStarted) = AsyncStream<Void>.makeStream()
+        let reads = Mutex(0)
+        let source = EndlessSource {
+            reads.withLock { $0 += 1 }
+            hasStarted.finish()
+        }
+        try await ScriptedServer.run { _, connection in
+            while !connection.readSome(atMost: 1 << 20).isEmpty {}
+            hasHungUp.finish()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let request = HTTPRequest(
+                .put, server.url("/"), headers: [(name: "Expect", value: "")],
+                body: .source(source, range: 0..<(1 << 40)))
+            let sending = Task { [transport] in try await transport.send(request) }
+            for await _ in started {}
+            sending.cancel()
+            let error = await #expect(throws: TransportError.self) { try await sending.value }
+            #expect(error?.kind == .cancelled)
+            let readsThen = reads.withLock { $0 }
+            for await _ in hungUp {}
+            #expect(reads.withLock { $0 } == readsThen)
+        }
+    }
+
+    @Test func `a sink that cancels its own task gets nothing more`() async throws {
+        let bytes = pattern(4_000_000)
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], bytes)
+        } _: { server in
+            let sink = CancellingSink()
+            let request = HTTPRequest(.get, server.url("/"))
+            let receiving = Task { [transport] in try await transport.send(request, into: sink) }
+            sink.cancels(receiving)
+            let error = await #expect(throws: TransportError.self) { try await receiving.value }
+            #expect(error?.kind == .cancelled)
+            #expect(sink.pieces == 1)
+        }
+    }
+}
