@@ -88,6 +88,15 @@ struct StatusTests {
             for failure in try it.status().items.compactMap(\.failure) {
                 #expect(!failure.what.contains("apus-moving"), "\(failure)")
             }
+            // It holds something that nobody here has seen: it comes back beside its place.
+            let aside = try #require(it.remotePaths.first { $0.hasPrefix("apus-moving-") })
+            try it.remote.otherClientWrites(Scenario.key("\(aside)/unseen"), [9])
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            #expect(try await it.names(in: "") == ["sub"])
+            let revived = try #require(try await it.names(in: "sub").first { $0.hasPrefix("d (") })
+            #expect(try await it.names(in: "sub") == ["d", revived])
+            #expect(it.remoteBytes("sub/\(revived)/unseen") == [9])
         }
     }
 

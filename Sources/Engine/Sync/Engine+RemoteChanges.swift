@@ -170,22 +170,24 @@ extension Engine {
             let synced = try database.synced(directory)
         else { return }
         try revive(synced.parent, &changes, database)
-        var name = synced.name
+        var (parent, name) = (synced.parent, synced.name)
         if try database.isAside(directory, at: synced) {
             // Somebody else has its place by now.
+            let path = try database.formerPath(of: directory, at: synced) ?? []
+            parent = try database.directory(at: path.dropLast()) ?? .root
             let former =
-                try database.conflictOriginal(of: directory)
+                try database.conflictOriginal(of: directory) ?? path.last
                 ?? FileName(stored: Array("directory".utf8))
-            name = try freeConflictName(of: former, in: .root, database)
+            name = try freeConflictName(of: former, in: parent, database)
             try database.markPending(directory, at: clock.wallTime)
-        } else if let holder = try database.dirent(name, in: synced.parent) {
+        } else if let holder = try database.dirent(name, in: parent) {
             try displace(holder, &changes, database)
         }
         record.links = 2
         record.isListed = false
         try database.update(record)
-        try database.insertDirent(name, in: synced.parent, to: record, at: clock.wallTime)
-        changes.cacheChanges += [.name(name, synced.parent), .inode(synced.parent)]
+        try database.insertDirent(name, in: parent, to: record, at: clock.wallTime)
+        changes.cacheChanges += [.name(name, parent), .inode(parent)]
         changes.pending.append(directory)
     }
 

@@ -146,6 +146,18 @@ extension Database {
         return names.reversed()
     }
 
+    /// The directory that has a path here; nil where there is none.
+    func directory(at path: some Sequence<FileName>) throws -> InodeNumber? {
+        var current = InodeNumber.root
+        for name in path {
+            guard let inode = try inode(named: name, in: current), inode.kind == .directory else {
+                return nil
+            }
+            current = inode.id
+        }
+        return current
+    }
+
     private func changeDirectory(
         _ directory: InodeNumber, links: Int, at now: Timestamp
     ) throws {
