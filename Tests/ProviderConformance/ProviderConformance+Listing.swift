@@ -17,10 +17,21 @@ extension ProviderConformance {
                     object.etag != nil, equals: object.kind == .file, "an etag of a file alone")
             }
         },
-        Case("a listing that does not tell all tells no later write than our last one") { store in
+        Case("a listing that does not tell all tells no later write of what is new") { store in
             guard !store.provider.traits.listsDetails else { return }
-            let sizes = [0, 10, store.options.bytesOfSeveralPieces]
-            var object = try await store.write("file", store.bytes(sizes[1]))
+            for size in [0, 10, store.options.bytesOfSeveralPieces] {
+                let object = try await store.write("\(size)", store.bytes(size))
+                let listed = try await store.list("").first { $0.name == object.name }?.written
+                guard let listed, let written = object.written, listed <= written else {
+                    throw ConformanceFailure(
+                        "\(size) bytes: \(object.written as Any) is known, \(listed as Any) listed")
+                }
+            }
+        },
+        Case("a listing that does not tell all tells what others set right after us") { store in
+            guard !store.provider.traits.listsDetails else { return }
+            let sizes = [0, store.options.bytesOfSeveralPieces, 10]
+            var object = try await store.write("file", store.bytes(10))
             for step in 0..<sizes.count + 2 {
                 var (key, attributes) = (try store.key("file"), ConformanceStore.attributes)
                 let etag = try store.etag(of: object)
@@ -36,11 +47,15 @@ extension ProviderConformance {
                     object = try await store.provider.move(
                         store.key("file"), etag: etag, to: key, base: .absent)
                 }
+                attributes.mode = 0o640
+                let after = try await store.provider.setAttributes(
+                    key, to: attributes, etag: try store.etag(of: object))
                 let listed = try await store.list("").first?.written
-                guard let listed, let written = object.written, listed <= written else {
+                guard let listed, let written = object.written, listed > written else {
                     throw ConformanceFailure(
                         "step \(step): \(object.written as Any) is known, \(listed as Any) listed")
                 }
+                object = after
             }
         },
         Case("a large directory is listed in pages, each entry once") { store in

@@ -305,11 +305,7 @@ extension Engine {
         let former = try database.written(record.id)
         if let former, written <= former { return }
         try database.setWritten(written, of: record.id)
-        guard former != nil, var current = try database.inode(record.id), current.isDetailed else {
-            return
-        }
-        current.isDetailed = false
-        try database.update(current)
+        guard former != nil, try forgetDetails(of: record.id, database) else { return }
         changes.cacheChanges.append(.inode(record.id))
     }
 

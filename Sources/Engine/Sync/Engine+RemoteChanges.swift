@@ -74,13 +74,15 @@ extension Engine {
 
     /// Stores a new inode for an object, in agreement with the remote and without a name.
     ///
-    /// - Parameter agreed: The extended attributes that it has where the remote does not tell.
+    /// - Parameter former: What both sides agreed on before, whose mode and extended attributes it has
+    ///   where the remote does not tell.
     private func insert(
-        _ object: RemoteObject, in directory: InodeNumber,
-        agreed: ExtendedAttributes = ExtendedAttributes(), _ database: Database
+        _ object: RemoteObject, in directory: InodeNumber, after former: SyncedRecord? = nil,
+        _ database: Database
     ) throws -> InodeRecord {
-        let defaultMode =
+        var defaultMode =
             object.kind == .directory ? configuration.directoryMode : configuration.fileMode
+        if !object.isDetailed, let former { defaultMode = former.mode }
         var inode = InodeRecord(
             kind: object.kind, mode: (object.mode ?? defaultMode) & 0o7777,
             owner: configuration.owner,
@@ -89,7 +91,8 @@ extension Engine {
         if object.kind == .symlink { inode.mode = 0o777 }
         inode.isDetailed = object.isDetailed
         try database.insert(&inode)
-        let extendedAttributes = object.extendedAttributes ?? agreed
+        let extendedAttributes =
+            object.extendedAttributes ?? former?.extendedAttributes ?? ExtendedAttributes()
         try database.setExtendedAttributes(extendedAttributes, of: inode.id)
         try database.setSynced(
             SyncedRecord(
@@ -97,8 +100,19 @@ extension Engine {
                 mode: inode.mode, modified: inode.modified, generation: 0,
                 extendedAttributes: extendedAttributes),
             of: inode.id)
-        if let written = object.written { try database.setWritten(written, of: inode.id) }
+        try setWritten(object, of: inode.id, database)
         return inode
+    }
+
+    /// Notes until when an object that was seen tells of changes. What was kept in `remote` does not
+    /// say: then the next listing tells of others.
+    func setWritten(
+        _ object: RemoteObject, of inode: InodeNumber, _ database: Database
+    ) throws {
+        guard !provider.traits.listsDetails, object.kind == .file else { return }
+        let isLookedAt = object.isDetailed && object.written == nil
+        try database.setWritten(
+            isLookedAt ? Timestamp(nanoseconds: 0) : object.written, of: inode)
     }
 
     /// A changed object is a new inode under the old name: open handles keep the version they have.
@@ -135,8 +149,8 @@ extension Engine {
         try database.update(record)
         changes.unlinked.append(state.inode)
         let isSameKind = object.kind == record.kind
-        let agreed = isSameKind ? synced.extendedAttributes : ExtendedAttributes()
-        var inode = try insert(object, in: synced.parent, agreed: agreed, database)
+        var inode = try insert(
+            object, in: synced.parent, after: isSameKind ? synced : nil, database)
         // What was changed here, and is not sent yet, stays changed.
         let isModeChanged = record.mode != synced.mode && isSameKind
         if isModeChanged {
@@ -146,7 +160,7 @@ extension Engine {
         let ours = try database.extendedAttributes(of: record.id)
         let areAttributesChanged = ours != synced.extendedAttributes && isSameKind
         if areAttributesChanged {
-            let theirs = object.extendedAttributes ?? agreed
+            let theirs = object.extendedAttributes ?? synced.extendedAttributes
             try database.setExtendedAttributes(
                 ours.rebased(from: synced.extendedAttributes, onto: theirs), of: inode.id)
         }

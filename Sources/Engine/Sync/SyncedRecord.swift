@@ -119,20 +119,6 @@ extension Database {
             .execute(arguments: [time?.nanoseconds, inode.rawValue])
     }
 
-    /// All below a directory has been written anew, as far as its listings will tell.
-    func forgetWritten(below directory: InodeNumber) throws {
-        try cachedStatement(
-            sql: """
-                WITH RECURSIVE below(inode) AS (
-                    SELECT inode FROM synced WHERE parent = ?
-                    UNION ALL SELECT synced.inode FROM below JOIN synced ON synced.parent = below.inode
-                )
-                UPDATE synced SET written = NULL
-                WHERE inode IN (SELECT inode FROM below) AND written NOT NULL
-                """
-        ).execute(arguments: [directory.rawValue])
-    }
-
     func removeSynced(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM synced WHERE inode = ?")
             .execute(arguments: [inode.rawValue])

@@ -323,6 +323,7 @@ extension Engine {
                     generation: former ?? attempt.generation,
                     extendedAttributes: extendedAttributes),
                 of: inode)
+            try setWritten(object, of: inode, database)
         }
         guard object != nil, let replaced = attempt.replaced else { return }
         reap([replaced])

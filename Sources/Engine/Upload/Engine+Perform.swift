@@ -201,13 +201,12 @@ extension Engine {
         sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
     ) throws(ProviderError) {
         try engineWork { () throws(Halt) in
-            try store.write { database in
+            let isOutdated = try store.write { database in
                 try database.removeAttempt(of: inode)
                 if let replaced { try database.removeSynced(replaced) }
                 // Gone meanwhile, with a directory that the remote deleted: what we have put there
                 // is found by the next listing.
-                guard try database.inode(inode) != nil else { return }
-                try forgetWritten(below: inode, at: place, database)
+                guard try database.inode(inode) != nil else { return false }
                 try database.setSynced(
                     SyncedRecord(
                         parent: place.parent, name: place.name, etag: object.etag,
@@ -224,7 +223,10 @@ extension Engine {
                 {
                     try database.markSent(inode)
                 }
+                guard hasOthersDetails(object, besides: attributes) else { return false }
+                return try forgetDetails(of: inode, database)
             }
+            if isOutdated { announce([.inode(inode)]) }
             if let replaced {
                 reap([replaced])
                 enqueue(replaced, after: .zero)
@@ -246,15 +248,27 @@ extension Engine {
         try finish(changes)
     }
 
-    /// What has moved object by object, the next listing tells with another time.
-    private func forgetWritten(
-        below inode: InodeNumber, at place: Place, _ database: Database
-    ) throws {
-        guard !provider.traits.listsDetails, !provider.traits.movesDirectoriesAtOnce,
-            let former = try database.synced(inode),
-            (former.parent, former.name) != (place.parent, place.name)
-        else { return }
-        try database.forgetWritten(below: inode)
+    /// Whether others have set something of an object that was moved, or of one that has just been
+    /// given attributes, and no listing will tell.
+    private func hasOthersDetails(
+        _ object: RemoteObject, besides sent: ObjectAttributes
+    ) -> Bool {
+        guard !provider.traits.listsDetails, object.isDetailed, object.kind != .symlink else {
+            return false
+        }
+        return (object.mode ?? sent.mode) != sent.mode
+            || (object.extendedAttributes ?? sent.extendedAttributes) != sent.extendedAttributes
+            || (object.kind == .file && object.modified != sent.modified)
+    }
+
+    /// Has whoever looks at an inode ask the remote what it knows of it.
+    ///
+    /// - Returns: Whether that was known so far.
+    func forgetDetails(of inode: InodeNumber, _ database: Database) throws -> Bool {
+        guard var record = try database.inode(inode), record.isDetailed else { return false }
+        record.isDetailed = false
+        try database.update(record)
+        return true
     }
 
     /// Runs local work amid an operation on the remote. Its failure says nothing about the remote,

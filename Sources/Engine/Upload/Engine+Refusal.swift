@@ -279,7 +279,7 @@ extension Engine {
     private func adopt(_ object: RemoteObject, _ state: SyncState) throws {
         try finish(
             try store.write { database in
-                let changes = makeChanges()
+                var changes = makeChanges()
                 guard try syncState(of: state.inode, database) == state, let local = state.local,
                     var record = try database.inode(state.inode)
                 else { return changes }
@@ -301,6 +301,10 @@ extension Engine {
                             object.extendedAttributes, of: state.inode,
                             since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
                     of: state.inode)
+                try setWritten(object, of: state.inode, database)
+                if !object.isDetailed, try forgetDetails(of: state.inode, database) {
+                    changes.cacheChanges.append(.inode(state.inode))
+                }
                 return changes
             })
         if state.kind == .directory { noteUse(of: state.inode) }

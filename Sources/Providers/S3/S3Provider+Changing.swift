@@ -85,7 +85,7 @@ extension S3Provider {
         guard let after = try await client.head(file, attempt) else { throw missing(attempt) }
         // What somebody else wrote since is not the version that we had.
         guard after.etag == etag else { throw changed(attempt) }
-        return try await objectAfterChange(key, after, attempt)
+        return try await object(key, .object(after), attempt)
     }
 
     package func delete(

@@ -78,7 +78,7 @@ extension S3Provider {
         }
         try await removeSource(
             place, source, head, copy: target, copied, base, conditions, attempt)
-        return try await objectAfterChange(destination, copied, attempt)
+        return try await object(destination, .object(copied), attempt)
     }
 
     /// Deletes what has been copied; if it was changed at this moment, the copy goes instead.

@@ -19,8 +19,11 @@ extension S3Provider {
         var written: Timestamp?
         do throws(ProviderError) {
             if source.size <= limits.partBytes {
-                (etag, written) = try await putWhole(
+                let made = try await putWhole(
                     file, source, headers, conditions.onPut(condition), session, attempt)
+                (etag, written) = (made.etag, made.at)
+                // Of a file that is new here, others hardly know within that second.
+                if base != .absent { written = made.at.map(S3Head.before) }
             } else {
                 let upload = S3Upload(
                     provider: self, key: file, source: source, metadata: metadata,
@@ -36,7 +39,7 @@ extension S3Provider {
                 }
                 // For AWS it is as old as the beginning of its upload.
                 let head = try? await client.head(file, attempt)
-                if head?.etag == etag { written = head?.modified }
+                if head?.etag == etag { written = base == .absent ? head?.modified : head?.written }
             }
         } catch {
             throw try await explained(error, key, file, base, attempt)
@@ -75,7 +78,7 @@ extension S3Provider {
     private func putWhole(
         _ file: S3Key, _ source: any ByteSource, _ headers: [(name: String, value: String)],
         _ condition: S3Condition?, _ session: any UploadSession, _ attempt: String
-    ) async throws(ProviderError) -> (ETag, written: Timestamp?) {
+    ) async throws(ProviderError) -> (etag: ETag, at: Timestamp?) {
         let range = 0..<source.size
         let hash = try await hash(source, range, attempt)
         var call = S3Client.Call(.put, file)
@@ -86,8 +89,8 @@ extension S3Provider {
         call.onProgress = { sent, _ in session.noteSent(sent) }
         let (response, _) = try await client.ask(call, attempt)
         return (
-            try S3Client.etag(of: response, attempt),
-            response.headers["date"].flatMap(S3Date.timestamp(header:))
+            etag: try S3Client.etag(of: response, attempt),
+            at: response.headers["date"].flatMap(S3Date.timestamp(header:))
         )
     }
 

@@ -163,16 +163,6 @@ package final class S3Provider: Provider {
         }
     }
 
-    /// An object that we have just written: what others do within the same second goes unseen, so
-    /// that not every change of ours is looked at again.
-    func objectAfterChange(
-        _ key: ObjectKey, _ head: S3Head, _ attempt: String
-    ) async throws(ProviderError) -> RemoteObject {
-        var object = try await object(key, .object(head), attempt)
-        if object.written != nil { object.written = head.modified }
-        return object
-    }
-
     private func modified(_ head: S3Head) -> Timestamp { head.metadata.modified ?? head.modified }
 
     /// Where a link points: in its metadata if we wrote it, in its body as s3fs has it.

@@ -45,6 +45,10 @@ struct S3Head: Hashable, Sendable {
         ownHeaders = Self.ownNames.reduce(into: [:]) { $0[$1] = headers[$1] }
     }
 
+    /// Until when a write whose answer left the store at some time, and says no more of it, tells every
+    /// write.
+    static func before(_ time: Timestamp) -> Timestamp { Timestamp(seconds: time.seconds - 2) }
+
     /// Two clocks of one store may be apart by as much as a second.
     private static func isOver(_ time: Timestamp, at now: Timestamp?) -> Bool {
         guard let now else { return true }
