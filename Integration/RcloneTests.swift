@@ -82,6 +82,53 @@ struct RcloneTests {
         }.run(testCase)
     }
 
+    /// A backslash is a slash there, and a listing has no control character but tabs and line ends.
+    @Test func `a name that the remote would not keep is refused for good`() async throws {
+        let remotes = try RcloneRemotes()
+        defer { remotes.remove() }
+        try await ObjectStore.with(.seaweedFS) { store in
+            let environment = remotes.environment.merging(store.rcloneEnvironment) { $1 }
+            let provider = try await RcloneProvider.connect(
+                "store:\(ObjectStore.bucket)", world: remotes.world, environment: environment)
+            for name in ["tab\tend\n", "plain"] { try await Self.write(name, to: provider) }
+            for name in ["a\\b", "a\\", "\\", "a\u{1}b", "a\t\u{1}"] {
+                await #expect(throws: ProviderError.self, "\(name)") {
+                    try await Self.write(name, to: provider)
+                }
+                await #expect(throws: ProviderError.self, "\(name)") {
+                    try await provider.createDirectory(Self.key(name), attributes: Self.attributes)
+                }
+            }
+            let refused = await #expect(throws: ProviderError.self) {
+                try await Self.write("b\\", to: provider)
+            }
+            #expect(refused?.kind == .unsupported)
+            #expect(refused?.remedy == "rename it, then it is sent")
+            let plain = try await provider.stat(Self.key("plain"))
+            await #expect(throws: ProviderError.self) {
+                try await provider.move(
+                    Self.key("plain"), etag: plain.etag, to: Self.key("plain\\"), base: .absent)
+            }
+            let left = try store.python(
+                "for o in s3.list_objects_v2(Bucket=bucket).get('Contents', []): print(ascii(o['Key']))"
+            )
+            #expect(left.split(separator: "\n").sorted() == ["'plain'", "'tab\\tend\\n'"])
+        }
+    }
+
+    private static let attributes = ObjectAttributes(
+        modified: Timestamp(seconds: 7), mode: 0o600)
+
+    private static func write(_ name: String, to provider: RcloneProvider) async throws {
+        _ = try await provider.write(
+            key(name), from: ConformanceSource(bytes: [1]), attributes: attributes, base: .absent,
+            session: UntrackedUpload())
+    }
+
+    private static func key(_ name: String) throws -> ObjectKey {
+        ObjectKey([try #require(FileName(name))])
+    }
+
     @Test func `rclone is started again when it dies, and ends with its provider`() async throws {
         let remotes = try RcloneRemotes()
         defer { remotes.remove() }

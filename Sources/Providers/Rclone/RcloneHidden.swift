@@ -7,10 +7,22 @@ enum RcloneHidden {
     /// Marks a directory where the remote has none without a file in them.
     static let marker = ".apus-directory"
     private static let stagedPrefix = ".apus-upload-"
+    private static let probePrefix = ".apus-probe-"
 
     /// A name for a file that is to get its own once it is whole.
     static func stagedName() -> String {
         stagedPrefix + hexadecimal(UInt64.random(in: 0 ... .max), digits: 16)
+    }
+
+    /// A name for a file with which a remote is tried out; more may follow it.
+    static func probeName() -> String {
+        probePrefix + hexadecimal(UInt64.random(in: 0 ... .max), digits: 16)
+    }
+
+    private static func isProbe(_ name: String) -> Bool {
+        let digits = name.dropFirst(probePrefix.count).prefix(16)
+        return name.hasPrefix(probePrefix) && digits.count == 16
+            && digits.allSatisfy(\.isHexDigit)
     }
 
     /// Whether it is a ``stagedName()``.
@@ -20,7 +32,7 @@ enum RcloneHidden {
     }
 
     static func isHidden(_ name: String) -> Bool {
-        if name == marker || isStaged(name) { return true }
+        if name == marker || isStaged(name) || isProbe(name) { return true }
         guard name.hasSuffix(partSuffix) else { return false }
         let stem = name.dropLast(partSuffix.count)
         return stem.suffix(8).count == 8 && stem.suffix(8).allSatisfy(\.isHexDigit)

@@ -29,6 +29,12 @@ enum RcloneName {
             })
     }
 
+    /// The backslash and the pictures of control characters in a name, each once.
+    static func oddCharacters(of text: String) -> String {
+        let odd = Set(text.unicodeScalars.filter { $0 == "\\" || picture(of: $0) != nil })
+        return String(String.UnicodeScalarView(odd.sorted()))
+    }
+
     /// The control character that is pictured.
     private static func picture(of scalar: Unicode.Scalar) -> UInt32? {
         switch scalar.value {

@@ -6,6 +6,7 @@ extension RcloneProvider {
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "create the directory \"\(key)\""
         let path = try newPath(key, attempt)
+        try await requireKept(key, attempt)
         return try await locks.with([key]) { () async throws(ProviderError) in
             guard !key.names.isEmpty, try await look(at: key, attempt) == nil else {
                 throw ProviderError(.exists, attempt: attempt, reason: "something is there")
@@ -74,6 +75,9 @@ extension RcloneProvider {
         }
         guard let path = path(of: key) else {
             throw ProviderError(.missing, attempt: attempt, reason: "it cannot be there")
+        }
+        if base == .absent, destination.names.last != key.names.last {
+            try await requireKept(destination, attempt)
         }
         return try await locks.with([key, destination]) { () async throws(ProviderError) in
             guard let etag else {
@@ -195,13 +199,17 @@ extension RcloneProvider {
 
     /// Puts an empty hidden file into a directory that would not be there without one.
     private func mark(_ path: String, _ attempt: String) async throws(ProviderError) {
+        try await makeEmpty("\(path)/\(RcloneHidden.marker)", attempt)
+    }
+
+    func makeEmpty(_ path: String, _ attempt: String) async throws(ProviderError) {
         let file = try await spool.copy(
             NoBytes(), modified: client.clock.wallTime, attempt)
         defer { file.remove() }
         let upload = RcloneUpload(
             client: client, fileSystem: fileSystem, file: file, size: 0,
             session: UntrackedUpload(), attempt: attempt)
-        try await upload.run(to: "\(path)/\(RcloneHidden.marker)")
+        try await upload.run(to: path)
     }
 
     private func change(

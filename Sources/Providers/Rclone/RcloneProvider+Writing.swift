@@ -13,6 +13,7 @@ extension RcloneProvider {
         guard let parent = key.parent else {
             throw ProviderError(.exists, attempt: attempt, reason: "the root is a directory")
         }
+        if base == .absent { try await requireKept(key, attempt) }
         // Before all else, so that a refusal costs no upload.
         try await requireBase(base, at: key, attempt)
         let file = try await spool.copy(source, modified: attributes.modified, attempt)
@@ -133,7 +134,7 @@ extension RcloneProvider {
     }
 
     /// Cleans up after a failure, also in a task that is cancelled.
-    private func remove(_ path: String) async {
+    func remove(_ path: String) async {
         await Task { [client, fileSystem] in
             var input = RcloneInput()
             input.fs = fileSystem

@@ -15,6 +15,7 @@ struct RcloneProvider: Provider {
     let features: RcloneFileSystem.Features
     let cheapHash: String?
     let locks = KeyLocks()
+    let keptCharacters = RcloneKeptCharacters()
     let spool: RcloneSpool
     private let logger: Logger
 
