@@ -61,12 +61,26 @@ package final class Store: Sendable {
 
     func read<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
         do {
-            return try writer.read(body)
+            guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
+            return try queue.unsafeRead { database in
+                try Self.withoutChanges(in: database) { try body(database) }
+            }
         } catch let halt as Halt {
             throw halt
         } catch {
             throw .failure(Self.translate(error, "read the state database"))
         }
+    }
+
+    /// Reads on the only connection that there is, where nobody else can come in between. To have SQLite
+    /// refuse changes there takes a pragma before and after, each of which has all statements compiled
+    /// anew.
+    private static func withoutChanges<Value>(
+        in database: Database, _ body: () throws -> Value
+    ) rethrows -> Value {
+        let before = database.totalChangesCount
+        defer { precondition(database.totalChangesCount == before, "a read changed the database") }
+        return try body()
     }
 
     /// Runs `body` as one transaction: committed on return, undone if it throws.
