@@ -150,7 +150,7 @@ struct DeletionTests {
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFolder.trash)
             try #require(trash.count == 1)
             #expect(trash[0].description.hasSuffix("-photo.jpg"))
             #expect(try it.mount.disk.open(trash[0]).status().size == 3)
@@ -175,7 +175,7 @@ struct DeletionTests {
             try it.mount.start()
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFolder.trash)
             try #require(trash.count == 1)
             #expect(try it.mount.disk.open(trash[0]).read(4, at: 0) == [5, 6, 7])
             let attributes = try #require(it.mount.disk.extendedAttributes(of: trash[0]))
@@ -196,11 +196,11 @@ struct DeletionTests {
             }
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
-            let copies = try it.mount.disk.files(below: Engine.trashFolder)
+            let copies = try it.mount.disk.files(below: StateFolder.trash)
             #expect(copies.count == 1)
             await it.mount.kill()
             try it.mount.start()
-            #expect(try it.mount.disk.files(below: Engine.trashFolder) == copies)
+            #expect(try it.mount.disk.files(below: StateFolder.trash) == copies)
             #expect(try it.mount.disk.open(copies[0]).read(4, at: 0) == [5, 6, 7])
         }
     }
@@ -249,8 +249,8 @@ struct DeletionTests {
             #expect(counts.contains { (1..<30).contains($0) }, "\(counts)")
             #expect(try await it.rest())
             #expect(try await it.names(in: "") == [])
-            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
-            #expect(try it.mount.disk.files(below: OpenFile.folder) == [])
+            #expect(try it.mount.disk.files(below: StateFolder.trash).count == 3)
+            #expect(try it.mount.disk.files(below: StateFolder.content) == [])
         }
     }
 
@@ -269,7 +269,7 @@ struct DeletionTests {
             #expect(try await it.names(in: "d") == ["e"])
             #expect(try await it.names(in: "d/e") == ["f3"])
             #expect(try await it.read("d/e/f3") == [7])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFolder.trash)
             #expect(trash.count == 2)
             for path in trash {
                 #expect(try it.mount.disk.open(path).read(3, at: 0) == [1, 2])
@@ -296,7 +296,7 @@ struct DeletionTests {
             #expect(try await it.names(in: "") == ["d"])
             #expect(try await it.read("d") == [9])
             #expect(it.remotePaths == ["d"])
-            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
+            #expect(try it.mount.disk.files(below: StateFolder.trash).count == 3)
         }
     }
 
@@ -311,7 +311,7 @@ struct DeletionTests {
             }
             await it.mount.kill()
             try it.mount.start()
-            let contents = { try it.mount.disk.files(below: OpenFile.folder).count }
+            let contents = { try it.mount.disk.files(below: StateFolder.content).count }
             #expect(try contents() == 30, "the start does not wait for it")
             try await it.wait(.seconds(1))
             #expect(try contents() == 0)
@@ -329,7 +329,7 @@ struct DeletionTests {
             let (open, other) = (try await it.find("f0"), try await it.find("f1"))
             try await it.open(open)
             let engine = it.engine
-            try engine.files.withUnused([open, other]) { unused throws(Halt) in
+            try engine.parts.files.withUnused([open, other]) { unused throws(Halt) in
                 #expect(unused == [other])
                 let refusal = #expect(throws: Halt.self) {
                     try engine.open(other, access: .read, truncating: false)
@@ -339,7 +339,7 @@ struct DeletionTests {
                     return
                 }
                 #expect(failure.kind == .changedRemotely)
-                try engine.files.withUnused([other]) { #expect($0 == []) }
+                try engine.parts.files.withUnused([other]) { #expect($0 == []) }
             }
             engine.release(open, access: .write)
             #expect(try await it.read("f1") == [1, 2])

@@ -262,7 +262,7 @@ extension ExtendedAttributeTests {
 
 extension Scenario {
     func set(
-        _ name: String, _ value: String?, _ change: Engine.ExtendedAttributeChange = .set,
+        _ name: String, _ value: String?, _ change: ExtendedAttributeChange = .set,
         of inode: InodeNumber
     ) throws(Halt) {
         try engine.setExtendedAttribute(

@@ -92,7 +92,7 @@ struct FirstLookTests {
                 let found = try await it.look(at: "file \(1_000 + number)")
                 #expect(found.isProvisional)
             }
-            #expect(it.mount.clock.uptime - begin == Engine.lookPatience)
+            #expect(it.mount.clock.uptime - begin == MetadataFetcher.lookPatience)
             it.remote.stand(false)
             try await it.wait(.seconds(130))
             let found = try await it.look(at: "file 1100")

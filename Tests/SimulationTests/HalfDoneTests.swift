@@ -194,7 +194,7 @@ struct HalfDoneTests {
             try await it.rename("x", to: "d/x")
             try await it.rename("d", to: "x")
             try await it.write("\(aside)", [2])
-            let state = try it.engine.store.read { try it.engine.syncState(of: directory, $0) }
+            let state = try it.engine.store.read { try $0.syncState(of: directory) }
             #expect(state?.isPlaceWanted == false)
             #expect(state.map(Planner.plan) == .wait(file))
         }

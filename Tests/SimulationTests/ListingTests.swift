@@ -135,7 +135,7 @@ struct ListingTests {
             let directory = try await it.find("d")
             it.remote.setEndlessPages(pages)
             let error = await #expect(throws: ProviderError.self) {
-                try await it.engine.list(directory)
+                try await it.engine.parts.lister.list(directory)
             }
             #expect(error?.kind == (pages == .invented ? .unsupported : .corrupt))
             let given = it.remote.endlessPagesGiven

@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Opening a file that is not here") struct OpeningTests {
     /// Method: the change is not found by a listing, as none is made.
-    @Test(arguments: [Engine.Access.read, .write])
-    func `tells that the remote has another version`(access: Engine.Access) throws {
+    @Test(arguments: [FileAccess.read, .write])
+    func `tells that the remote has another version`(access: FileAccess) throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("file"), [1, 1, 1])
         } _: { it in
@@ -30,8 +30,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [Engine.Access.read, .write])
-    func `tells that the remote has it no more`(access: Engine.Access) throws {
+    @Test(arguments: [FileAccess.read, .write])
+    func `tells that the remote has it no more`(access: FileAccess) throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("file"), [1, 1, 1])
         } _: { it in

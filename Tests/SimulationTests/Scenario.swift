@@ -120,7 +120,9 @@ struct Scenario: Sendable {
     }
 
     /// Looks at a directory on the remote as a refresh does.
-    func refresh(_ path: String = "") async throws { try await engine.list(try await find(path)) }
+    func refresh(_ path: String = "") async throws {
+        try await engine.parts.lister.list(try await find(path))
+    }
 
     private func place(_ path: String) async throws -> (InodeNumber, FileName) {
         let key = Self.key(path)

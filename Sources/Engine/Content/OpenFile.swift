@@ -75,20 +75,4 @@ final class OpenFile: Sendable {
     var writtenState: (size: UInt64, modified: Timestamp)? {
         state.withLock { $0.isMarkedWriting ? ($0.size, $0.modified) : nil }
     }
-
-    /// Where an inode's content is kept, in folders of 256.
-    static func path(of inode: InodeNumber) -> DiskPath {
-        let folder = String(inode.rawValue & 0xFF, radix: 16)
-        return DiskPath("\(Self.folder)/\(folder)/\(inode)")
-    }
-
-    static var folder: DiskPath { DiskPath("content") }
-
-    /// The inode whose content is kept at a path; nil for paths that are not of that shape.
-    static func inode(at path: DiskPath) -> InodeNumber? {
-        let number = path.description.split(separator: "/").last.flatMap { Int64($0) }
-        guard let inode = number.map(InodeNumber.init(rawValue:)), Self.path(of: inode) == path
-        else { return nil }
-        return inode
-    }
 }

@@ -60,7 +60,7 @@ extension RequestServer {
             return
         }
         let name = [UInt8](cString: name)
-        let change: Engine.ExtendedAttributeChange
+        let change: ExtendedAttributeChange
         switch flags {
         case 0: change = .set
         case CInt(XATTR_CREATE): change = .create

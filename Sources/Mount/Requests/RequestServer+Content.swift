@@ -8,7 +8,7 @@ extension RequestServer {
     /// - Parameter flags: As of `open`, without O_CREAT and O_EXCL.
     func open(_ reply: consuming Reply, _ inode: InodeNumber, flags: CInt) {
         readAhead.applyOnce()
-        let access = Engine.Access(openFlags: flags)
+        let access = FileAccess(openFlags: flags)
         let truncating = flags & O_TRUNC != 0
         serve("open", inode, reply) { [engine] () throws(Halt) in
             try engine.open(inode, access: access, truncating: truncating)
@@ -58,7 +58,7 @@ extension RequestServer {
     }
 
     private func answerContent(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ range: Engine.ReadableRange,
+        _ reply: consuming Reply, _ inode: InodeNumber, _ range: ReadableRange,
         at offset: UInt64
     ) {
         if range.count == 0 {
@@ -74,7 +74,7 @@ extension RequestServer {
 
     /// For files without a descriptor, such as simulated ones.
     private func answerCopy(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ range: Engine.ReadableRange,
+        _ reply: consuming Reply, _ inode: InodeNumber, _ range: ReadableRange,
         at offset: UInt64
     ) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 16)
@@ -115,7 +115,7 @@ extension RequestServer {
     }
 
     func flush(_ reply: consuming Reply, _ inode: InodeNumber, handle: UInt64) {
-        guard Engine.Access(handle: handle) == .write else {
+        guard FileAccess(handle: handle) == .write else {
             reply.succeed()
             return
         }
@@ -137,12 +137,12 @@ extension RequestServer {
 
     func release(_ reply: consuming Reply, _ inode: InodeNumber, handle: UInt64) {
         trace("release", inode)
-        engine.release(inode, access: Engine.Access(handle: handle))
+        engine.release(inode, access: FileAccess(handle: handle))
         reply.succeed()
     }
 }
 
-extension Engine.Access {
+extension FileAccess {
     /// - Parameter flags: As of `open`.
     init(openFlags flags: CInt) {
         // Linux truncates at `open` whatever the access mode says.
@@ -160,7 +160,7 @@ extension Engine.Access {
 
 extension fuse_file_info {
     /// What the kernel is told of an open file.
-    init(_ access: Engine.Access) {
+    init(_ access: FileAccess) {
         self.init()
         fh = access.rawValue
         // An inode's bytes change through the kernel only: what the remote changes becomes a new

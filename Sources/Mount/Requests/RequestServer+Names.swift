@@ -134,7 +134,7 @@ extension RequestServer {
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber,
         to newName: FileName, in newParent: InodeNumber, flags: CUnsignedInt
     ) {
-        let mode: Engine.RenameMode
+        let mode: RenameMode
         switch flags {
         case 0: mode = .replace
         case apus_rename_noreplace: mode = .noReplace

@@ -1,0 +1,29 @@
+import Crypto
+import Synchronization
+
+extension ContentDigest {
+    init(of source: FrozenContent) throws {
+        var hash = SHA256()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
+        defer { buffer.deallocate() }
+        var offset: UInt64 = 0
+        // It fills the buffer, or throws.
+        while offset < source.size {
+            let count = try source.read(into: buffer, at: offset)
+            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            offset += UInt64(count)
+        }
+        bytes = Array(hash.finalize())
+    }
+}
+
+/// Digests what arrives, in ascending order.
+final class DigestingSink: ByteSink {
+    private let hash = Mutex(SHA256())
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        hash.withLock { $0.update(bufferPointer: bytes) }
+    }
+
+    var digest: ContentDigest { ContentDigest(bytes: hash.withLock { Array($0.finalize()) }) }
+}

@@ -1,0 +1,277 @@
+import Logging
+import Synchronization
+
+extension ContentStore {
+    /// Bytes from `offset` on, as many as are wanted and exist.
+    ///
+    /// - Parameter length: The most that is wanted, in bytes.
+    /// - Throws: `.isDirectory`, `.notFound`.
+    func read(
+        _ inode: InodeNumber, at offset: UInt64, length: Int
+    ) throws(Halt) -> ReadableRange {
+        try withFile(inode) { file throws(Halt) in
+            let (count, isHere) = file.state.withLock { state in
+                let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
+                guard offset < end else { return (0, true) }
+                return (Int(end - offset), state.present.contains(offset..<end))
+            }
+            guard isHere else {
+                throw .awaits(.content(inode, offset..<(offset + UInt64(count))))
+            }
+            return ReadableRange(file: file.state.withLock(\.file), count: count)
+        }
+    }
+
+    /// Writes all of `bytes`. The inode is dirty in the database before this returns (I1).
+    ///
+    /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
+    func write(
+        _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+    ) throws(Halt) {
+        try configuration.requireWritable("write to inode \(inode)")
+        let (end, isTooLarge) = offset.addingReportingOverflow(UInt64(bytes.count))
+        guard !isTooLarge, end < ExtentSet.endMax else {
+            throw .failure(.tooLarge, "write \(bytes.count) bytes at \(offset) of inode \(inode)")
+        }
+        guard !bytes.isEmpty else { return }
+        let attempt = "write \(bytes.count) bytes at \(offset) of inode \(inode)"
+        while true {
+            try space.reserve(for: UInt64(bytes.count), attempt)
+            let isWritten = try withFile(inode) { file throws(Halt) in
+                try write(bytes, offset..<end, of: file, attempt)
+            }
+            if isWritten { return }
+        }
+    }
+
+    /// - Returns: Whether the disk has taken them; where it has refused them, there is no room.
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, _ extent: Range<UInt64>, of file: OpenFile,
+        _ attempt: String
+    ) throws(Halt) -> Bool {
+        let isWritten = try file.withState { state throws(Halt) in
+            try beginChange(file.inode, &state)
+            do throws(DiskError) {
+                try state.file.write(bytes, at: extent.lowerBound)
+            } catch {
+                // What was written before it failed is no part of the file.
+                try? state.file.truncate(to: state.size)
+                guard error.kind == .full else { throw .failure(EngineError(error, attempt)) }
+                space.noteRefusal()
+                return false
+            }
+            state.size = max(state.size, extent.upperBound)
+            state.modified = clock.wallTime
+            try storeWrittenExtent(extent, file.inode, &state)
+            return true
+        }
+        if isWritten { fillQueue.request(file) }
+        return isWritten
+    }
+
+    /// The base version's bytes must never be fetched over what was written, whatever happens: the
+    /// database knows what is here before the kernel is told (I1).
+    private func storeWrittenExtent(
+        _ extent: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        guard state.stored != .whole else { return }
+        state.present.insert(extent)
+        if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
+        _ = try synchronizeIfOwed(inode, state)
+        let size = state.size
+        try store.write { database in
+            try database.insertExtent(extent, of: inode)
+            try database.setPartial(inode, size: size)
+        }
+    }
+
+    /// Sets a file's size; new bytes are zeros. POSIX: `ftruncate`.
+    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Halt) {
+        guard size < ExtentSet.endMax else {
+            throw .failure(.tooLarge, "give inode \(inode) a size of \(size) bytes")
+        }
+        let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
+        defer { releaseUse(of: inode) }
+        let hasWriters = try file.withState { state throws(Halt) in
+            guard size != state.size else {
+                // POSIX: the time changes even so, which setAttributes sees to.
+                return true
+            }
+            try beginChange(inode, &state)
+            let before = (present: state.present, size: state.size)
+            // What comes after the new end is zeros of this version, even if it grows again.
+            state.present.insert(min(size, state.size)..<ExtentSet.endMax)
+            state.size = size
+            do throws(Halt) {
+                // A crash in between must not leave extents beyond the end of the bytes: where
+                // some are missing, the database goes first.
+                if state.stored == .partial, size < before.size {
+                    try storeCut(inode, state)
+                }
+                try onDisk("truncate inode \(inode)") { () throws(DiskError) in
+                    try state.file.truncate(to: size)
+                }
+            } catch {
+                (state.present, state.size) = before
+                throw error
+            }
+            state.modified = clock.wallTime
+            try storePresence(inode, &state)
+            return state.writers > 0
+        }
+        if !hasWriters { settle(inode, file) }
+    }
+
+    /// Writes to the database what is left of a partial file that is about to be cut. It stays
+    /// partial until that is done, as of a whole one the content file knows the size.
+    private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+        let (size, present) = (state.size, state.present)
+        try store.write { database in
+            try database.setPartial(inode, size: size)
+            try database.setExtents(present, of: inode)
+        }
+    }
+
+    /// What was written survives power loss from here on (I1). Also for directories.
+    ///
+    /// - Throws: Once it does, a final failure to bring it to the remote that no program has been
+    ///   told of: `.denied`, `.outOfSpace`, and so on.
+    func synchronize(_ inode: InodeNumber) throws(Halt) {
+        if let file = files.existing(inode) {
+            let content = file.state.withLock { state in
+                // Whoever writes from now on says so.
+                state.isMarkedUnsafe = false
+                return state.file
+            }
+            try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
+                try content.synchronize()
+            }
+            try durability.noteSynchronized(file)
+        }
+        try store.synchronize()
+        let isFailed = try store.read { try $0.pending(inode)?.failure?.isFinal == true }
+        guard isFailed, let failure = try store.write({ try $0.takeUntoldFailure(of: inode) })
+        else { return }
+        throw .failure(
+            failure.kind, "bring inode \(inode) to the remote: \(failure.what): \(failure.why)",
+            remedy: failure.remedy)
+    }
+
+    /// Gives a content file the time that its file has, so that a program's own time survives a kill.
+    func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+        try onDisk("set the time of inode \(inode)") { () throws(DiskError) in
+            try state.file.setModified(state.modified)
+        }
+    }
+
+    /// Before content changes: uploads go on from a clone, and the inode is pending.
+    private func beginChange(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        detachFrozen(&state)
+        if state.isChanged { return try durability.markUnsafe(inode, &state) }
+        if state.writers == 0 { try markWriting(inode, &state) }
+        try durability.markUnsafe(inode, &state)
+        try store.write { try $0.markPending(inode, at: clock.wallTime) }
+        state.isChanged = true
+        // A file that stays open is sent now and then.
+        if state.longWriterDue == nil {
+            state.longWriterDue = clock.uptime + configuration.longWriterInterval
+            agenda.enqueue(inode, after: configuration.longWriterInterval)
+        }
+        agenda.changes.ring()
+    }
+
+    /// Gives every upload that reads the content file a clone of it.
+    func detachFrozen(_ state: inout OpenFile.State) {
+        for frozen in state.frozen where !frozen.isDetached {
+            do throws(DiskError) {
+                frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
+            } catch {
+                // No room for a clone: the upload is given up and comes again, the user goes on.
+                logger.warning(
+                    "upload given up for a writer", metadata: ["reason": "\(error.reason)"])
+                frozen.abandon()
+            }
+        }
+        state.frozen.removeAll()
+    }
+
+    /// Writes a file's size, time and a new generation to the database, where its content changed.
+    ///
+    /// - Returns: The inode as it is then stored.
+    func storeVersion(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) -> InodeRecord {
+        let (isChanged, size, modified) = (state.isChanged, state.size, state.modified)
+        let (isWriting, isMarked) = (
+            state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
+        )
+        let record = try store.write { database in
+            var record = try database.existingInode(inode)
+            guard isMarked else { return record }
+            record.size = size
+            // Of what was not written the time may be known better by now.
+            if isChanged {
+                record.modified = modified
+                record.changed = max(record.changed, modified)
+                record.generation += 1
+            }
+            record.isWriting = isWriting
+            try database.update(record)
+            return record
+        }
+        state.isChanged = false
+        state.isMarkedWriting = isWriting
+        // From now on it may be put on the disk, and is safe then.
+        if !isWriting { state.isMarkedUnsafe = false }
+        if !isWriting { state.longWriterDue = nil }
+        return record
+    }
+
+    /// Writes to the database which bytes are here.
+    func storePresence(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        let presence: Presence =
+            state.isWhole
+            ? .whole
+            : state.present.gaps(in: 0..<state.size) == [0..<state.size] ? .remote : .partial
+        guard presence != .remote || state.stored != .remote || state.isMarkedWriting else {
+            return
+        }
+        // A file that was cut has to remember its size and tail, even if nothing else is here.
+        let kept: Presence = presence == .whole ? .whole : .partial
+        guard kept != state.stored || kept == .partial else { return }
+        let (size, present) = (state.size, state.present)
+        let isSafe = try synchronizeIfOwed(inode, state)
+        try store.write { database in
+            guard var record = try database.inode(inode) else { return }
+            if !isSafe { try database.markUnsafe(inode) }
+            record.presence = kept
+            record.size = size
+            try database.update(record)
+            try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
+        }
+        state.stored = kept
+    }
+
+    /// Before the database says that more of a file is here: a program's own bytes that are safe, or
+    /// that it had synchronised, are kept after a power cut together with all that the database says
+    /// of the file, so that this has to be as safe.
+    ///
+    /// - Returns: Whether all of it is safe now.
+    private func synchronizeIfOwed(
+        _ inode: InodeNumber, _ state: OpenFile.State
+    ) throws(Halt) -> Bool {
+        let (isKept, isSafe) = try store.read { database in
+            let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
+            return (try database.isKept(inode), isSafe)
+        }
+        guard isKept || isSafe else { return false }
+        try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
+            try state.file.synchronize()
+        }
+        return isSafe
+    }
+}

@@ -1,0 +1,35 @@
+import Logging
+import Synchronization
+
+extension ContentStore {
+    /// Takes the content of this moment and gives it its generation.
+    func freeze(
+        _ file: OpenFile
+    ) throws(Halt) -> (FrozenContent, InodeRecord) {
+        try file.withState { state throws(Halt) in
+            let record = try storeVersion(file.inode, &state)
+            let frozen = FrozenContent(
+                state.file, size: state.size,
+                clonePath: DiskPath("\(StateFolder.frozen)/\(file.inode)-\(record.generation)"))
+            if state.writers > 0 {
+                try onDisk("freeze inode \(file.inode)") { () throws(DiskError) in
+                    frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
+                }
+            } else {
+                state.frozen.append(frozen)
+            }
+            return (frozen, record)
+        }
+    }
+
+    func thaw(_ frozen: FrozenContent, of file: OpenFile) {
+        file.state.withLock { state in state.frozen.removeAll { $0 === frozen } }
+        guard frozen.isDetached else { return }
+        do throws(DiskError) {
+            try disk.remove(frozen.clonePath)
+        } catch {
+            // It is removed at the next start.
+            logger.warning("frozen content not removed", metadata: ["reason": "\(error.reason)"])
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Logging
+import Synchronization
+
+extension ContentStore {
+    func isNothingHere(of file: OpenFile) -> Bool {
+        file.state.withLock { state in
+            !state.isMarkedWriting && state.size > 0
+                && state.present.gaps(in: 0..<state.size) == [0..<state.size]
+        }
+    }
+
+    /// The handle of one ``open(_:access:truncating:)`` or ``createFile(_:in:mode:caller:)`` is gone.
+    func release(_ inode: InodeNumber, access: FileAccess) {
+        if access == .write, let file = files.existing(inode) {
+            let isLast = file.state.withLock { state in
+                state.writers -= 1
+                return state.writers == 0
+            }
+            if isLast { settle(inode, file) }
+        }
+        releaseUse(of: inode)
+    }
+
+    /// Before a handle may write: the database knows, so that a crash in between is found, and a
+    /// change on the remote does not take the inode away from under it.
+    ///
+    /// - Throws: `.changedRemotely` for an inode that lost its name to the remote meanwhile: the
+    ///   kernel then looks the name up again.
+    func markWriting(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Halt) {
+        guard !state.isMarkedWriting else { return }
+        // After a kill the content file's time tells when it was written last.
+        try storeTime(inode, state)
+        try store.write { database in
+            guard try database.existingInode(inode).links > 0 else {
+                throw Halt.failure(.changedRemotely, "open inode \(inode) for writing")
+            }
+            try database.markWriting(inode)
+        }
+        state.isMarkedWriting = true
+    }
+
+    /// After the last writer: the new version is complete, and due after its settle time.
+    func settle(_ inode: InodeNumber, _ file: OpenFile) {
+        do throws(Halt) {
+            try file.withState { state throws(Halt) in
+                guard state.writers == 0, state.isMarkedWriting else { return }
+                // Others may have it open for long, and the remote may have lost it meanwhile.
+                try storePresence(inode, &state)
+                _ = try storeVersion(inode, &state)
+            }
+        } catch {
+            // It stays marked as being written; the synchroniser tries again.
+            logger.warning(
+                "closed file not stored yet", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+        }
+        agenda.enqueue(inode, after: configuration.settleTime)
+    }
+
+    /// Gives a file the size and time of its content file and counts a new version.
+    func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
+        let status = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+            try disk.open(StateFolder.content(of: inode)).status()
+        }
+        try store.write { database in
+            guard var record = try database.inode(inode), record.isWriting else { return }
+            // A partial file's size is written along with its extents; its content file may be
+            // longer or shorter.
+            if record.presence == .whole { record.size = status.size }
+            record.isWriting = false
+            // A handle that could write, and did not, changed nothing.
+            // Nor did one of which nothing is here: what changes it is noted with it.
+            if record.presence != .remote, try database.isPending(inode) {
+                record.modified = max(record.modified, status.modified)
+                record.generation += 1
+            }
+            try database.update(record)
+        }
+    }
+
+    /// Adds a writer to a file that the caller has retained. If an upload is reading the file, its
+    /// snapshot is taken before this returns (I3).
+    func addWriter(to file: OpenFile) throws(Halt) {
+        try file.withState { state throws(Halt) in
+            detachFrozen(&state)
+            try markWriting(file.inode, &state)
+            state.writers += 1
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Logging
+import Synchronization
+
+/// Makes content survive power loss (I1, I5).
+///
+/// Bytes that are written or fetched are marked unsafe and synchronised a few seconds later. After a
+/// restart of the machine, bytes that are still unsafe are not trusted, see ``Recovery``.
+final class Durability: Sendable {
+    private let store: Store
+    private let disk: any Disk
+    private let clock: any Clock
+    private let logger: Logger
+    /// Evicted inodes whose eviction may not survive a power cut yet.
+    let evictionsUnsynced = Mutex<Set<InodeNumber>>([])
+
+    init(store: Store, disk: any Disk, clock: any Clock, logger: Logger) {
+        self.store = store
+        self.disk = disk
+        self.clock = clock
+        self.logger = logger
+    }
+}
+
+extension Durability {
+    private static var safekeepingInterval: Duration { .seconds(5) }
+
+    /// Puts on the disk what nobody is writing any more, until it is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            keepSafeOrLog()
+            do {
+                try await clock.sleep(until: clock.uptime + Self.safekeepingInterval)
+            } catch {
+                return
+            }
+        }
+    }
+
+    func keepSafeOrLog() {
+        do throws(Halt) {
+            try keepSafe()
+            try keepEvictionsSafe()
+        } catch {
+            logger.warning("content not put on the disk yet", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// The last thing before the process ends, when nobody writes any more.
+    func keepPendingSafe() {
+        do throws(Halt) {
+            let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
+            if inodes.isEmpty { return }
+            if inodes.count > Self.singleFilesMax { return try keepSafe() }
+            try synchronizeContent(of: inodes)
+            try store.write { for inode in inodes { try $0.markSafe(inode) } }
+            try store.synchronize()
+        } catch {
+            logger.warning("content not put on the disk", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private static var singleFilesMax: Int { 256 }
+
+    /// Puts the bytes of some files on the disk; of more than ``singleFilesMax``, those of all.
+    private func synchronizeContent(of inodes: [InodeNumber]) throws(Halt) {
+        try onDisk("put the content on the disk") { () throws(DiskError) in
+            if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
+            // All of a busy file system takes its time.
+            for inode in inodes { try disk.open(StateFolder.content(of: inode)).synchronize() }
+        }
+    }
+
+    /// Sees to it that no power cut brings back what was evicted. One that did, after new bytes had
+    /// begun to come, would let torn ones pass for whole.
+    func keepEvictionsSafe() throws(Halt) {
+        let evicted = evictionsUnsynced.withLock { $0 }
+        guard !evicted.isEmpty else { return }
+        try store.synchronize()
+        evictionsUnsynced.withLock { $0.subtract(evicted) }
+    }
+
+    private func keepSafe() throws(Halt) {
+        guard try store.read({ try $0.hasUnsafe() }) else { return }
+        try store.write { try $0.beginSynchronizing() }
+        let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }
+        try synchronizeContent(of: inodes)
+        try store.write { try $0.endSynchronizing() }
+    }
+
+    /// Notes that bytes are about to change, so that a power cut amid that is found.
+    func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Halt) {
+        guard !state.isMarkedUnsafe else { return }
+        if try store.write({ try $0.markUnsafe(inode) }) { try store.synchronize() }
+        state.isMarkedUnsafe = true
+    }
+
+    /// After a program has had a file synchronised.
+    func noteSynchronized(_ file: OpenFile) throws(Halt) {
+        try file.withState { state throws(Halt) in
+            let isSafe = !state.isMarkedUnsafe
+            try store.write { database in
+                guard try database.isPending(file.inode) else { return }
+                try database.markKept(file.inode, isSafe: isSafe)
+            }
+        }
+    }
+}

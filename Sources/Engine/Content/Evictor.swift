@@ -1,0 +1,47 @@
+import Logging
+
+/// Keeps the cache and the trash under their bounds in the background.
+struct Evictor: Sendable {
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let space: Space
+    let trash: Trash
+    let cacheBytesMax: UInt64
+}
+
+extension Evictor {
+    /// Keeps what is here under the bound, dropping first what was used least recently, and clears
+    /// away what nobody will come back to.
+    func run() async {
+        var pruned: (rings: UInt64, next: Duration)?
+        while !Task.isCancelled {
+            do throws(Halt) {
+                if pruned.map({ $0.rings != trash.signal.rings || $0.next <= clock.uptime }) ?? true
+                {
+                    pruned = (trash.signal.rings, clock.uptime + .seconds(3600))
+                    try trash.prune()
+                }
+                try evictDownToBound()
+                try space.keepBallast()
+            } catch {
+                logger.warning("eviction failed", metadata: ["reason": "\(error)"])
+            }
+            do {
+                try await clock.sleep(until: clock.uptime + .seconds(5))
+            } catch {
+                return
+            }
+        }
+    }
+
+    private func evictDownToBound() throws(Halt) {
+        let bound = cacheBytesMax
+        let total = try store.read { try $0.presentBytes() }
+        guard total > bound else { return }
+        let freed = try space.evictLeastRecentlyUsed(atLeast: total - bound)
+        if freed < total - bound {
+            logger.debug("cache over its bound", metadata: ["bytes": "\(total - freed)"])
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import Synchronization
+
+/// The files whose missing bytes are to be fetched in the background, in the order of their requests.
+final class FillQueue: Sendable {
+    private let queue = Mutex<[InodeNumber]>([])
+    /// Notified when a file was added.
+    let signal = Doorbell()
+
+    func removeFirst() -> InodeNumber? {
+        queue.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
+}
+
+extension FillQueue {
+    /// Has the rest of a file fetched in the background, if some of it is not here.
+    func request(_ file: OpenFile) {
+        let isNew = file.state.withLock { state in
+            guard !state.isFilling, state.stored != .whole, !state.isWhole else { return false }
+            state.isFilling = true
+            return true
+        }
+        guard isNew else { return }
+        let isQueued = queue.withLock { queue in
+            // More files than anybody reads at a time: the others are fetched as they are read.
+            guard queue.count < 1_024 else { return false }
+            queue.append(file.inode)
+            return true
+        }
+        guard isQueued else { return file.state.withLock { $0.isFilling = false } }
+        signal.ring()
+    }
+}

@@ -1,0 +1,124 @@
+import GRDB
+import Logging
+
+extension Recovery {
+    /// Takes back what may be torn, where the machine was started anew since the last time.
+    func recoverFromPowerCut() throws(Halt) {
+        let boot = configuration.boot
+        let last = try store.read {
+            try String.fetchOne($0, sql: "SELECT value FROM settings WHERE key = 'boot'")
+        }
+        if last == boot { return }
+        if last != nil { try distrustContent() }
+        try store.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO settings VALUES ('boot', ?)
+                    ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                    """, arguments: [boot])
+        }
+        try store.synchronize()
+    }
+
+    private func distrustContent() throws(Halt) {
+        try store.write { try $0.forgetUnsafeDiscarded() }
+        for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
+            let size = try onDisk("look at the content of inode \(inode)") {
+                () throws(DiskError) in try disk.open(StateFolder.content(of: inode)).status().size
+            }
+            let length = try store.write { database -> UInt64? in
+                guard var record = try database.inode(inode) else { return nil }
+                let isWhole = record.presence == .whole && !record.isWriting
+                let needed =
+                    record.presence == .whole
+                    ? record.size : try database.extents(of: inode).end(below: record.size)
+                let isShort = size < needed
+                // What is empty was removed: by an unlink that the power cut has undone.
+                let isMissing = size == 0 && needed > 0 && !record.isWriting
+                let isCut = isShort && record.presence != .whole
+                if isKept, !isMissing, !isCut {
+                    if isSafe, !isShort || record.isWriting { return nil }
+                    // The end of what was written after it was synchronised may be missing, and
+                    // what the remote was sent of it may be other bytes.
+                    if isShort, !record.isWriting { record.size = size }
+                    record.generation += 1
+                    try database.update(record)
+                    try database.markPending(inode, at: clock.wallTime)
+                } else if !isSafe || isShort, record.size > 0 || record.isWriting {
+                    try discardContent(of: record, database)
+                    return nil
+                }
+                return isWhole ? record.size : nil
+            }
+            guard let length, size > length else { continue }
+            // A cut that did not reach the disk. The next one to write would take for its own what
+            // lies beyond, and so would whoever puts on the disk what is there.
+            try onDisk("cut the content of inode \(inode)") { () throws(DiskError) in
+                try disk.open(StateFolder.content(of: inode)).truncate(to: length)
+            }
+        }
+    }
+
+    /// The bytes go first, since without them the database comes to the same once more; without it
+    /// they would be taken for the remote's.
+    private func discardContent(of record: InodeRecord, _ database: Database) throws {
+        if try database.isPending(record.id) {
+            try lostAndFound.keep(
+                StateFolder.content(of: record.id), of: record.id,
+                name: database.dirent(of: record.id)?.name)
+        }
+        logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])
+        var record = record
+        let attempt = try database.attempt(of: record.id)
+        record.presence = .remote
+        record.isWriting = false
+        try database.setExtents(ExtentSet(), of: record.id)
+        try database.forgetDurability(of: record.id)
+        // No generation is used twice: an upload of other bytes may have got half-way.
+        record.generation += 1
+        if var synced = try database.synced(record.id), synced.etag != nil {
+            if var attempt, attempt.generation == synced.generation {
+                // It is about the very version that counts again.
+                attempt.generation = record.generation
+                try database.setAttempt(attempt, of: record.id)
+            } else {
+                // If it happened after all, it is seen as somebody else's change.
+                try database.removeAttempt(of: record.id)
+            }
+            record.size = synced.size
+            record.modified = synced.modified
+            synced.generation = record.generation
+            try database.setSynced(synced, of: record.id)
+        } else {
+            try database.removeAttempt(of: record.id)
+            if let dirent = try database.dirent(of: record.id) {
+                try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
+                try restoreReplaced(by: dirent, database)
+            }
+            record.links = 0
+        }
+        try database.update(record)
+        try database.markPending(record.id, at: clock.wallTime)
+    }
+
+    /// The version that a lost file was to take the place of has its name again.
+    private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
+        guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
+            var record = try database.inode(former), record.links == 0,
+            let synced = try database.synced(former), record.kind == .file
+        else { return }
+        record.links = 1
+        record.presence = .remote
+        record.isWriting = false
+        record.size = synced.size
+        record.modified = synced.modified
+        record.generation = max(record.generation, synced.generation) + 1
+        try database.update(record)
+        try database.setExtents(ExtentSet(), of: former)
+        var agreed = synced
+        agreed.generation = record.generation
+        try database.setSynced(agreed, of: former)
+        try database.insertDirent(dirent.name, in: dirent.parent, to: record, at: clock.wallTime)
+        try database.markPending(former, at: clock.wallTime)
+    }
+}

@@ -1,0 +1,126 @@
+import Logging
+import Synchronization
+
+/// Keeps the state directory under its bounds: reserves space for new bytes, and evicts clean files.
+final class Space: Sendable {
+    let store: Store
+    let disk: any Disk
+    let clock: any Clock
+    let logger: Logger
+    let files: OpenFileTable
+    let durability: Durability
+    let kernelCache: KernelCacheRelay
+    private let budget = Mutex(RoomLedger())
+
+    init(
+        store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
+        durability: Durability, kernelCache: KernelCacheRelay
+    ) {
+        self.store = store
+        self.disk = disk
+        self.clock = clock
+        self.logger = logger
+        self.files = files
+        self.durability = durability
+        self.kernelCache = kernelCache
+    }
+
+    /// Notes that the disk has refused bytes that should have fitted.
+    func noteRefusal() {
+        budget.withLock { $0.refuse() }
+    }
+}
+
+extension Space {
+    /// How much is freed at least, once something has to go: not every write is to look for more.
+    private static var evictionBytes: UInt64 { 16 << 20 }
+
+    /// Sees to it that `bytes` more fit, evicting what is clean where they do not. No lock may be
+    /// held.
+    ///
+    /// - Throws: `.outOfSpace`.
+    func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Halt) {
+        let now = clock.uptime
+        if try takeRoom(bytes, at: now) { return }
+        guard !budget.withLock({ $0.isHopeless(at: now) }) else {
+            budget.withLock { $0.forget() }
+            throw Self.noRoom(attempt())
+        }
+        let wanted = max(bytes, Self.evictionBytes)
+        let freed = try evictLeastRecentlyUsed(atLeast: wanted)
+        let isRefused = budget.withLock { room in
+            defer { room.forget() }
+            return room.isRefused
+        }
+        if freed > 0 {
+            logger.info("evicted for want of room", metadata: ["bytes": "\(freed)"])
+        }
+        if freed > 0 || !isRefused, try takeRoom(bytes, at: now) { return }
+        budget.withLock { $0.giveUp(at: clock.uptime) }
+        throw Self.noRoom(attempt())
+    }
+
+    /// - Throws: `.outOfSpace` while the database lacks room of its own, and nothing can be evicted
+    ///   for it.
+    func requireBallast(_ attempt: @autoclosure () -> String) throws(Halt) {
+        if !isBallastWhole(at: clock.uptime) { try reserve(for: 0, attempt()) }
+    }
+
+    /// Whether the database has its room, which is taken back now and then: to try so with every write
+    /// that is refused would cost more than the write.
+    private func isBallastWhole(at now: Duration) -> Bool {
+        let isHopeless = budget.withLock { $0.isHopeless(at: now) }
+        return isHopeless ? store.isBallastWhole : store.restoreBallast()
+    }
+
+    /// Has the database's room whole again, at the cost of what is on the remote too.
+    func keepBallast() throws(Halt) {
+        if store.restoreBallast() { return }
+        let freed = try evictLeastRecentlyUsed(atLeast: Self.evictionBytes)
+        let isWhole = store.restoreBallast()
+        logger.log(
+            level: isWhole || freed > 0 ? .info : .debug,
+            "the disk of the state directory was full",
+            metadata: ["freed": "\(freed)", "isWhole": "\(isWhole)"])
+    }
+
+    private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
+        // What is written is no use where it cannot be noted.
+        guard isBallastWhole(at: now) else { return false }
+        let result = budget.withLock { room -> Result<Bool, Halt> in
+            do {
+                return .success(try room.take(bytes, at: now) { try disk.space() })
+            } catch let error as DiskError {
+                return .failure(.failure(EngineError(error, "measure the local disk")))
+            } catch {
+                preconditionFailure("a disk throws its own errors")
+            }
+        }
+        return try result.get()
+    }
+
+    private static func noRoom(_ attempt: String) -> Halt {
+        .failure(
+            .outOfSpace, attempt,
+            remedy: "free space on the disk of the state directory; what is not yet on the remote "
+                + "leaves it once it is")
+    }
+
+    /// Drops clean files that nobody uses, those used least recently first.
+    ///
+    /// - Returns: How many bytes that freed.
+    func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Halt) -> UInt64 {
+        var freed: UInt64 = 0
+        var last: (accessed: Int64, inode: Int64) = (.min, 0)
+        while freed < wanted {
+            let page = try store.read { try $0.leastRecentlyUsed(after: last, limit: 100) }
+            guard let end = page.last else { break }
+            for file in page where freed < wanted {
+                let inode = InodeNumber(rawValue: file.inode)
+                if case .evicted(let bytes) = try evictFile(inode) { freed += bytes }
+            }
+            last = (end.accessed, end.inode)
+        }
+        return freed
+    }
+}

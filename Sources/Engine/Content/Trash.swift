@@ -1,0 +1,138 @@
+import Logging
+import Synchronization
+
+/// Keeps files that the remote has deleted, and that were whole here, in the state directory for a
+/// while.
+///
+/// The deletion and the entry in `discarded` are one transaction, so that a process that dies before
+/// the bytes are moved moves them at its next start.
+final class Trash: Sendable {
+    private let store: Store
+    private let disk: any Disk
+    private let clock: any Clock
+    private let logger: Logger
+    private let files: OpenFileTable
+    /// The bytes that it holds at most; the oldest files go first.
+    let bytesMax: UInt64
+    /// Notified when a file was added.
+    let signal = Doorbell()
+
+    init(
+        store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
+        bytesMax: UInt64
+    ) {
+        self.store = store
+        self.disk = disk
+        self.clock = clock
+        self.logger = logger
+        self.files = files
+        self.bytesMax = bytesMax
+    }
+}
+
+extension Trash {
+
+    /// How long it is kept, in nanoseconds.
+    private static var trashAgeMax: Int64 { 30 * 86_400 * 1_000_000_000 }
+
+    /// Copies the bytes of a discarded file that somebody goes on reading to the trash, with its
+    /// extended attributes. Those of others are moved there as they are reaped.
+    func keep(_ inode: InodeNumber) {
+        guard let file = files.existing(inode) else { return }
+        do throws(Halt) {
+            guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
+            try file.withState { state throws(Halt) in
+                try onDisk("keep a removed file") { () throws(DiskError) in
+                    set(attributes, of: try disk.clone(state.file, to: destination))
+                }
+            }
+            signal.ring()
+        } catch {
+            // The remote wanted it gone; a copy is a courtesy.
+            logger.warning(
+                "removed file not kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+        }
+    }
+
+    /// Moves the bytes of a discarded file that nobody uses to the trash, with its extended
+    /// attributes. Nothing happens to what is not discarded. Done twice, it comes to the same.
+    func move(_ inode: InodeNumber) throws(Halt) {
+        guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
+        try onDisk("keep a removed file") { () throws(DiskError) in
+            let file = try disk.open(StateFolder.content(of: inode))
+            // It has been moved already, and this one is new and empty.
+            guard try file.status().size >= size else { return }
+            set(attributes, of: file)
+            try disk.move(StateFolder.content(of: inode), to: destination)
+        }
+        signal.ring()
+    }
+
+    /// Where the bytes of a discarded file go, how many there are, and what goes along.
+    private func placeInTrash(
+        _ inode: InodeNumber
+    ) throws(Halt) -> (path: DiskPath, size: UInt64, attributes: ExtendedAttributes)? {
+        try store.read { database in
+            guard let discarded = try database.discarded(inode),
+                let record = try database.inode(inode), record.links == 0,
+                record.presence == .whole
+            else { return nil }
+            return (
+                Self.trashPath(inode, discarded), record.size,
+                try database.extendedAttributes(of: inode)
+            )
+        }
+    }
+
+    private func set(_ attributes: ExtendedAttributes, of file: any DiskFile) {
+        do throws(DiskError) {
+            try file.setExtendedAttributes(attributes)
+        } catch {
+            // The bytes are worth more than what is known of them.
+            logger.warning(
+                "extended attributes of a removed file not kept",
+                metadata: ["reason": "\(error.attempt): \(error.reason)"])
+        }
+    }
+
+    /// Sorts by the time of removal, and shows people what it was.
+    private static func trashPath(_ inode: InodeNumber, _ discarded: DiscardedRecord) -> DiskPath {
+        let digits = String(max(0, discarded.time.nanoseconds))
+        let time = String(repeating: "0", count: 19 - digits.count) + digits
+        return DiskPath(
+            "\(StateFolder.trash)/\(time)-\(inode)-\(LostAndFound.shown(discarded.name))")
+    }
+
+    /// When something was moved to the trash, in nanoseconds since 1970; nil for what somebody else
+    /// has put there.
+    private static func time(ofTrashAt path: DiskPath) -> Int64? {
+        let name = path.description.dropFirst(StateFolder.trash.description.utf8.count + 1)
+        let parts = name.split(separator: "-", maxSplits: 2)
+        guard parts.count == 3, parts[0].count == 19, Int64(parts[1]) != nil, !name.contains("/")
+        else { return nil }
+        return Int64(parts[0])
+    }
+
+    /// Removes what is too old, and the oldest of what is too much.
+    func prune() throws(Halt) {
+        try onDisk("clear the trash") { () throws(DiskError) in
+            let oldest = clock.wallTime.nanoseconds - Self.trashAgeMax
+            var kept: [(path: DiskPath, bytes: UInt64)] = []
+            for path in try disk.files(below: StateFolder.trash)
+                .sorted(by: { $0.description < $1.description })
+            {
+                guard let time = Self.time(ofTrashAt: path) else { continue }
+                if time < oldest {
+                    try disk.remove(path)
+                } else {
+                    kept.append((path, try disk.open(path).status().allocatedBytes))
+                }
+            }
+            var total = kept.reduce(0) { $0 + $1.bytes }
+            for (path, bytes) in kept where total > bytesMax {
+                try disk.remove(path)
+                total -= bytes
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import GRDB
+import Logging
+import Synchronization
+
+extension Engine {
+    /// Runs an operation to its end, fetching what it needs in between.
+    ///
+    /// - Throws: The operation's failure; `.unreachable` where a need cannot be met within the
+    ///   deadline; `.interrupted` if the task is cancelled.
+    package func completing<Value>(
+        _ operation: () throws(Halt) -> Value
+    ) async throws(EngineError) -> Value {
+        let deadline = clock.uptime + configuration.requestDeadline
+        while true {
+            do throws(Halt) {
+                return try operation()
+            } catch {
+                switch error {
+                case .failure(let failure): throw failure
+                case .awaits(.look(let inode)) where Task.isCancelled:
+                    // A signal, to whoever can do without.
+                    parts.metadata.giveUpLook(at: inode)
+                case .awaits(let need):
+                    // Also where the need was met in vain, again and again.
+                    if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
+                    guard clock.uptime < deadline else {
+                        throw EngineError(
+                            .unreachable, "wait for \(need)",
+                            remedy: "check the connection to the remote")
+                    }
+                    try await satisfyInTime(need, until: deadline)
+                }
+            }
+        }
+    }
+
+    /// - Throws: `.unreachable` at the deadline, also where the remote neither answers nor fails.
+    ///   As long as the pages of a listing bring something new, that is not before
+    ///   ``EngineConfiguration/listingDeadline``; the listing itself goes on.
+    private func satisfyInTime(
+        _ need: Need, until deadline: Duration
+    ) async throws(EngineError) {
+        let (result, isCutShort) = await withWatchdog(
+            { await self.outwait(need, until: deadline) },
+            { () async throws(EngineError) in try await self.satisfy(need, until: deadline) })
+        guard isCutShort else { return try result.get() }
+        throw EngineError(
+            .unreachable, "wait for \(need)", remedy: "check the connection to the remote")
+    }
+
+    private func outwait(_ need: Need, until deadline: Duration) async {
+        let last = clock.uptime + configuration.listingDeadline
+        var deadline = deadline
+        while clock.uptime < deadline, !Task.isCancelled {
+            try? await clock.sleep(until: deadline)
+            guard case .listing(let directory) = need,
+                let flight = parts.lister.listings.flight(of: directory)
+            else { return }
+            deadline = max(
+                deadline, min(flight.progress + configuration.requestDeadline, last))
+        }
+    }
+
+    /// Fetches what an operation needs, trying again where the remote is out of reach.
+    private func satisfy(_ need: Need, until deadline: Duration) async throws(EngineError) {
+        var backoff = Backoff(first: .milliseconds(200), longest: .seconds(5))
+        while true {
+            let failure: ProviderError
+            do {
+                switch need {
+                case .listing(let directory): try await parts.lister.list(directory)
+                case .content(let inode, let range):
+                    try await parts.downloader.materialise(inode, range)
+                case .details(let inode):
+                    guard try await parts.metadata.lookAtDetails(of: inode) else {
+                        throw ProviderError(
+                            .busy, attempt: "look at inode \(inode)",
+                            reason: "it is just being moved or changed")
+                    }
+                case .look(let inode): await parts.metadata.awaitLook(at: inode)
+                case .version(let inode, let access):
+                    try await parts.downloader.awaitVersion(of: inode, for: access)
+                }
+                return
+            } catch let error as ProviderError {
+                failure = error
+            } catch let error as EngineError {
+                throw error
+            } catch let halt as Halt {
+                throw halt.failure
+            } catch is CancellationError {
+                throw EngineError(.interrupted, "wait for \(need)")
+            } catch {
+                throw EngineError(.failed, "fetch what a request needs", cause: error)
+            }
+            if Task.isCancelled || failure.kind == .cancelled {
+                throw EngineError(.interrupted, failure.attempt)
+            }
+            // A store that asks for more time than there is will not be asked again: it fails now.
+            let next = clock.uptime + max(backoff.next(random), failure.retryAfter ?? .zero)
+            guard failure.isPassing, next < deadline else { throw EngineError(failure) }
+            logger.debug(
+                "request waits for the remote",
+                metadata: ["attempt": "\(failure.attempt)", "reason": "\(failure.reason)"])
+            do {
+                try await clock.sleep(until: next)
+            } catch {
+                throw EngineError(.interrupted, failure.attempt)
+            }
+        }
+    }
+}

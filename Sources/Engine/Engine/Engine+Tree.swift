@@ -1,0 +1,250 @@
+import GRDB
+import Logging
+import Synchronization
+
+extension Engine {
+    /// POSIX: `stat`.
+    ///
+    /// Of a file that only a listing has told of, waits for the rest, see
+    /// ``requireDetails(of:)``.
+    ///
+    /// - Throws: `.notFound` once the inode is gone.
+    package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
+        let found = try store.read { try $0.seen($0.existingInode(inode)) }
+        try parts.metadata.requireDetails(of: found)
+        return try parts.tree.current(found.record)
+    }
+
+    /// POSIX: `chmod`, `chown`, `truncate`, `utimensat`. Permissions were checked by the kernel.
+    ///
+    /// - Throws: `.notFound`, `.isDirectory` and `.tooLarge` for a size, `.outOfSpace`, `.readOnly`.
+    package func setAttributes(
+        of inode: InodeNumber, to change: AttributeChange
+    ) throws(Halt) -> Attributes {
+        try configuration.requireWritable("change inode \(inode)")
+        if let size = change.size { try parts.content.truncate(inode, to: size) }
+        let now = clock.wallTime
+        let modified: Timestamp? =
+            switch change.modified {
+            case .now: now
+            case .at(let time): time
+            case nil: nil
+            }
+        if let modified, let file = parts.files.existing(inode) {
+            // While it is written the time is kept beside the content, and stored at its release.
+            try file.withState { state throws(Halt) in
+                state.modified = modified
+                if state.isMarkedWriting { try parts.content.storeTime(inode, state) }
+            }
+        }
+        let record = try store.write { database in
+            var record = try database.existingInode(inode)
+            record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode
+            record.userID = change.userID ?? record.userID
+            record.groupID = change.groupID ?? record.groupID
+            record.modified = modified ?? record.modified
+            // Only times that somebody set are sent of a directory, not those of its changes.
+            if modified != nil, record.kind == .directory { record.generation += 1 }
+            record.changed = now
+            try database.update(record)
+            try database.markPending(inode, at: now)
+            return record
+        }
+        parts.agenda.enqueue(inode, after: configuration.settleTime)
+        return try parts.tree.current(record)
+    }
+
+    /// Total and available space: the remote's where known, else ``StorageSpace/unknown``. The local
+    /// disk refuses what it has no room for when that is written. POSIX: `statvfs`.
+    package var space: StorageSpace { parts.gate.remoteSpace ?? .unknown }
+
+    /// The value of an attribute that a program gave, or of one of ours:
+    ///
+    /// - `user.apus.state`: ``ItemState`` of the inode.
+    /// - `user.apus.error`: why it is not on the remote, where that failed, and what to do.
+    /// - `user.apus.control`: the path of the control socket.
+    ///
+    /// - Throws: `.noAttribute`.
+    package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Halt) -> [UInt8] {
+        let value =
+            ExtendedAttributes.isKept(name)
+            ? try parts.tree.extendedAttributes(of: inode)[name]
+            : try ownAttribute(String(decoding: name, as: UTF8.self), of: inode)
+        guard let value else { throw Tree.noAttribute(name, inode) }
+        return value
+    }
+
+    private func ownAttribute(_ name: String, of inode: InodeNumber) throws(Halt) -> [UInt8]? {
+        switch name {
+        case "user.apus.state":
+            return Array(try itemState(of: inode).rawValue.utf8)
+        case "user.apus.control":
+            return Array(configuration.controlSocket.utf8)
+        case "user.apus.error":
+            guard let failure = try store.read({ try $0.pending(inode)?.failure }) else {
+                return nil
+            }
+            let remedy = failure.remedy.map { "; \($0)" } ?? ""
+            let delay =
+                parts.agenda.retryDelay(of: inode).map { "in \($0.components.seconds + 1) s" }
+                ?? "soon"
+            let retry = failure.isPassing ? "waiting to retry \(delay): " : ""
+            return Array("\(retry)\(failure.what): \(failure.why)\(remedy)".utf8)
+        default:
+            return nil
+        }
+    }
+
+    /// The inode that a name points at. Of a file that only a listing has told of, waits for the
+    /// rest, see ``requireDetails(of:)``.
+    ///
+    /// - Throws: `.notFound`, `.notDirectory`.
+    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
+        parts.schedule.noteUse(of: parent)
+        let found = try store.read { database -> SeenRecord? in
+            if let inode = try database.inode(named: name, in: parent) {
+                return try database.seen(inode)
+            }
+            _ = try database.listedDirectory(parent)
+            return nil
+        }
+        guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
+        try parts.metadata.requireDetails(of: found)
+        return try parts.tree.current(found.record)
+    }
+
+    /// Up to `limit` names of a directory in the order of their cookies, those after `cookie`.
+    ///
+    /// A name that stays is seen exactly once from the first call to the last, whatever comes and
+    /// goes meanwhile. POSIX: `readdir`.
+    ///
+    /// - Parameter cookie: 0 for the first, else that of the last entry seen.
+    package func entries(
+        of directory: InodeNumber, after cookie: Int64, limit: Int
+    ) throws(Halt) -> [DirectoryEntry] {
+        parts.schedule.noteUse(of: directory)
+        let entries = try store.read { database in
+            // A directory that was removed while it is open has no entries any more.
+            let inode = try database.existingInode(directory)
+            guard inode.kind == .directory else {
+                throw Halt.failure(.notDirectory, "list inode \(directory)")
+            }
+            if inode.links == 0 { return [] as [(Dirent, InodeRecord)] }
+            guard inode.isListed else { throw Halt.awaits(.listing(directory)) }
+            return try database.entries(of: directory, after: cookie, limit: limit)
+        }
+        var shown: [DirectoryEntry] = []
+        for (dirent, inode) in entries {
+            shown.append(
+                DirectoryEntry(
+                    name: dirent.name, attributes: try parts.tree.current(inode),
+                    cookie: dirent.cookie))
+        }
+        return shown
+    }
+
+    /// The parent of a directory, for `..`; the root is its own.
+    ///
+    /// - Throws: `.notFound` for a removed directory.
+    package func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+        try parts.tree.parent(of: directory)
+    }
+
+    /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
+    package func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+        try parts.tree.symbolicLink(inode)
+    }
+
+    /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
+    package func readSymlink(_ inode: InodeNumber) throws(Halt) -> [UInt8] {
+        try parts.tree.symbolicLink(inode).target
+    }
+
+    // MARK: Making and removing
+
+    /// Makes a file and opens it for writing; one ``release(_:access:)`` follows.
+    ///
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
+    package func createFile(
+        _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
+    ) throws(Halt) -> Attributes {
+        let created = try parts.tree.createFile(name, in: parent, mode: mode, caller: caller)
+        do throws(Halt) {
+            try open(created.inode, access: .write, truncating: false)
+        } catch {
+            // No room for its content: the name must not stay, as nothing would ever release it.
+            try unlink(name, in: parent)
+            throw error
+        }
+        return created
+    }
+
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
+    package func createDirectory(
+        _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
+    ) throws(Halt) -> Attributes {
+        try parts.tree.createDirectory(name, in: parent, mode: mode, caller: caller)
+    }
+
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` if the
+    ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
+    package func createSymlink(
+        _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
+    ) throws(Halt) -> Attributes {
+        try parts.tree.createSymlink(name, in: parent, target: target, caller: caller)
+    }
+
+    /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
+    package func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+        afterRemoval(try parts.tree.unlink(name, in: parent))
+    }
+
+    /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
+    package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+        afterRemoval(try parts.tree.removeDirectory(name, in: parent))
+    }
+
+    private func afterRemoval(_ removal: Removal) {
+        if removal.isOnRemote { parts.deletions.noteLocal() }
+        reapUnlinked(removal.inode)
+    }
+
+    private func reapUnlinked(_ inode: InodeNumber) {
+        parts.reaper.reap([inode])
+        // Delayed, so that the first of very many are still here when their number shows.
+        parts.agenda.enqueue(inode, after: configuration.settleTime)
+    }
+
+    /// Gives an inode another name, parent, or both. Linux: `renameat2`.
+    ///
+    /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
+    ///   for a directory moved below itself, `.readOnly`.
+    package func rename(
+        _ name: FileName, in parent: InodeNumber, to newName: FileName,
+        in newParent: InodeNumber, mode: RenameMode
+    ) throws(Halt) {
+        let replaced = try parts.tree.rename(
+            name, in: parent, to: newName, in: newParent, mode: mode)
+        if let replaced { reapUnlinked(replaced) }
+    }
+
+    // MARK: Extended attributes
+
+    /// Returns the attributes that programs set, which may be copied. Those of Apus are found only by
+    /// name, or every `cp -a` would carry them elsewhere.
+    package func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+        try parts.tree.extendedAttributes(of: inode)
+    }
+
+    /// Sets or removes an attribute.
+    ///
+    /// - Parameter value: nil to remove it.
+    /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
+    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` if the store could not keep it; `.readOnly`.
+    package func setExtendedAttribute(
+        _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange = .set,
+        of inode: InodeNumber
+    ) throws(Halt) {
+        try parts.tree.setExtendedAttribute(name, to: value, change, of: inode)
+    }
+}

@@ -1,0 +1,6 @@
+/// How a rename treats a name that is taken.
+package enum RenameMode: Sendable {
+    case replace
+    /// Linux: `RENAME_NOREPLACE`.
+    case noReplace
+}

@@ -1,0 +1,26 @@
+/// Why an inode has not been brought to the remote, for people.
+package struct SyncFailure: Hashable, Sendable {
+    package var kind: EngineError.Kind
+    package var what: String
+    package var why: String
+    package var remedy: String?
+    /// Whether it goes on failing until somebody changes something; else it is tried again soon.
+    package var isFinal: Bool
+}
+
+extension SyncFailure {
+    /// Whether it is tried again soon; what is ``EngineError/Kind/busy`` waits for people.
+    package var isPassing: Bool { !isFinal && kind != .busy }
+}
+
+extension SyncFailure {
+    static let awaitsConfirmation = SyncFailure(
+        kind: .busy, what: "remove it here as on the remote",
+        why: "the remote has deleted very much at once",
+        remedy: "`apus confirm-deletions` removes it here too; "
+            + "put it back on the remote to keep it", isFinal: false)
+    static let rests = SyncFailure(
+        kind: .busy, what: "delete it on the remote",
+        why: "very much was deleted here at once; it rests for a minute",
+        remedy: "`apus confirm-deletions` deletes it at once", isFinal: false)
+}

@@ -1,0 +1,100 @@
+import Logging
+import Synchronization
+
+/// The pending inodes that are due, and when.
+final class Agenda: Sendable {
+    private let store: Store
+    private let clock: any Clock
+    private let logger: Logger
+    private let queue: Mutex<SyncQueue>
+    let conflictNames = ConflictNames()
+    /// Notified when there may be something new to decide.
+    let signal = Doorbell()
+    /// Notified whenever the status may have changed.
+    let changes = Doorbell()
+
+    init(store: Store, clock: any Clock, logger: Logger, runningMax: Int) {
+        self.store = store
+        self.clock = clock
+        self.logger = logger
+        queue = Mutex(SyncQueue(runningMax: runningMax))
+    }
+
+    /// Returns the next action, after reading more pending inodes from the database if necessary.
+    func next() -> SyncQueue.Action { queue.withLock { $0.next(at: clock.uptime) } }
+
+    /// Stops or continues to start operations.
+    func setPaused(_ isPaused: Bool) { queue.withLock { $0.isPaused = isPaused } }
+
+    /// Records the outcome of a started inode.
+    func finish(_ inode: InodeNumber, _ outcome: SyncQueue.Outcome) {
+        if case .done = outcome { conflictNames.forget([inode]) }
+        queue.withLock { $0.finish(inode, outcome, at: clock.uptime) }
+        signal.ring()
+        changes.ring()
+    }
+}
+
+extension Agenda {
+    /// How long it takes until an inode that failed is tried again, where that is known.
+    func retryDelay(of inode: InodeNumber) -> Duration? {
+        queue.withLock { $0.due(inode) }.map { max(.zero, $0 - clock.uptime) }
+    }
+
+    /// Has an inode looked at once `delay` has passed.
+    func enqueue(_ inode: InodeNumber, after delay: Duration) {
+        enqueue([inode], after: delay)
+    }
+
+    func enqueue(_ inodes: [InodeNumber], after delay: Duration) {
+        guard !inodes.isEmpty else { return }
+        let time = clock.uptime + delay
+        queue.withLock { queue in
+            for inode in inodes { queue.enqueue(inode, at: time) }
+        }
+        signal.ring()
+        changes.ring()
+    }
+
+    /// Has inodes no longer looked at that went along with another one.
+    func settle(_ inodes: [InodeNumber]) {
+        guard !inodes.isEmpty else { return }
+        queue.withLock { queue in
+            for inode in inodes { queue.settle(inode, at: clock.uptime) }
+        }
+        conflictNames.forget(inodes)
+        signal.ring()
+    }
+
+    func refill(after last: InodeNumber, limit: Int, includesHeld: Bool) {
+        do throws(Halt) {
+            let inodes = try store.read {
+                try $0.pendingInodes(after: last, limit: limit, includesHeld: includesHeld)
+            }
+            queue.withLock { $0.refill(inodes, limit: limit, at: clock.uptime) }
+        } catch {
+            // Without its database nothing goes on; each request says so to its caller.
+            logger.error("pending changes cannot be read", metadata: ["reason": "\(error)"])
+            queue.withLock { $0.refillFailed(at: clock.uptime) }
+        }
+    }
+
+    /// Something has got done for an inode that is being synchronised.
+    func noteMove(of inode: InodeNumber) {
+        queue.withLock { $0.noteMove(of: inode, at: clock.uptime) }
+    }
+}
+
+extension Agenda {
+    /// Schedules the inodes whose last attempt found the remote unreachable, without their backoff.
+    func hastenUnreachable() {
+        do throws(Halt) {
+            let inodes = try store.read {
+                try $0.pendingInodes(failedAs: .unreachable, limit: SyncQueue.windowMax)
+            }
+            for inode in inodes { enqueue(inode, after: .zero) }
+        } catch {
+            logger.debug("waiting changes not hastened", metadata: ["reason": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import GRDB
+
+extension Database {
+    /// Everything that the plan for an inode depends on; nil where there is no such inode.
+    func syncState(of inode: InodeNumber) throws -> SyncState? {
+        guard let record = try self.inode(inode) else { return nil }
+        let dirent = try self.dirent(of: inode)
+        let synced = try self.synced(inode)
+        let isAside = try synced.map { try self.isAside(inode, at: $0) } ?? false
+        let name = dirent?.name ?? synced?.name
+        var state = SyncState(
+            inode: inode, kind: record.kind, local: nil, synced: synced,
+            remote: try name.flatMap { try remote(inode, name: $0) },
+            attempt: try attempt(of: inode), isParentSynced: true, occupant: nil,
+            successor: nil, remoteChild: nil)
+        if let dirent {
+            state.local = LocalState(
+                parent: dirent.parent, name: dirent.name, mode: record.mode,
+                extendedAttributes: try extendedAttributes(of: inode),
+                modified: record.modified, generation: record.generation,
+                isWriting: record.isWriting, isWhole: record.presence == .whole)
+            state.isParentSynced =
+                try dirent.parent == .root
+                || self.synced(dirent.parent) != nil && !isNotedGone(dirent.parent)
+            state.occupant = try occupant(of: dirent, for: inode)
+            if isAside { state.occupant?.waitsForUs = false }
+            if record.kind == .directory, synced != nil {
+                state.isParentBelow = try isSynced(dirent.parent, below: inode)
+            }
+        } else if let synced {
+            state.successor = try successor(of: synced, kind: record.kind)
+            if record.kind == .directory {
+                state.remoteChild =
+                    try firstSyncedChild(of: inode)
+                    ?? firstAttemptingChild(of: inode)
+            }
+        }
+        if try hasHeld() {
+            state.isHeld = try isHeld(inode)
+            state.heldAncestor =
+                try heldDirectory(atOrAbove: dirent?.parent)
+                ?? heldDirectory(atOrAbove: synced?.parent)
+        }
+        if let synced { state.contender = try contender(of: inode, at: synced) }
+        if let synced, !isAside, let other = try self.dirent(synced.name, in: synced.parent) {
+            state.isPlaceWanted = other.inode != inode
+        }
+        return state
+    }
+}
+
+extension Database {
+    /// Who else holds, on the remote, the place that a local name points to.
+    fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
+        if let holder = try attemptingInode(dirent.name, in: dirent.parent), holder != inode,
+            let record = try self.inode(holder)
+        {
+            // Nobody knows yet what it holds; it finds out first.
+            return Occupant(
+                inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
+        }
+        guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != inode,
+            let record = try self.inode(holder), let synced = try synced(holder)
+        else { return nil }
+        if try attempt(of: holder) != nil {
+            // Nor does anybody know whether it is still there.
+            return Occupant(
+                inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
+        }
+        return Occupant(
+            inode: holder, kind: record.kind,
+            etag: record.kind == .file ? synced.etag : nil, isUnlinked: record.links == 0,
+            isOvertaken: try remote(holder, name: synced.name) != nil,
+            waitsForUs: try waits(holder, for: inode))
+    }
+
+    /// Whether an inode can get its name only after another one has left its own: follows who sits
+    /// on whose name.
+    private func waits(_ inode: InodeNumber, for other: InodeNumber) throws -> Bool {
+        var current = inode
+        for _ in 0..<1_000 {
+            guard let dirent = try dirent(of: current) else { return false }
+            // Whatever is to lie below it waits for it too.
+            if try isInode(dirent.parent, atOrBelow: other) { return true }
+            guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != current
+            else { return false }
+            if holder == other { return true }
+            current = holder
+        }
+        return false
+    }
+
+    /// Whether an inode lies below another one on the remote.
+    fileprivate func isSynced(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
+        var current = inode
+        while current != ancestor {
+            guard current != .root, let synced = try synced(current) else { return false }
+            current = synced.parent
+        }
+        return true
+    }
+
+    /// The file that is about to replace an unlinked one on the remote, in one step.
+    fileprivate func successor(
+        of synced: SyncedRecord, kind: FileKind
+    ) throws -> InodeNumber? {
+        guard kind == .file, let dirent = try dirent(synced.name, in: synced.parent),
+            let record = try inode(dirent.inode), record.kind == .file,
+            try isPending(record.id)
+        else { return nil }
+        return record.id
+    }
+}

@@ -1,0 +1,92 @@
+import GRDB
+
+/// The place on the remote where an operation happens.
+struct Place: Equatable {
+    /// The key of the object, or of the one to be created.
+    var key: ObjectKey
+    /// The key that it moves to.
+    var destination: ObjectKey?
+    /// The directory and name that it has there afterwards.
+    var parent: InodeNumber
+    var name: FileName
+
+    var keys: [ObjectKey] { [key] + (destination.map { [$0] } ?? []) }
+
+    /// Returns the place of a plan; nil if a directory of it is not on the remote.
+    static func of(
+        _ plan: SyncOperation, _ state: SyncState, _ database: Database
+    ) throws -> Place? {
+        let current = try database.remoteKey(of: state.inode)
+        switch plan {
+        case .delete, .setAttributes:
+            guard let synced = state.synced, let current else { return nil }
+            return Place(key: current, parent: synced.parent, name: synced.name)
+        case .moveAside:
+            // The root lies below nothing that could be moving too.
+            guard let current else { return nil }
+            let name = FileName.aside(state.inode, salt: try database.salt())
+            return Place(
+                key: current, destination: ObjectKey.root.appending(name), parent: .root,
+                name: name)
+        case .move:
+            guard let local = state.local, let current,
+                let parent = try database.remoteKey(of: local.parent)
+            else { return nil }
+            return Place(
+                key: current, destination: parent.appending(local.name), parent: local.parent,
+                name: local.name)
+        default:
+            guard let local = state.local, let parent = try database.remoteKey(of: local.parent)
+            else { return nil }
+            return Place(
+                key: parent.appending(local.name), parent: local.parent, name: local.name)
+        }
+    }
+
+    /// Returns a directory above either key whose own position on the remote is uncertain.
+    func uncertainInode(for state: SyncState, _ database: Database) throws -> InodeNumber? {
+        try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+            ?? database.uncertainInode(atOrAbove: parent)
+    }
+}
+
+extension SyncOperation {
+    /// Returns the record of this operation that is stored before it is carried out; nil for an
+    /// upload, which stores its own as only it knows the bytes, and for an operation that may be
+    /// repeated.
+    func attempt(_ state: SyncState, at place: Place) -> AttemptRecord? {
+        let attributes = state.attributes
+        var attempt = AttemptRecord(
+            parent: place.parent, name: place.name, size: state.synced?.size ?? 0,
+            mode: attributes.mode, extendedAttributes: attributes.extendedAttributes,
+            modified: attributes.modified, generation: generation(after: state),
+            replaced: nil)
+        switch self {
+        case .createDirectory, .createSymlink, .setAttributes: return attempt
+        case .move, .moveAside:
+            if let synced = state.synced {
+                (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
+                attempt.extendedAttributes = synced.extendedAttributes
+            }
+            if case .move(let replaced) = self { attempt.replaced = replaced?.inode }
+            return attempt
+        default: return nil
+        }
+    }
+
+    /// Returns the generation that both sides agree on after an operation that sends no bytes.
+    func generation(after state: SyncState) -> Int64 {
+        let sendsTime = self == .createDirectory || self == .setAttributes
+        let local = sendsTime && state.kind == .directory ? state.local : nil
+        return local?.generation ?? state.synced?.generation ?? 0
+    }
+}
+
+extension SyncState {
+    /// The attributes that are sent with the object.
+    var attributes: ObjectAttributes {
+        ObjectAttributes(
+            modified: local?.modified ?? Timestamp(nanoseconds: 0), mode: local?.mode ?? 0,
+            extendedAttributes: local?.extendedAttributes ?? ExtendedAttributes())
+    }
+}

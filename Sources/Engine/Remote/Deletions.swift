@@ -1,0 +1,98 @@
+import Synchronization
+
+/// Holds bulk deletions on either side until they are confirmed or prove to be intended, see
+/// ``DeletionGuard``.
+final class Deletions: Sendable {
+    private let store: Store
+    private let clock: any Clock
+    private let agenda: Agenda
+    private let removalsMax: Int
+    let guardian = Mutex(DeletionGuard())
+
+    init(store: Store, clock: any Clock, agenda: Agenda, removalsMax: Int) {
+        self.store = store
+        self.clock = clock
+        self.agenda = agenda
+        self.removalsMax = removalsMax
+    }
+
+    /// Counts an item that was deleted here and is still on the remote.
+    func noteLocal() {
+        guardian.withLock { $0.noteLocal(1, at: clock.uptime) }
+    }
+}
+
+extension Deletions {
+    func waitForConfirmation(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
+        guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
+            return .held
+        }
+        try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
+        return .held
+    }
+
+    /// When what was deleted here may go out; nil for now.
+    func due() throws(Halt) -> Duration? {
+        guard guardian.withLock(\.mayHoldLocal) else { return nil }
+        let now = clock.uptime
+        return try store.read { database in
+            let (due, waitingMin) = try guardian.withLock { guardian in
+                (
+                    try guardian.localDue(at: now) { try database.syncedCount() },
+                    guardian.waitingMin
+                )
+            }
+            guard due != nil, try database.hasPendingDeletions(over: waitingMin) else {
+                return nil
+            }
+            return due
+        }
+    }
+
+    func waitForBurst(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
+        guard let due = try due() else { return .again(after: .zero) }
+        if guardian.withLock(\.isLocalSuspicious),
+            try store.read({ try $0.pending(inode)?.failure }) != .rests
+        {
+            // Those that come next are noted along with it.
+            try store.write {
+                try $0.setFailure(.rests, attempts: 0, of: inode)
+                try $0.noteRests(after: inode, limit: removalsMax)
+            }
+        }
+        return .again(after: max(due - clock.uptime, .milliseconds(1)))
+    }
+
+    /// Deletions that have not gone out when the process starts count as one burst.
+    func recover() throws(Halt) {
+        let count = try store.read { try $0.pendingDeletionCount() }
+        guardian.withLock { $0.noteLocal(count, at: clock.uptime) }
+    }
+
+    /// Lets go what the guard holds, on both sides.
+    ///
+    /// - Returns: What was deleted on the remote and is now removed here, and how many items that
+    ///   were deleted here go out.
+    func confirm() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
+        do throws(Halt) {
+            let here = try store.read { try $0.heldDeletions(below: .root) }
+            let (released, waiting) = try store.write {
+                (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
+            }
+            guardian.withLock { $0.confirm() }
+            agenda.enqueue(released + waiting, after: .zero)
+            return (here, waiting.count)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    /// What waits at or below an inode for somebody to confirm that it is to be removed here too.
+    func held(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
+        do throws(Halt) {
+            return try store.read { try $0.heldDeletions(below: inode) }
+        } catch {
+            throw error.failure
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Logging
+import Synchronization
+
+/// Lists directories, one listing of a directory at a time, and merges what they show.
+struct Lister: Sendable {
+    let configuration: EngineConfiguration
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let gate: RemoteGate
+    let activity: RemoteActivity
+    let answers: OutdatedAnswers
+    let schedule: RefreshSchedule
+    let space: Space
+    let merger: Merger
+    let listings = ListingQueue()
+}
+
+extension Lister {
+    /// Lists a directory and takes in what has changed on the remote.
+    ///
+    /// Who asks while it is under way has the same answer.
+    ///
+    /// - Throws: `ProviderError`, `EngineError`; `CancellationError` for a task that is cancelled,
+    ///   which leaves the listing as it is.
+    func list(_ directory: InodeNumber) async throws {
+        try await listings.request(directory, at: clock.uptime).wait()
+    }
+
+    func run() async {
+        await listings.run { try await self.listAlone($0, $1) }
+    }
+
+    /// Lists a directory for what it may have changed; failures are left to whoever needs it.
+    func refreshQuietly(_ directory: InodeNumber) async {
+        do {
+            try await list(directory)
+        } catch {
+            logger.debug(
+                "refresh failed", metadata: ["inode": "\(directory)", "reason": "\(error)"])
+        }
+    }
+
+    private func listAlone(
+        _ directory: InodeNumber, _ flight: ListingQueue.Flight
+    ) async throws {
+        guard let key = try store.read({ try $0.remoteKey(of: directory) }) else {
+            // Not yet on the remote: what we know is all there is.
+            return try store.write { database in
+                guard var record = try database.inode(directory),
+                    try database.remoteKey(of: directory) == nil
+                else { return }
+                record.isListed = true
+                try database.update(record)
+            }
+        }
+        schedule.uses.withLock { $0.noteListing(directory, at: clock.uptime) }
+        let watch = activity.watch(key)
+        defer { activity.end(watch) }
+        var listed = ListingMerge(
+            directory: directory, key: key, activity: activity, watch: watch)
+        var course = ListingCourse(
+            entriesMax: configuration.listingEntriesMax, at: clock.uptime)
+        var page: PageToken?
+        repeat {
+            let listing: ListingPage
+            do throws(ProviderError) {
+                listing = try await gate.list(key, page: page)
+            } catch {
+                let isGone = error.kind == .missing || error.kind == .wrongKind
+                if isGone, try answers.isOutdated(directory, askedAt: key, etag: nil) {
+                    try answers.settleDoubt(atOrAbove: directory)
+                    throw ProviderError(outdated: error)
+                }
+                if isGone, directory != .root {
+                    // Its parent's listing tells what became of it.
+                    try await noteMissing(directory)
+                }
+                throw error
+            }
+            let newNames = Set(listing.objects.lazy.map(\.name)).subtracting(listed.seen).count
+            if newNames > 0 { flight.noteProgress(at: clock.uptime) }
+            do {
+                try course.take(listing, newNames: newNames)
+            } catch {
+                logger.warning(
+                    "a listing does not end",
+                    metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
+                throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
+            }
+            if let duration = course.takeLength(at: clock.uptime) {
+                logger.warning(
+                    "a listing is long",
+                    metadata: [
+                        "directory": "\(key)", "entries": "\(course.entries)",
+                        "seconds": "\(duration.components.seconds)",
+                    ])
+            }
+            page = listing.next
+            try space.requireBallast("list \"\(key)\"")
+            let isCurrent = try merger.merge { merge in
+                try merge.take(listing.objects, isLast: page == nil, &listed)
+            }
+            guard isCurrent else {
+                try answers.settleDoubt(atOrAbove: directory)
+                throw ProviderError(
+                    .busy, attempt: "list \"\(key)\"", reason: "it is on its way to another name")
+            }
+        } while page != nil
+    }
+
+    /// A directory that the store no longer has: looks at its parent, which tells the rest.
+    private func noteMissing(_ directory: InodeNumber) async throws {
+        let parent = try store.read { try $0.synced(directory)?.parent }
+        if let parent { await refreshQuietly(parent) }
+    }
+}

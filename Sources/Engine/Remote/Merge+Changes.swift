@@ -1,0 +1,143 @@
+import GRDB
+
+extension Merge {
+    /// Notes that the bytes of a file that is about to lose its name go to the trash, if all of them
+    /// are here.
+    mutating func discard(
+        _ inode: InodeNumber, _ name: FileName
+    ) throws {
+        guard let record = try database.inode(inode), record.presence == .whole, record.size > 0,
+            record.size <= context.trashBytesMax
+        else { return }
+        try database.setDiscarded(DiscardedRecord(name: name, time: clock.wallTime), of: inode)
+        changes.discarded.append(inode)
+    }
+
+    /// Carries out a plan that changes this side only.
+    mutating func applyLocally(
+        _ operation: SyncOperation, _ state: SyncState
+    ) throws {
+        switch operation {
+        case .takeRemote(let object):
+            try takeRemote(object, state)
+        case .removeLocal, .createAnew:
+            switch try vanish(state.inode) {
+            case nil: try goOnLater(state.inode)
+            case .awaits(let writing): changes.awaited = writing
+            case .nothing, .kept: break
+            }
+        case .forget:
+            try orphanChildren(of: state.inode)
+            try database.removeSynced(state.inode)
+            try database.removePending(state.inode)
+            changes.unlinked.append(state.inode)
+            changes.removalsLeft -= 1
+        default:
+            try database.markPending(state.inode, at: clock.wallTime)
+            changes.pending.append(state.inode)
+        }
+    }
+
+    /// Gives an object of the remote an inode and a name here. A local inode of that name keeps
+    /// its content under the name of a conflict.
+    mutating func install(
+        _ object: RemoteObject, in directory: InodeNumber
+    ) throws {
+        if let dirent = try database.dirent(object.name, in: directory) {
+            try displace(dirent)
+        }
+        let inode = try insert(object, in: directory)
+        try database.insertDirent(object.name, in: directory, to: inode, at: inode.changed)
+        changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
+    }
+
+    /// Stores a new inode for an object, in agreement with the remote and without a name.
+    ///
+    /// - Parameter former: What both sides agreed on before, whose mode and extended attributes it has
+    ///   where the remote does not tell.
+    private func insert(
+        _ object: RemoteObject, in directory: InodeNumber, after former: SyncedRecord? = nil
+    ) throws -> InodeRecord {
+        var defaultMode =
+            object.kind == .directory ? configuration.directoryMode : configuration.fileMode
+        if !object.isDetailed, let former { defaultMode = former.mode }
+        var inode = InodeRecord(
+            kind: object.kind, mode: (object.mode ?? defaultMode) & 0o7777,
+            owner: configuration.owner,
+            size: object.kind == .symlink ? UInt64(object.target?.count ?? 0) : object.size,
+            modified: object.modified, changed: clock.wallTime, target: object.target)
+        if object.kind == .symlink { inode.mode = 0o777 }
+        inode.isDetailed = object.isDetailed
+        try database.insert(&inode)
+        let extendedAttributes =
+            object.extendedAttributes ?? former?.extendedAttributes ?? ExtendedAttributes()
+        try database.setExtendedAttributes(extendedAttributes, of: inode.id)
+        try database.setSynced(
+            SyncedRecord(
+                parent: directory, name: object.name, etag: object.etag, size: object.size,
+                mode: inode.mode, modified: inode.modified, generation: 0,
+                extendedAttributes: extendedAttributes),
+            of: inode.id)
+        try context.setWritten(object, of: inode.id, in: database)
+        return inode
+    }
+
+    /// A changed object is a new inode under the old name: open handles keep the version they have.
+    private mutating func takeRemote(
+        _ object: RemoteObject, _ state: SyncState
+    ) throws {
+        guard let synced = state.synced else { return }
+        var object = object
+        object.name = synced.name
+        if state.kind == .directory {
+            switch try vanish(state.inode) {
+            case nil: return try goOnLater(state.inode)
+            case .awaits(let writing):
+                changes.awaited = writing
+                return
+            case .nothing, .kept: break
+            }
+        }
+        try database.removeSynced(state.inode)
+        guard state.kind != .directory, let dirent = try database.dirent(of: state.inode),
+            var record = try database.inode(state.inode)
+        else {
+            // It was deleted here, or is of another kind there: the remote's comes to its place.
+            if try database.dirent(of: state.inode) == nil {
+                try database.removePending(state.inode)
+                changes.unlinked.append(state.inode)
+            }
+            try revive(synced.parent)
+            return try install(object, in: synced.parent)
+        }
+        try database.removePending(state.inode)
+        record.links = 0
+        try database.update(record)
+        changes.unlinked.append(state.inode)
+        let isSameKind = object.kind == record.kind
+        var inode = try insert(
+            object, in: synced.parent, after: isSameKind ? synced : nil)
+        // What was changed here, and is not sent yet, stays changed.
+        let isModeChanged = record.mode != synced.mode && isSameKind
+        if isModeChanged {
+            inode.mode = record.mode
+            try database.update(inode)
+        }
+        let ours = try database.extendedAttributes(of: record.id)
+        let areAttributesChanged = ours != synced.extendedAttributes && isSameKind
+        if areAttributesChanged {
+            let theirs = object.extendedAttributes ?? synced.extendedAttributes
+            try database.setExtendedAttributes(
+                ours.rebased(from: synced.extendedAttributes, onto: theirs), of: inode.id)
+        }
+        try database.redirect(dirent, from: record.kind, to: inode, at: inode.changed)
+        changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]
+        if isModeChanged || areAttributesChanged || dirent.parent != synced.parent
+            || dirent.name != synced.name
+        {
+            // It was renamed or given other attributes here; that still has to go out.
+            try database.markPending(inode.id, at: clock.wallTime)
+            changes.pending.append(inode.id)
+        }
+    }
+}

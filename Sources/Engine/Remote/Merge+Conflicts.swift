@@ -1,0 +1,79 @@
+import GRDB
+import Logging
+
+extension Merge {
+    /// Gives a removed directory its name back, and those above it: there is something in it that
+    /// nobody here has seen.
+    mutating func revive(
+        _ directory: InodeNumber
+    ) throws {
+        guard var record = try database.inode(directory), record.links == 0,
+            let synced = try database.synced(directory)
+        else { return }
+        try revive(synced.parent)
+        var (parent, name) = (synced.parent, synced.name)
+        if try database.isAside(directory, at: synced) {
+            // Somebody else has its place by now.
+            let path = try database.formerPath(of: directory, at: synced) ?? []
+            parent = try database.directory(at: path.dropLast()) ?? .root
+            let former =
+                try database.conflictOriginal(of: directory) ?? path.last
+                ?? FileName(stored: Array("directory".utf8))
+            name = try freeConflictName(of: former, in: parent)
+            try database.markPending(directory, at: clock.wallTime)
+        } else if let holder = try database.dirent(name, in: parent) {
+            try displace(holder)
+        }
+        record.links = 2
+        record.isListed = false
+        try database.update(record)
+        try database.insertDirent(name, in: parent, to: record, at: clock.wallTime)
+        changes.cacheChanges += [.name(name, parent), .inode(parent)]
+        changes.pending.append(directory)
+    }
+
+    /// Renames a local inode out of the way of the remote's: `name (conflict HOST YYYY-MM-DD).ext`,
+    /// with another number where the remote has that too.
+    mutating func displace(
+        _ dirent: Dirent
+    ) throws {
+        let inode = try database.existingInode(dirent.inode)
+        let now = clock.wallTime
+        let former = try database.conflictOriginal(of: inode.id)
+        let name = try freeConflictName(of: former ?? dirent.name, in: dirent.parent)
+        let names = context.conflictNames
+        names.set(1 + (former == nil ? 0 : names.count(of: inode.id)), of: inode.id)
+        try database.removeDirent(dirent, kind: inode.kind, at: now)
+        try database.insertDirent(name, in: dirent.parent, to: inode, at: now)
+        try database.markPending(inode.id, at: now)
+        try database.noteConflict(inode.id, original: dirent.name, at: now)
+        changes.cacheChanges += [.name(dirent.name, dirent.parent), .name(name, dirent.parent)]
+        changes.pending.append(inode.id)
+        logger.warning(
+            "conflict kept beside",
+            metadata: ["inode": "\(inode.id)", "name": "\(dirent.name)", "as": "\(name)"])
+    }
+
+    static var conflictNamesMax: Int { 5 }
+
+    private func freeConflictName(
+        of name: FileName, in directory: InodeNumber
+    ) throws -> FileName {
+        var attempt = 0
+        while true {
+            let candidate = ConflictName.make(
+                of: name, host: configuration.hostName, at: clock.wallTime, attempt: attempt)
+            if try database.dirent(candidate, in: directory) == nil { return candidate }
+            attempt += 1
+        }
+    }
+}
+
+extension Merge.Context {
+    /// Whether an inode has got so many names of conflicts, none of which was free on the remote, that
+    /// no other is tried: a remote may say that it has whatever it is asked for.
+    func isOutOfNames(_ inode: InodeNumber, in database: Database) throws -> Bool {
+        let count = conflictNames.count(of: inode)
+        return try count >= Merge.conflictNamesMax && database.conflictOriginal(of: inode) != nil
+    }
+}

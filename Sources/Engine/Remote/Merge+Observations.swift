@@ -1,0 +1,177 @@
+import GRDB
+import Logging
+import Synchronization
+
+extension Merge {
+    /// What a listing shows to be gone: removed here too, unless it is so much at once that
+    /// somebody is to confirm it.
+    mutating func observeGone(
+        _ inodes: [InodeNumber]
+    ) throws {
+        // What was seen to be gone before is decided on already, and what the remote never had, or
+        // what it has lost and is created anew, it cannot delete.
+        let inodes = try database.agreed(among: inodes)
+        guard !inodes.isEmpty else { return }
+        let now = clock.uptime
+        let (isHeld, count) = try context.deletions.guardian.withLock { guardian in
+            var count = 0
+            let items = try database.agreedItems(atOrBelow: inodes)
+            while let item = try items.next() {
+                guardian.noteRemote(InodeNumber(rawValue: item), at: now)
+                count += 1
+            }
+            return (try guardian.holdsRemote(at: now) { try database.syncedCount() }, count)
+        }
+        if isHeld {
+            logger.warning(
+                "deletions on the remote wait to be confirmed", metadata: ["items": "\(count)"])
+        } else if count <= changes.removalsLeft {
+            for inode in inodes { try observe(.gone, of: inode) }
+            return
+        }
+        // To note them is quick, and all of them are noted at once, so that a process that dies has
+        // decided on all or none.
+        let noted = try database.noteGone(inodes, isHeld: isHeld, at: clock.wallTime)
+        // Nothing is to be planned of what is held, unless it was changed here.
+        changes.pending += isHeld ? noted : inodes
+    }
+
+    /// One object of a listing.
+    mutating func observe(
+        _ object: RemoteObject, in directory: InodeNumber
+    ) throws {
+        if let inode = try database.syncedInode(object.name, in: directory) {
+            try observe(.object(object), of: inode)
+        } else if let dirent = try database.dirent(object.name, in: directory) {
+            // A name that both sides made. Where ours comes from elsewhere on the remote, its move
+            // finds out by itself.
+            guard try database.synced(dirent.inode) == nil else { return }
+            try observe(.object(object), of: dirent.inode)
+        } else {
+            try install(object, in: directory)
+        }
+    }
+
+    /// What the remote holds now in the place of an inode. Applied at once where nothing was changed
+    /// here; else noted, and planned with the change.
+    mutating func observe(
+        _ observation: RemoteObservation, of inode: InodeNumber
+    ) throws {
+        guard let record = try database.inode(inode) else { return }
+        let isHeld = try database.isHeld(inode)
+        if isHeld, observation == .gone { return }
+        if isHeld { changes.pending.append(inode) }
+        if case .object(let object) = observation, let synced = try database.synced(inode),
+            isAgreed(object, record, synced)
+        {
+            try keepMark(of: object, inode, synced)
+            try database.setRemote(nil, of: inode)
+            try adoptAttributes(of: object, record)
+            try noteWritten(object, record)
+            return
+        }
+        try database.setRemote(observation, of: inode)
+        if try database.isPending(inode) || record.isWriting {
+            try database.markPending(inode, at: clock.wallTime)
+            changes.pending.append(inode)
+            return
+        }
+        guard let state = try database.syncState(of: inode) else { return }
+        try applyLocally(Planner.plan(state), state)
+    }
+
+    /// Keeps what a mark says more of a version than was known.
+    private func keepMark(
+        of object: RemoteObject, _ inode: InodeNumber, _ synced: SyncedRecord
+    ) throws {
+        guard object.kind == .file, synced.etag != object.etag else { return }
+        var synced = synced
+        synced.etag = object.etag
+        try database.setSynced(synced, of: inode)
+    }
+
+    /// Whether an object is what both sides agreed on.
+    private func isAgreed(
+        _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord
+    ) -> Bool {
+        if !object.isDetailed, object.kind == .file, record.kind == .symlink {
+            // The listing does not tell the two apart; the version does.
+            return gate.isSame(synced.etag, as: object.etag)
+        }
+        guard object.kind == record.kind else { return false }
+        return switch object.kind {
+        case .file: gate.isSame(synced.etag, as: object.etag)
+        case .directory: true
+        case .symlink: object.target == record.target
+        }
+    }
+
+    /// A version that is listed with a later time than is known was written again with the same bytes:
+    /// what a listing does not tell of it is not known any more. Who looks asks for it.
+    private mutating func noteWritten(
+        _ object: RemoteObject, _ record: InodeRecord
+    ) throws {
+        guard record.kind == .file, !object.isDetailed, let written = object.written else { return }
+        let former = try database.written(record.id)
+        if let former, written <= former { return }
+        try database.setWritten(written, of: record.id)
+        guard former != nil, try database.forgetDetails(of: record.id) else { return }
+        changes.cacheChanges.append(.inode(record.id))
+    }
+
+    /// Follows a `chmod` on the remote, where nobody has changed the mode here, what became of
+    /// extended attributes there, and the time of a symbolic link, which has no version that tells of it.
+    private mutating func adoptAttributes(
+        of object: RemoteObject, _ record: InodeRecord
+    ) throws {
+        guard object.kind == record.kind, let former = try database.synced(record.id) else {
+            return
+        }
+        var (record, synced) = (record, former)
+        if record.kind == .symlink {
+            // A coarser time may be the one that is known.
+            guard gate.traits.hasFineTimes, record.modified == synced.modified else { return }
+            (record.modified, synced.modified) = (object.modified, object.modified)
+        } else {
+            if let mode = object.mode, record.mode == synced.mode {
+                (record.mode, synced.mode) = (mode, mode)
+            }
+            synced.extendedAttributes = try database.adopt(
+                object.extendedAttributes, of: record.id, since: former.extendedAttributes)
+        }
+        guard synced != former else { return }
+        record.changed = clock.wallTime
+        try database.update(record)
+        try database.setSynced(synced, of: record.id)
+        changes.cacheChanges.append(.inode(record.id))
+    }
+
+    mutating func takeDetails(
+        _ object: RemoteObject, _ synced: SyncedRecord, of inode: InodeNumber
+    ) throws {
+        guard var record = try database.inode(inode), !record.isDetailed else { return }
+        guard object.kind == record.kind, object.kind != .file || object.etag == synced.etag else {
+            return try observe(.object(object), of: inode)
+        }
+        var synced = synced
+        let mode = object.mode ?? synced.mode
+        // What was changed here meanwhile stays changed.
+        if record.mode == synced.mode { record.mode = mode }
+        if record.modified == synced.modified {
+            // A directory of which the store tells no time is as old as we know it.
+            let isTold = object.kind != .directory || object.modified.nanoseconds != 0
+            record.modified = isTold ? object.modified : record.changed
+        }
+        if (mode, object.modified) != (synced.mode, synced.modified) {
+            record.changed = clock.wallTime
+        }
+        (synced.mode, synced.modified) = (mode, object.modified)
+        synced.extendedAttributes = try database.adopt(
+            object.extendedAttributes, of: inode, since: synced.extendedAttributes)
+        record.isDetailed = true
+        try database.update(record)
+        try database.setSynced(synced, of: inode)
+        if let written = object.written { try database.setWritten(written, of: inode) }
+        changes.cacheChanges.append(.inode(inode))
+    }
+}

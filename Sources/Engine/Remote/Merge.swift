@@ -1,0 +1,74 @@
+import GRDB
+import Logging
+
+/// Applies remote changes to the local tree, inside the caller's transaction.
+///
+/// ``Merger`` makes one for each transaction, and carries out ``changes`` after the commit.
+struct Merge {
+    /// All that a merge needs besides its transaction.
+    struct Context: Sendable {
+        let configuration: EngineConfiguration
+        let clock: any Clock
+        let logger: Logger
+        let gate: any Provider
+        let deletions: Deletions
+        let conflictNames: ConflictNames
+        /// The size of the largest file that is kept in the trash.
+        let trashBytesMax: UInt64
+    }
+
+    let database: Database
+    let context: Context
+    var changes: RemoteChanges
+
+    init(_ database: Database, _ context: Context) {
+        self.database = database
+        self.context = context
+        changes = RemoteChanges(removalsLeft: context.configuration.removalsMax)
+    }
+
+    var configuration: EngineConfiguration { context.configuration }
+    var clock: any Clock { context.clock }
+    var logger: Logger { context.logger }
+    var gate: any Provider { context.gate }
+}
+
+extension Merge.Context {
+    /// Notes until when an object that was seen tells of changes. What was kept in `remote` does not
+    /// say: then the next listing tells of others.
+    func setWritten(
+        _ object: RemoteObject, of inode: InodeNumber, in database: Database
+    ) throws {
+        guard !gate.traits.listsDetails, object.kind == .file else { return }
+        let isLookedAt = object.isDetailed && object.written == nil
+        try database.setWritten(
+            isLookedAt ? Timestamp(nanoseconds: 0) : object.written, of: inode)
+    }
+
+}
+
+/// Runs merges: one transaction each, and its consequences after the commit.
+struct Merger: Sendable {
+    let store: Store
+    let context: Merge.Context
+    let aftermath: Aftermath
+
+    /// Runs `body` as one transaction, then carries out the changes that it made.
+    ///
+    /// - Parameters:
+    ///   - planned: The inode whose plan this carries out. It is planned again, or waits after a
+    ///     failure, by itself; to schedule it at once would cut that short, without end.
+    ///   - body: May run again after its changes are rolled back.
+    @discardableResult
+    func merge<Value>(
+        planning planned: InodeNumber? = nil, _ body: (inout Merge) throws -> Value
+    ) throws(Halt) -> Value {
+        let (value, changes) = try store.write { database in
+            var merge = Merge(database, context)
+            let value = try body(&merge)
+            return (value, merge.changes)
+        }
+        try aftermath.finish(changes, planning: planned)
+        return value
+    }
+}

@@ -1,0 +1,203 @@
+import Logging
+import Synchronization
+
+/// Fetches the metadata that listings lack: mode, exact time, extended attributes, and whether an
+/// object is a symbolic link.
+///
+/// Listings never ask for it. A lookup waits for it for a while; a request for extended attributes
+/// waits for as long as for content.
+final class MetadataFetcher: Sendable {
+    private let store: Store
+    private let clock: any Clock
+    private let logger: Logger
+    private let random: @Sendable () -> UInt64
+    private let gate: RemoteGate
+    private let activity: RemoteActivity
+    private let answers: OutdatedAnswers
+    private let lister: Lister
+    private let merger: Merger
+    private let looks: LookQueue
+    private let walks = Mutex(DirectoryWalks())
+
+    init(
+        store: Store, clock: any Clock, logger: Logger, random: @escaping @Sendable () -> UInt64,
+        gate: RemoteGate, activity: RemoteActivity, answers: OutdatedAnswers, lister: Lister,
+        merger: Merger, looks: LookQueue
+    ) {
+        self.store = store
+        self.clock = clock
+        self.logger = logger
+        self.random = random
+        self.gate = gate
+        self.activity = activity
+        self.answers = answers
+        self.lister = lister
+        self.merger = merger
+        self.looks = looks
+    }
+}
+
+extension MetadataFetcher {
+    /// How long somebody waits who can do with what the listing told.
+    static var lookPatience: Duration { .seconds(5) }
+
+    /// For how long nobody waits for an inode again, after that was in vain.
+    private static var vainTime: Duration { .seconds(5) }
+
+    /// How often one object is asked for before it is given up.
+    private static var lookTries: Int { 3 }
+
+    /// Has a program that looks at a file or directory wait until all is known that the remote knows of it, so
+    /// that it sees no mode, time or kind that was only assumed.
+    ///
+    /// It does without where the remote is out of reach, or has just been waited for in vain.
+    func requireDetails(of found: SeenRecord) throws(Halt) {
+        let record = found.record
+        guard !record.isDetailed else { return }
+        // Amid a move of ours a look finds nothing that holds.
+        if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
+        let isAwaited = found.isUnseen && isLookAwaited(record)
+        looks.request(record.id, isAwaited: isAwaited)
+        guard isAwaited else { return }
+        try lookAhead(of: record.id)
+        throw .awaits(.look(record.id))
+    }
+
+    private func isLookAwaited(_ record: InodeRecord) -> Bool {
+        let now = clock.uptime
+        return record.kind != .symlink && !gate.traits.listsDetails
+            && !looks.isVain(record.id, at: now) && !gate.isOutOfReach(at: now)
+    }
+
+    /// Asks for those as well that a program is likely to look at next.
+    private func lookAhead(of inode: InodeNumber) throws(Halt) {
+        let expected = try store.read { database -> [InodeNumber] in
+            guard let dirent = try database.dirent(of: inode) else { return [] }
+            let count = walks.withLock {
+                $0.note(dirent.parent, cookie: dirent.cookie, at: clock.uptime)
+            }
+            guard count > 0 else { return [] }
+            return try database.unseen(in: dirent.parent, after: dirent.cookie, among: count)
+        }
+        for inode in expected { looks.request(inode, isAwaited: false) }
+    }
+
+    /// Returns once a look at an inode has ended, well or not, or has taken too long.
+    func awaitLook(at inode: InodeNumber) async {
+        let flight = looks.request(inode, isAwaited: true)
+        let successes = looks.successes
+        await flight.landing.wait(
+            after: 0, until: clock.uptime + Self.lookPatience, on: clock)
+        guard flight.landing.rings > 0 else {
+            if Task.isCancelled { return }
+            let end = clock.uptime + ImpatientProvider.lookMax
+            looks.noteVain(inode, until: end)
+            // Where the store has answered nobody, the next one would wait as long.
+            if looks.successes == successes { looks.noteVain(nil, until: end) }
+            return
+        }
+        // The process ends, or nobody knows where on the remote it is: to ask again at once would
+        // end as soon, and so on.
+        let isSeen = try? store.read { database in
+            try database.inode(inode).map { try !database.isUnseen($0) } ?? true
+        }
+        if isSeen != true { giveUpLook(at: inode) }
+    }
+
+    var traits: ProviderTraits { gate.traits }
+
+    /// Whether a look at an inode has been waited for in vain a moment ago.
+    func isVain(_ inode: InodeNumber, at now: Duration) -> Bool { looks.isVain(inode, at: now) }
+
+    /// Has the next request for an inode answered from the listing.
+    func giveUpLook(at inode: InodeNumber) {
+        looks.noteVain(inode, until: clock.uptime + Self.vainTime)
+    }
+
+    func run() async {
+        await looks.run(sideBySide: gate.traits.transfersMax) { [self] in
+            gate.isPaused
+        } look: { [self] inode in
+            var backoff = Backoff(first: .milliseconds(200), longest: .seconds(1))
+            for _ in 1..<Self.lookTries {
+                if await fetchDetails(of: inode) { return }
+                try? await clock.sleep(until: clock.uptime + backoff.next(random))
+            }
+            if await fetchDetails(of: inode) { return }
+            // Whoever looks again later asks again.
+            giveUpLook(at: inode)
+        }
+    }
+
+    /// - Returns: Whether there is nothing more to ask for.
+    private func fetchDetails(of inode: InodeNumber) async -> Bool {
+        do throws(ProviderError) {
+            guard try await lookAtDetails(of: inode) else { return false }
+            looks.noteSuccess()
+            return true
+        } catch {
+            logger.debug(
+                "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            if let delay = error.retryAfter {
+                // It asks to be left alone, with other files too.
+                looks.noteVain(nil, until: clock.uptime + delay)
+                return true
+            }
+            if !error.isPassing { giveUpLook(at: inode) }
+            return !error.isPassing
+        }
+    }
+
+    /// Asks for what the listing did not tell of an inode.
+    ///
+    /// - Returns: Whether all is known that can be; false where a change of ours came in between.
+    /// - Throws: `.missing` where it is gone; `.busy` where our own change is on its way.
+    func lookAtDetails(of inode: InodeNumber) async throws(ProviderError) -> Bool {
+        let place = try engineWork { () throws(Halt) in
+            try store.read { database -> (ObjectKey, SyncedRecord)? in
+                guard let record = try database.inode(inode), !record.isDetailed,
+                    let synced = try database.synced(inode),
+                    let key = try database.remoteKey(of: inode)
+                else { return nil }
+                return (key, synced)
+            }
+        }
+        guard let (key, synced) = place else { return true }
+        let object = try await detailed(inode, at: key, synced)
+        return try engineWork { () throws(Halt) in
+            try merger.merge { merge in
+                let database = merge.database
+                // Something else may be there since a directory above it has moved.
+                guard try database.synced(inode) == synced,
+                    try database.remoteKey(of: inode) == key,
+                    try database.uncertainInode(atOrAbove: inode) == nil,
+                    !activity.isClaimed(key)
+                else { return false }
+                try merge.takeDetails(object, synced, of: inode)
+                return true
+            }
+        }
+    }
+
+    private func detailed(
+        _ inode: InodeNumber, at key: ObjectKey, _ synced: SyncedRecord
+    ) async throws(ProviderError) -> RemoteObject {
+        do throws(ProviderError) {
+            let object = try await gate.stat(key)
+            return object
+        } catch {
+            guard error.kind == .missing || error.kind == .wrongKind else { throw error }
+            let isOurs = try engineWork { () throws(Halt) in
+                guard try answers.isOutdated(inode, askedAt: key, etag: synced.etag) else {
+                    return false
+                }
+                try answers.settleDoubt(atOrAbove: inode)
+                return true
+            }
+            if isOurs { throw ProviderError(outdated: error) }
+            // What became of it, the directory's listing tells.
+            await lister.refreshQuietly(synced.parent)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Synchronization
+
+/// Lists the directories in use again and again.
+struct Refresher: Sendable {
+    let store: Store
+    let clock: any Clock
+    let gate: RemoteGate
+    let schedule: RefreshSchedule
+    let lister: Lister
+}
+
+extension Refresher {
+    /// Lists the directories in use anew, again and again, until it is cancelled.
+    func run() async {
+        noteUseOfPending()
+        await withDiscardingTaskGroup { group in
+            // Whoever is about to write looks first how much room there is.
+            group.addTask { await self.refreshSpace() }
+            while !Task.isCancelled {
+                let rings = schedule.signal.rings
+                if gate.isPaused {
+                    await schedule.signal.wait(after: rings)
+                    continue
+                }
+                let (due, next) = schedule.uses.withLock { $0.takeDue(at: clock.uptime) }
+                for directory in due {
+                    if directory == .root { group.addTask { await self.refreshSpace() } }
+                    group.addTask { await self.refresh(directory) }
+                }
+                await schedule.signal.wait(after: rings, until: next, on: clock)
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Where changes wait from before, the remote may have changed as well.
+    private func noteUseOfPending() {
+        let parents = try? store.read { try $0.parentsOfPending(limit: 1_024) }
+        for parent in parents ?? [] { schedule.noteUse(of: parent) }
+    }
+
+    private func refresh(_ directory: InodeNumber) async {
+        let isListed = try? store.read { try $0.inode(directory)?.isListed }
+        if isListed == true { await lister.refreshQuietly(directory) }
+        schedule.uses.withLock { $0.end(directory) }
+        // There is room for the next one.
+        schedule.signal.ring()
+    }
+
+    private func refreshSpace() async {
+        await gate.refreshSpace()
+    }
+}

@@ -1,0 +1,102 @@
+import Logging
+import Synchronization
+
+/// The only way to the provider: sets deadlines, notes whether the remote answers, and pauses
+/// synchronisation while it refuses the credentials.
+final class RemoteGate: ProviderWrapper {
+    let inner: any Provider
+    let clock: any Clock
+    let logger: Logger
+    let random: @Sendable () -> UInt64
+    let agenda: Agenda
+    /// Notified when the credentials are accepted again.
+    let resumes: [Doorbell]
+    let reachability = Mutex<Reachability>(Reachability())
+    /// Notified when the remote has refused the credentials.
+    let pauseBell = Doorbell()
+    /// Inodes whose request was refused for its credentials, and not tried again since.
+    let refusals = Mutex<Set<InodeNumber>>([])
+    private let departure: Departure
+    private let knownSpace = Mutex<StorageSpace?>(nil)
+
+    init(
+        _ provider: any Provider, grace: Duration, clock: any Clock, logger: Logger,
+        random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Doorbell]
+    ) {
+        self.clock = clock
+        self.logger = logger
+        self.random = random
+        self.agenda = agenda
+        self.resumes = resumes
+        departure = Departure(grace: grace, clock: clock, logger: logger)
+        inner = ImpatientProvider(inner: provider, clock: clock, departure: departure)
+    }
+
+    func around<Value: Sendable>(
+        _ call: ProviderCall,
+        _ request: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        do throws(ProviderError) {
+            let value = try await request()
+            noteReachable()
+            return value
+        } catch {
+            noteFailure(error)
+            throw error
+        }
+    }
+
+    /// Begins the grace after which requests under way are abandoned.
+    func beginShutdown(on executor: (any TaskExecutor)?) {
+        departure.begin(on: executor)
+    }
+
+    /// Returns once no request is under way any more, or all of them are abandoned.
+    func endShutdown() async {
+        await departure.end()
+    }
+
+    // MARK: Space
+
+    /// The space of the remote; nil if it is not known.
+    var remoteSpace: StorageSpace? { knownSpace.withLock { $0 } }
+
+    func refreshSpace() async {
+        do throws(ProviderError) {
+            let space = try await space()
+            knownSpace.withLock { $0 = space }
+        } catch {
+            // The last known space stays until the remote answers again.
+        }
+    }
+}
+
+extension Provider {
+    /// Returns the object at a key; nil if there is none.
+    func statIfPresent(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject? {
+        do throws(ProviderError) {
+            return try await stat(key)
+        } catch {
+            if error.kind == .missing { return nil }
+            throw error
+        }
+    }
+
+    /// Requires the mounted folder to be on the remote: a store that has lost everything, say with a
+    /// disk that is not mounted, has deleted nothing.
+    ///
+    /// - Throws: `.unreachable` if the root is missing.
+    func requireRoot(_ refusal: ProviderError) async throws(ProviderError) {
+        guard try await statIfPresent(.root)?.kind == .directory else {
+            throw ProviderError(
+                .unreachable, attempt: refusal.attempt,
+                reason: "the mounted folder is not on the remote", cause: refusal)
+        }
+    }
+
+    /// Returns whether two etags, either of which may be missing, stand for one version.
+    func isSame(_ former: ETag?, as etag: ETag?) -> Bool {
+        guard let former, let etag else { return former == etag }
+        return isSame(former, as: etag)
+    }
+}

@@ -1,0 +1,199 @@
+import GRDB
+
+extension Database {
+    // Statements over very many inodes, which take them as a list in JSON.
+
+    private static func list(_ inodes: [InodeNumber]) -> String {
+        "[\(inodes.lazy.map { "\($0.rawValue)" }.joined(separator: ","))]"
+    }
+
+    /// Those that the remote has, as far as is known.
+    func agreed(among inodes: [InodeNumber]) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM synced WHERE inode IN (SELECT value FROM json_each(?))
+                AND NOT EXISTS (
+                    SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
+                ORDER BY inode
+                """)
+        return try Int64.fetchAll(statement, arguments: [Self.list(inodes)])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What the remote was known to have of inodes and below them, but for what was deleted here.
+    func agreedItems(
+        atOrBelow inodes: [InodeNumber]
+    ) throws -> FastDatabaseValueCursor<Int64> {
+        let statement = try cachedStatement(
+            sql: """
+                WITH RECURSIVE tree (node) AS (
+                    SELECT value FROM json_each(?)
+                    UNION ALL
+                    SELECT synced.inode FROM synced JOIN tree ON synced.parent = tree.node
+                )
+                SELECT node FROM tree JOIN inodes ON inodes.id = node WHERE links > 0
+                """)
+        return try Int64.fetchCursor(statement, arguments: [Self.list(inodes)])
+    }
+
+    /// Notes that the remote no longer has inodes that it had, so that they are planned.
+    ///
+    /// - Returns: Those that were pending before.
+    func noteGone(
+        _ inodes: [InodeNumber], isHeld: Bool, at now: Timestamp
+    ) throws -> [InodeNumber] {
+        guard !inodes.isEmpty else { return [] }
+        let list = Self.list(inodes)
+        let pending = try Int64.fetchAll(
+            cachedStatement(
+                sql: """
+                    SELECT inode FROM pending WHERE inode IN (SELECT value FROM json_each(?))
+                    ORDER BY inode
+                    """),
+            arguments: [list])
+        try cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
+                SELECT value, 1, 0, 0, 0, ? FROM json_each(?)
+                """
+        ).execute(arguments: [isHeld, list])
+        let reason: SyncFailure? = isHeld ? .awaitsConfirmation : nil
+        try cachedStatement(
+            sql: """
+                INSERT INTO pending (inode, since, attempts, kind, what, why, remedy, final)
+                SELECT value, ?, 0, ?, ?, ?, ?, ? FROM json_each(?) WHERE true
+                ON CONFLICT (inode) DO NOTHING
+                """
+        ).execute(arguments: [
+            now.nanoseconds, reason?.kind.rawValue, reason?.what, reason?.why, reason?.remedy,
+            reason?.isFinal, list,
+        ])
+        return pending.map { InodeNumber(rawValue: $0) }
+    }
+
+    /// Whether the remote was seen to have an inode no more.
+    func isNotedGone(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
+    /// What the remote has deleted, and nobody need confirm, ascending.
+    func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
+                ORDER BY inode LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [inode.rawValue, limit])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// How many objects the remote is known to have.
+    func syncedCount() throws -> Int {
+        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) FROM synced")) ?? 0
+    }
+
+    // MARK: Held
+
+    func hasHeld() throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE held = 1)")
+        return try Bool.fetchOne(statement) ?? false
+    }
+
+    func isHeld(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND held = 1)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
+    /// The nearest directory, by the places on the remote, whose deletion is held.
+    func heldDirectory(atOrAbove directory: InodeNumber?) throws -> InodeNumber? {
+        var current = directory
+        while let inode = current, inode != .root {
+            if try isHeld(inode) { return inode }
+            current = try synced(inode)?.parent
+        }
+        return nil
+    }
+
+    func heldDeletions(below ancestor: InodeNumber) throws -> HeldDeletions {
+        var held = HeldDeletions()
+        guard try hasHeld() else { return held }
+        let roots = try Row.fetchAll(
+            cachedStatement(
+                sql: """
+                    SELECT remote.inode, inodes.kind FROM remote
+                    JOIN inodes ON inodes.id = remote.inode WHERE held = 1
+                    """)
+        ).filter { try ancestor == .root || isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
+        held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
+        // What is below a directory may have been seen to be gone before that, and counts once.
+        let statement = try cachedStatement(
+            sql: """
+                WITH RECURSIVE tree (node) AS (
+                    SELECT value FROM json_each(?)
+                    UNION
+                    SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
+                )
+                SELECT count(*) FROM tree
+                """)
+        let list = Self.list(roots.map { InodeNumber(rawValue: $0[0]) })
+        held.items = try Int.fetchOne(statement, arguments: [list]) ?? 0
+        held.itemsInDirectories = held.items - roots.count
+        return held
+    }
+
+    func releaseHeld() throws -> [InodeNumber] {
+        let inodes = try Int64.fetchAll(
+            cachedStatement(sql: "SELECT inode FROM remote WHERE held = 1"))
+        try cachedStatement(sql: "UPDATE remote SET held = 0 WHERE held = 1").execute()
+        return inodes.map { InodeNumber(rawValue: $0) }
+    }
+
+    // MARK: Pending
+
+    func pendingDeletionCount() throws -> Int {
+        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) \(Self.pendingDeletions)")) ?? 0
+    }
+
+    func pendingDeletions(limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: "SELECT pending.inode \(Self.pendingDeletions) LIMIT ?")
+        return try Int64.fetchAll(statement, arguments: [limit])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    func hasPendingDeletions(over count: Int) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT count(*) FROM (SELECT 1 \(Self.pendingDeletions) LIMIT ?)")
+        return try Int.fetchOne(statement, arguments: [count + 1]) ?? 0 > count
+    }
+
+    /// Says of deletions that have not been tried yet that they rest.
+    func noteRests(after inode: InodeNumber, limit: Int) throws {
+        let reason = SyncFailure.rests
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET kind = ?, what = ?, why = ?, remedy = ?, final = ?
+                WHERE inode IN (
+                    SELECT pending.inode \(Self.pendingDeletions)
+                    WHERE pending.inode > ? AND pending.what IS NULL
+                    ORDER BY pending.inode LIMIT ?)
+                """
+        ).execute(arguments: [
+            reason.kind.rawValue, reason.what, reason.why, reason.remedy, reason.isFinal,
+            inode.rawValue, limit,
+        ])
+    }
+
+    /// Rows of what has no name here, is on the remote, and has no successor in its place.
+    private static let pendingDeletions = """
+        FROM pending JOIN inodes ON inodes.id = pending.inode AND links = 0
+        JOIN synced ON synced.inode = pending.inode
+            AND NOT EXISTS (
+                SELECT 1 FROM dirents
+                WHERE dirents.parent = synced.parent AND dirents.name = synced.name)
+        """
+}

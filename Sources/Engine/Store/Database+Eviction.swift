@@ -1,0 +1,26 @@
+import GRDB
+
+extension Database {
+    /// The sizes of all files of which something is here, in bytes; more than they take where they
+    /// are partial.
+    func presentBytes() throws -> UInt64 {
+        let sum = try Int64.fetchOne(
+            cachedStatement(sql: "SELECT coalesce(sum(size), 0) FROM inodes WHERE presence > 0"))
+        return UInt64(stored: sum ?? 0)
+    }
+
+    /// Files of which something is here that the remote has too, those used least recently first.
+    func leastRecentlyUsed(
+        after last: (accessed: Int64, inode: Int64), limit: Int
+    ) throws -> [(accessed: Int64, inode: Int64)] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT accessed, id FROM inodes
+                WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
+                    AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
+                ORDER BY accessed, id LIMIT ?
+                """)
+        return try Row.fetchAll(statement, arguments: [last.accessed, last.inode, limit])
+            .map { ($0[0], $0[1]) }
+    }
+}

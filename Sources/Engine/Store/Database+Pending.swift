@@ -1,0 +1,211 @@
+import Foundation
+import GRDB
+
+/// An inode whose states may differ.
+struct PendingRecord {
+    var inode: InodeNumber
+    var since: Timestamp
+    var attempts: Int
+    var failure: SyncFailure?
+}
+
+// Rows of `pending`.
+
+extension Database {
+    /// Notes that an inode's states may differ.
+    func markPending(_ inode: InodeNumber, at now: Timestamp) throws {
+        try cachedStatement(
+            sql: """
+                INSERT INTO pending (inode, since, attempts) VALUES (?, ?, 0)
+                ON CONFLICT (inode) DO NOTHING
+                """
+        ).execute(arguments: [inode.rawValue, now.nanoseconds])
+    }
+
+    func removePending(_ inode: InodeNumber) throws {
+        try cachedStatement(sql: "DELETE FROM pending WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+    }
+
+    func isPending(_ inode: InodeNumber) throws -> Bool {
+        let statement = try cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM pending WHERE inode = ?)")
+        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+    }
+
+    func setFailure(_ failure: SyncFailure?, attempts: Int, of inode: InodeNumber) throws {
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET attempts = ?, told = told AND final IS ?6 AND kind IS ?2,
+                    kind = ?2, what = ?3, why = ?4, remedy = ?5, final = ?6
+                WHERE inode = ?7
+                """
+        ).execute(arguments: [
+            attempts, failure?.kind.rawValue, failure?.what, failure?.why, failure?.remedy,
+            failure?.isFinal, inode.rawValue,
+        ])
+    }
+
+    /// The final failure that no program has been told of, which from now on counts as told. What
+    /// only waits for people, or behind what does, has not failed.
+    func takeUntoldFailure(of inode: InodeNumber) throws -> SyncFailure? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT EXISTS (
+                    SELECT 1 FROM pending
+                    WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT told)
+                """)
+        guard try Bool.fetchOne(statement, arguments: [inode.rawValue]) == true else { return nil }
+        try cachedStatement(sql: "UPDATE pending SET told = 1 WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+        return try pending(inode)?.failure
+    }
+
+    func pending(_ inode: InodeNumber) throws -> PendingRecord? {
+        let statement = try cachedStatement(
+            sql:
+                "SELECT inode, since, attempts, what, why, remedy, final, kind FROM pending WHERE inode = ?"
+        )
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(PendingRecord.init)
+    }
+
+    /// The next pending inodes after one, ascending.
+    ///
+    /// - Parameter includesHeld: Whether also those that rest until somebody confirms their deletion.
+    func pendingInodes(
+        after inode: InodeNumber, limit: Int, includesHeld: Bool
+    ) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode FROM pending WHERE inode > ? AND (
+                    ? OR what IS NULL OR kind IS NOT 'busy' OR attempts > 0 OR NOT EXISTS (
+                        SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1))
+                ORDER BY inode LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [inode.rawValue, includesHeld, limit])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// Those whose last try failed in one way that passes.
+    func pendingInodes(
+        failedAs kind: EngineError.Kind, limit: Int
+    ) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM pending WHERE kind = ? AND NOT final LIMIT ?")
+        return try Int64.fetchAll(statement, arguments: [kind.rawValue, limit])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// What is pending at or below an inode, by the local path, or by the remote one for what has
+    /// no local name any more. What failed for good comes first, then what failed, then what waits
+    /// longest.
+    func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
+        let statement = try cachedStatement(
+            sql: """
+                \(Self.below(ancestor)) SELECT inode, since, attempts, what, why, remedy, final,
+                    kind
+                FROM pending \(Self.isBelow(ancestor))
+                ORDER BY final IS NOT 1, what IS NULL, since, inode LIMIT :limit
+                """)
+        return try Row.fetchAll(
+            statement, arguments: Self.arguments(ancestor, ["limit": limit])
+        ).map(PendingRecord.init)
+    }
+
+    func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
+        let statement = try cachedStatement(
+            sql: """
+                \(Self.below(ancestor)) SELECT count(*),
+                    coalesce(sum(CASE WHEN links > 0 AND inodes.kind = 0 THEN size END), 0),
+                    coalesce(sum(what IS NOT NULL AND final AND pending.kind IS NOT 'busy'), 0),
+                    coalesce(sum(what IS NOT NULL AND final), 0),
+                    coalesce(sum(pending.kind IS 'busy' AND EXISTS (
+                        SELECT 1 FROM remote
+                        WHERE remote.inode = pending.inode AND held = 1)), 0)
+                FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
+                \(Self.isBelow(ancestor))
+                """)
+        let row = try Row.fetchOne(statement, arguments: Self.arguments(ancestor))
+        var summary = PendingSummary()
+        summary.count = row?[0] ?? 0
+        summary.bytes = row?[1] ?? 0
+        summary.failed = row?[2] ?? 0
+        summary.failedFinally = row?[3] ?? 0
+        summary.held = row?[4] ?? 0
+        return summary
+    }
+
+    func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
+        try isPending(inode) && isBelow(ancestor, inode)
+    }
+
+    /// Whether an inode is an ancestor or that itself, by the local path, or by the remote one for
+    /// what has no local name any more.
+    func isBelow(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
+        var current = inode
+        while current != ancestor, current != .root {
+            guard let parent = try dirent(of: current)?.parent ?? synced(current)?.parent else {
+                return false
+            }
+            current = parent
+        }
+        return current == ancestor
+    }
+
+    /// The directories that hold something pending.
+    func parentsOfPending(limit: Int) throws -> [InodeNumber] {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT dirents.parent FROM pending JOIN dirents ON dirents.inode = pending.inode
+                UNION
+                SELECT synced.parent FROM pending JOIN synced ON synced.inode = pending.inode
+                LIMIT ?
+                """)
+        return try Int64.fetchAll(statement, arguments: [limit]).map { InodeNumber(rawValue: $0) }
+    }
+
+    func direntCount() throws -> UInt64 {
+        try UInt64.fetchOne(cachedStatement(sql: "SELECT count(*) FROM dirents")) ?? 0
+    }
+
+    // Everything is below the root; elsewhere the way up is followed from each row's inode.
+
+    /// - Parameter table: Whose rows are wanted.
+    static func below(_ ancestor: InodeNumber, of table: String = "pending") -> String {
+        guard ancestor != .root else { return "" }
+        return """
+            WITH RECURSIVE above (start, node) AS (
+                SELECT inode, inode FROM \(table)
+                UNION
+                SELECT start, coalesce(
+                    (SELECT parent FROM dirents WHERE inode = node),
+                    (SELECT parent FROM synced WHERE inode = node))
+                FROM above WHERE node IS NOT NULL AND node NOT IN (1, :ancestor)
+            )
+            """
+    }
+
+    static func isBelow(_ ancestor: InodeNumber) -> String {
+        guard ancestor != .root else { return "WHERE true" }
+        return "WHERE inode IN (SELECT start FROM above WHERE node = :ancestor)"
+    }
+
+    static func arguments(
+        _ ancestor: InodeNumber, _ others: StatementArguments = [:]
+    ) -> StatementArguments {
+        ancestor == .root ? others : others + ["ancestor": ancestor.rawValue]
+    }
+}
+
+extension PendingRecord {
+    fileprivate init(_ row: Row) {
+        inode = InodeNumber(rawValue: row[0])
+        since = Timestamp(nanoseconds: row[1])
+        attempts = row[2]
+        if let what = row[3] as String? {
+            failure = SyncFailure(
+                kind: (row[7] as String?).flatMap(EngineError.Kind.init(rawValue:)) ?? .failed,
+                what: what, why: row[4] ?? "", remedy: row[5], isFinal: row[6] ?? true)
+        }
+    }
+}

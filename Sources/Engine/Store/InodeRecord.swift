@@ -1,0 +1,110 @@
+import Foundation
+import GRDB
+
+/// One row of `inodes`: the local state of an inode.
+struct InodeRecord {
+    var id: InodeNumber
+    var kind: FileKind
+    var mode: UInt16
+    var userID: UInt32
+    var groupID: UInt32
+    var links: UInt32
+    var size: UInt64
+    var modified: Timestamp
+    var changed: Timestamp
+    var target: [UInt8]?
+    var presence: Presence
+    /// Counts the versions that the content has had here, of a directory the times that somebody set;
+    /// see ``SyncedRecord/generation``.
+    var generation: Int64
+    /// Set while somebody may be writing: after a crash the content file knows better (I1).
+    var isWriting: Bool
+    /// Whether all names of the directory are known.
+    var isListed: Bool
+    /// When the content was last used, to a minute.
+    var accessed: Timestamp
+    /// Whether all that the remote knows of it is known here.
+    var isDetailed: Bool
+    /// Of a symbolic link, whether a program of this machine made it, with this target.
+    var isMadeHere: Bool
+
+    static let columns = """
+        inodes.id, kind, mode, uid, gid, links, size, modified, changed, target, presence,
+        generation, writing, listed, accessed, detailed, made_here
+        """
+
+    /// - Parameter first: The index of the first of ``columns`` in the row.
+    init(_ row: Row, from first: Int = 0) {
+        id = InodeNumber(rawValue: row[first])
+        kind = FileKind(stored: row[first + 1])
+        mode = row[first + 2]
+        userID = row[first + 3]
+        groupID = row[first + 4]
+        links = row[first + 5]
+        size = UInt64(stored: row[first + 6])
+        modified = Timestamp(nanoseconds: row[first + 7])
+        changed = Timestamp(nanoseconds: row[first + 8])
+        target = (row[first + 9] as Data?).map(Array.init)
+        presence = Presence(stored: row[first + 10])
+        generation = row[first + 11]
+        isWriting = row[first + 12]
+        isListed = row[first + 13]
+        accessed = Timestamp(nanoseconds: row[first + 14])
+        isDetailed = row[first + 15]
+        isMadeHere = row[first + 16]
+    }
+
+    /// An inode that is not stored yet.
+    init(
+        kind: FileKind, mode: UInt16, owner: Caller, size: UInt64, modified: Timestamp,
+        changed: Timestamp, target: [UInt8]? = nil
+    ) {
+        id = InodeNumber(rawValue: 0)
+        self.kind = kind
+        self.mode = mode
+        userID = owner.userID
+        groupID = owner.groupID
+        links = kind == .directory ? 2 : 1
+        self.size = size
+        self.modified = modified
+        self.changed = changed
+        self.target = target
+        presence = .remote
+        generation = 0
+        isWriting = false
+        isListed = false
+        accessed = changed
+        isDetailed = true
+        isMadeHere = false
+    }
+
+    var attributes: Attributes {
+        Attributes(
+            inode: id, kind: kind, mode: mode, userID: userID, groupID: groupID, links: links,
+            size: size, modified: modified, changed: changed, isProvisional: !isDetailed)
+    }
+}
+
+extension UInt64 {
+    /// SQLite's integers are signed; sizes beyond them are refused before they are stored.
+    init(stored value: Int64) { self.init(bitPattern: value) }
+    var stored: Int64 { Int64(bitPattern: self) }
+}
+
+extension FileKind {
+    fileprivate init(stored value: Int) {
+        guard let kind = FileKind(rawValue: value) else {
+            preconditionFailure("inodes.kind holds \(value)")
+        }
+        self = kind
+    }
+}
+
+extension Presence {
+    fileprivate init(stored value: Int) {
+        guard let presence = Presence(rawValue: value) else {
+            preconditionFailure("inodes.presence holds \(value)")
+        }
+        self = presence
+    }
+}

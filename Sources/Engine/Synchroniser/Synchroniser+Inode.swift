@@ -1,0 +1,181 @@
+import GRDB
+import Logging
+import Synchronization
+
+extension Synchroniser {
+    /// Plans and carries out, again and again, until nothing is left to do or it has to wait.
+    func synchronise(_ inode: InodeNumber) async throws -> SyncQueue.Outcome {
+        // A bound, so that an inode whose states never agree cannot spin.
+        for _ in 0..<16 {
+            agenda.noteMove(of: inode)
+            let state = try store.read { try $0.syncState(of: inode) }
+            guard let state else {
+                if try store.read({ try $0.isPending(inode) }) {
+                    try store.write { try $0.removePending(inode) }
+                }
+                return .done
+            }
+            let plan = Planner.plan(state)
+            logger.debug("planned", metadata: ["inode": "\(inode)", "plan": "\(plan)"])
+            switch plan {
+            case .none:
+                if try settleIfDone(inode) {
+                    _ = gate.refusals.withLock { $0.remove(inode) }
+                    return .done
+                }
+            case .wait(let other):
+                return try wait(inode, for: other)
+            case .waitForWriter:
+                if let outcome = try await waitForWriter(state) { return outcome }
+            case .waitForConfirmation:
+                return try deletions.waitForConfirmation(inode)
+            case .delete where try deletions.due() != nil:
+                return try deletions.waitForBurst(inode)
+            case .forget where try !store.read({ try $0.isPending(inode) }):
+                // It went along with another one.
+                return .done
+            case .takeRemote, .removeLocal, .createAnew, .forget:
+                let awaited = try merger.merge { merge in
+                    if let now = try merge.database.syncState(of: inode),
+                        Planner.plan(now) == plan
+                    {
+                        try merge.applyLocally(plan, now)
+                        if now.remote == .gone, plan == .removeLocal || plan == .forget {
+                            try merge.applyDeletions(after: inode)
+                        }
+                    }
+                    return merge.changes.awaited
+                }
+                if let awaited { return .blocked(by: awaited) }
+                if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
+                await Task.yield()
+            case .verify(let attempt):
+                if let outcome = try await uploader.verifier.verify(attempt, state) {
+                    return outcome
+                }
+            case .conflict(let object):
+                try await conflicts.resolve(state, object)
+            case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,
+                .delete:
+                if let holder = try await uploader.perform(plan, state) {
+                    return .blocked(by: holder)
+                }
+            }
+            if Task.isCancelled { return .again(after: .zero) }
+        }
+        return .again(after: .seconds(1))
+    }
+
+    /// - Returns: When to look again. What waits for something that cannot be sent cannot be sent.
+    private func wait(
+        _ inode: InodeNumber, for other: InodeNumber
+    ) throws(Halt) -> SyncQueue.Outcome {
+        try store.write { database in
+            guard let blocker = try database.pending(other) else {
+                return .again(after: .seconds(1))
+            }
+            let isHeld = try database.isHeld(other)
+            guard let failure = blocker.failure, failure.isFinal || isHeld else {
+                return .blocked(by: other)
+            }
+            let name = ObjectKey(try database.path(of: other))
+            try database.setFailure(
+                SyncFailure(
+                    kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
+                    remedy: failure.remedy, isFinal: true),
+                attempts: 0, of: inode)
+            return .stuck(behind: other)
+        }
+    }
+
+    /// Takes an inode off the list, if its plan is still to do nothing.
+    private func settleIfDone(_ inode: InodeNumber) throws(Halt) -> Bool {
+        try store.write { database in
+            guard let state = try database.syncState(of: inode), Planner.plan(state) == .none
+            else { return false }
+            try database.removePending(inode)
+            return true
+        }
+    }
+
+    /// A file that is open for writing is sent now and then; one whose writer is gone, at once.
+    ///
+    /// - Returns: nil where it can be planned again now.
+    private func waitForWriter(_ state: SyncState) async throws -> SyncQueue.Outcome? {
+        let inode = state.inode
+        guard let file = content.files.existing(inode), file.state.withLock({ $0.writers > 0 })
+        else {
+            try recoverAbandonedWrite(inode)
+            return nil
+        }
+        let isDue = file.state.withLock { state in
+            state.longWriterDue.map { $0 <= clock.uptime } ?? false
+        }
+        if isDue, try await uploadOpenFile(state, file) { return nil }
+        let due = file.state.withLock { state in
+            let due =
+                state.longWriterDue.flatMap { $0 > clock.uptime ? $0 : nil }
+                ?? clock.uptime + configuration.longWriterInterval
+            state.longWriterDue = due
+            return due
+        }
+        return .again(after: due - clock.uptime)
+    }
+
+    /// A file that the database says is being written while nobody does.
+    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
+        let isFree: Void? = try content.files.withExclusive(inode) { () throws(Halt) in
+            try content.finishAbandonedWrite(inode)
+        }
+        if isFree == nil, let file = content.files.existing(inode) { content.settle(inode, file) }
+    }
+
+    /// Notes why an inode could not be synchronised, and when to try again.
+    func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> SyncQueue.Outcome {
+        // A request that was cancelled although we were not is tried again like any that failed.
+        if Task.isCancelled { return .again(after: .zero) }
+        if let error = error as? ProviderError, error.kind == .unauthorized {
+            // The queue rests until the credentials work. What is refused when they do is refused
+            // for itself.
+            let isFirst = gate.refusals.withLock { $0.insert(inode).inserted }
+            if isFirst { return .again(after: .seconds(1)) }
+        }
+        do throws(Halt) {
+            let attempts = try store.write { database in
+                let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
+                var failure = SyncFailure(error)
+                failure.what = try database.shown(failure.what, of: inode)
+                try database.setFailure(failure, attempts: attempts, of: inode)
+                return attempts
+            }
+            logger.warning(
+                "synchronisation failed",
+                metadata: ["inode": "\(inode)", "attempt": "\(attempts)", "reason": "\(error)"])
+            var backoff = Backoff(
+                first: .seconds(1), longest: .seconds(300), attempts: attempts - 1)
+            let delay = backoff.next(random)
+            return .again(after: max(delay, (error as? ProviderError)?.retryAfter ?? .zero))
+        } catch {
+            logger.error(
+                "state not written", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            return .again(after: .seconds(5))
+        }
+    }
+}
+
+extension Database {
+    /// What was attempted with an inode, told by the path here of what stepped aside, or was to.
+    fileprivate func shown(_ attempt: String, of inode: InodeNumber) throws -> String {
+        guard attempt.contains(FileName.asidePrefix) else { return attempt }
+        var attempt = attempt
+        var current = inode
+        while current != .root {
+            let path = ObjectKey(try path(of: current)).description
+            let name = FileName.aside(current, salt: try salt()).description
+            attempt = attempt.replacing("\"\(name)", with: "\"\(path)")
+                .replacing("\"\(path)\" to \"\(path)\"", with: "\"\(path)\"")
+            current = try synced(current)?.parent ?? .root
+        }
+        return attempt
+    }
+}

@@ -1,0 +1,55 @@
+import Logging
+
+/// Brings pending inodes to the remote: plans, carries out, and backs off after failures.
+struct Synchroniser: Sendable {
+    let configuration: EngineConfiguration
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let random: @Sendable () -> UInt64
+    let agenda: Agenda
+    let content: ContentStore
+    let gate: RemoteGate
+    let deletions: Deletions
+    let merger: Merger
+    let uploader: Uploader
+    let conflicts: ConflictResolver
+}
+
+extension Synchroniser {
+    /// Brings pending inodes to the remote until it is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            var alarm: Duration?
+            while !Task.isCancelled {
+                let rings = agenda.signal.rings
+                switch agenda.next() {
+                case .start(let inode):
+                    group.addTask { await self.runOne(inode) }
+                case .refill(let last, let limit, let includesHeld):
+                    agenda.refill(after: last, limit: limit, includesHeld: includesHeld)
+                case .wait(let until):
+                    if let until, alarm.map({ until < $0 || $0 <= clock.uptime }) ?? true {
+                        alarm = until
+                        group.addTask {
+                            try? await self.clock.sleep(until: until)
+                            agenda.signal.ring()
+                        }
+                    }
+                    await agenda.signal.wait(after: rings)
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func runOne(_ inode: InodeNumber) async {
+        let outcome: SyncQueue.Outcome
+        do {
+            outcome = try await synchronise(inode)
+        } catch {
+            outcome = noteSyncFailure(error, of: inode)
+        }
+        agenda.finish(inode, outcome)
+    }
+}

@@ -1,0 +1,161 @@
+import GRDB
+
+/// Resolves an inode that both sides changed: one version if the contents are identical, else both.
+struct ConflictResolver: Sendable {
+    let store: Store
+    let clock: any Clock
+    let gate: RemoteGate
+    let activity: RemoteActivity
+    let comparison: ContentComparison
+    let schedule: RefreshSchedule
+    let merger: Merger
+}
+
+extension ConflictResolver {
+    /// Both sides changed something: one version, where their contents prove equal, else both.
+    func resolve(_ state: SyncState, _ object: RemoteObject) async throws {
+        if state.kind == object.kind {
+            do {
+                if try await isEqual(state, object) { return try adopt(object, state) }
+            } catch let error as ProviderError {
+                switch error.kind {
+                case .changed, .missing, .wrongKind: return try await lookAgain(state, error)
+                default: throw error
+                }
+            }
+        }
+        if state.synced == nil,
+            try store.read({ try merger.context.isOutOfNames(state.inode, in: $0) })
+        {
+            return try await requireFreeName(state)
+        }
+        try merger.merge(planning: state.inode) { merge in
+            let database = merge.database
+            guard try database.syncState(of: state.inode) == state,
+                let dirent = try database.dirent(of: state.inode)
+            else { return }
+            let (parent, name) =
+                state.synced.map { ($0.parent, $0.name) } ?? (dirent.parent, dirent.name)
+            try database.removeSynced(state.inode)
+            if dirent.parent == parent, dirent.name == name {
+                try merge.displace(dirent)
+            }
+            var object = object
+            object.name = name
+            try merge.revive(parent)
+            try merge.install(object, in: parent)
+            try database.markPending(state.inode, at: clock.wallTime)
+        }
+    }
+
+    /// Goes on with the last name that was tried, once it is free.
+    ///
+    /// - Throws: ``outOfNames(_:)`` while it is not.
+    private func requireFreeName(_ state: SyncState) async throws {
+        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else { return }
+        let failure = Self.outOfNames("send \"\(place)\"")
+        if try await gate.statIfPresent(place) != nil { throw failure }
+        try await gate.requireRoot(failure)
+        try store.write { database in
+            guard try database.syncState(of: state.inode) == state,
+                try conflictPlace(of: state.inode, database) == place
+            else { return }
+            try database.setRemote(nil, of: state.inode)
+        }
+    }
+
+    static func outOfNames(_ attempt: String) -> ProviderError {
+        ProviderError(
+            .exists, attempt: attempt,
+            reason:
+                "the remote has something else at each of the last \(Merge.conflictNamesMax) names",
+            remedy: "rename it")
+    }
+
+    /// What was seen in an inode's place is not there any more: finds out what is.
+    ///
+    /// - Throws: The refusal as a passing one, where nothing can be learned from it.
+    private func lookAgain(_ state: SyncState, _ refusal: ProviderError) async throws {
+        let passing = ProviderError(
+            .busy, attempt: refusal.attempt, reason: refusal.reason, cause: refusal)
+        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else { return }
+        let claim = RemoteActivity.Claim(inode: state.inode, keys: [place], isSubtree: false)
+        guard activity.begin(claim) == nil else { throw passing }
+        defer { activity.end(claim) }
+        let object = try await gate.statIfPresent(place)
+        if object == nil { try await gate.requireRoot(refusal) }
+        let isLearned = try merger.merge(planning: state.inode) { merge in
+            let database = merge.database
+            guard try database.syncState(of: state.inode) == state,
+                try conflictPlace(of: state.inode, database) == place
+            else { return true }
+            if let object {
+                try merge.observe(.object(object), of: state.inode)
+            } else if state.synced == nil {
+                try database.setRemote(nil, of: state.inode)
+            } else {
+                try merge.observeGone([state.inode])
+            }
+            return try database.syncState(of: state.inode) != state
+        }
+        if !isLearned { throw passing }
+    }
+
+    /// Where on the remote the other version of an inode lies.
+    private func conflictPlace(of inode: InodeNumber, _ database: Database) throws -> ObjectKey? {
+        if let key = try database.remoteKey(of: inode) { return key }
+        guard let dirent = try database.dirent(of: inode) else { return nil }
+        return try database.remoteKey(of: dirent.parent)?.appending(dirent.name)
+    }
+
+    /// Takes the remote's object for ours: it holds the same.
+    private func adopt(_ object: RemoteObject, _ state: SyncState) throws {
+        try merger.merge { merge in
+            let database = merge.database
+            guard try database.syncState(of: state.inode) == state, let local = state.local,
+                var record = try database.inode(state.inode)
+            else { return }
+            if record.kind == .directory {
+                // What both made in it has to be brought together too.
+                record.isListed = false
+                try database.update(record)
+            }
+            try database.setSynced(
+                SyncedRecord(
+                    parent: state.synced?.parent ?? local.parent,
+                    name: state.synced?.name ?? local.name, etag: object.etag,
+                    size: object.size, mode: object.mode ?? local.mode,
+                    modified: object.modified,
+                    // Nobody has been sent the time that somebody set of a directory.
+                    generation: record.kind == .directory
+                        ? state.synced?.generation ?? 0 : local.generation,
+                    extendedAttributes: try database.adopt(
+                        object.extendedAttributes, of: state.inode,
+                        since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
+                of: state.inode)
+            try merge.context.setWritten(object, of: state.inode, in: database)
+            if !object.isDetailed, try database.forgetDetails(of: state.inode) {
+                merge.changes.cacheChanges.append(.inode(state.inode))
+            }
+        }
+        if state.kind == .directory { schedule.noteUse(of: state.inode) }
+    }
+
+    private func isEqual(_ state: SyncState, _ object: RemoteObject) async throws -> Bool {
+        switch state.kind {
+        case .directory: return true
+        case .symlink:
+            return try store.read { try $0.inode(state.inode)?.target } == object.target
+        case .file: return try await isContentEqual(state, object)
+        }
+    }
+
+    private func isContentEqual(
+        _ state: SyncState, _ object: RemoteObject
+    ) async throws -> Bool {
+        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else {
+            return false
+        }
+        return try await comparison.hasContent(of: state.inode, object, at: place)
+    }
+}

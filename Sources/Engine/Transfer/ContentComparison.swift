@@ -1,0 +1,49 @@
+import Synchronization
+
+/// Compares remote versions with local content.
+struct ContentComparison: Sendable {
+    let content: ContentStore
+    let gate: RemoteGate
+}
+
+extension ContentComparison {
+    /// Reads a version that the remote has beside ours, as far as they are alike.
+    ///
+    /// - Returns: Whether they are; false where not all of ours is here.
+    func hasContent(
+        of inode: InodeNumber, _ object: RemoteObject, at place: ObjectKey
+    ) async throws -> Bool {
+        let file = try content.retainForTransfer(inode)
+        defer { content.releaseUse(of: inode) }
+        let (size, isWhole) = file.state.withLock { ($0.size, $0.isWhole) }
+        guard size == object.size, isWhole, let etag = object.etag else { return false }
+        var offset: UInt64 = 0
+        while offset < size {
+            let piece = offset..<min(size, offset + 4 << 20)
+            let sink = ComparingSink(file: file)
+            try await gate.read(place, range: piece, etag: etag, into: sink)
+            if sink.isDifferent { return false }
+            offset = piece.upperBound
+        }
+        return true
+    }
+}
+
+/// Compares bytes that arrive with those that are here, to the end: only there a reply proves to be
+/// damaged, and one that is says nothing.
+private final class ComparingSink: ByteSink {
+    private let file: OpenFile
+    private let state = Mutex(false)
+
+    init(file: OpenFile) { self.file = file }
+
+    var isDifferent: Bool { state.withLock(\.self) }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        let content = file.state.withLock(\.file)
+        try withUnsafeTemporaryAllocation(byteCount: bytes.count, alignment: 16) { ours in
+            let count = try content.read(into: ours, at: offset)
+            if count != bytes.count || !ours.elementsEqual(bytes) { state.withLock { $0 = true } }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+import Synchronization
+
+/// Fetches extents of files: on demand, and the rest of an open file in the background.
+struct Downloader: Sendable {
+    let configuration: EngineConfiguration
+    let store: Store
+    let clock: any Clock
+    let content: ContentStore
+    let gate: RemoteGate
+    let answers: OutdatedAnswers
+    let lister: Lister
+    let metadata: MetadataFetcher
+    let changes: Doorbell
+}
+
+extension Downloader {
+    /// The most that a request waits for in one piece, and the least that is fetched for it.
+    static var demandBytes: UInt64 { 1 << 20 }
+
+    /// What a filler fetches in one piece.
+    private static var fillBytes: UInt64 { 4 << 20 }
+
+    private static var fillersMax: Int { 8 }
+
+    /// Returns once all of `range`, as far as it lies within the file, is here.
+    ///
+    /// Whoever needs bytes that nobody fetches yet fetches them itself; the others wait for them.
+    /// The rest of the file follows by itself, as long as it is open.
+    ///
+    /// - Throws: `ProviderError`, `EngineError`.
+    func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
+        let file = try content.retainForTransfer(inode)
+        defer { content.releaseUse(of: inode) }
+        try await fetch(file, range, pieceBytes: Self.demandBytes, fillsRest: true)
+    }
+
+    /// Fetches what is missing of a range, piece by piece.
+    ///
+    /// - Parameter fillsRest: Whether the rest of the file follows in the background, which takes
+    ///   what this leaves.
+    func fetch(
+        _ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64, fillsRest: Bool = false
+    ) async throws {
+        while true {
+            let rings = file.arrivals.rings
+            let claim = file.state.withLock { Self.claim(range, pieceBytes: pieceBytes, &$0) }
+            if fillsRest { content.fillQueue.request(file) }
+            switch claim {
+            case .here: return
+            case .elsewhere:
+                await file.arrivals.wait(after: rings)
+                if Task.isCancelled {
+                    throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
+                }
+            case .ours(let piece):
+                defer {
+                    file.state.withLock { $0.inFlight.remove(piece) }
+                    file.arrivals.ring()
+                    changes.ring()
+                }
+                try requireNoRest(of: file)
+                do {
+                    try await fetchPiece(piece, of: file)
+                } catch let error as ProviderError {
+                    noteRest(of: file, error)
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Whoever reads a file leaves the store alone for as long as it has asked another reader to.
+    private func requireNoRest(of file: OpenFile) throws(ProviderError) {
+        guard let (until, reason) = file.state.withLock({ $0.rest }), clock.uptime < until
+        else { return }
+        throw ProviderError(
+            reason.kind, attempt: reason.attempt, reason: reason.reason, remedy: reason.remedy,
+            retryAfter: until - clock.uptime, cause: reason)
+    }
+
+    /// For no longer than a request may wait: who comes later may ask for himself.
+    private func noteRest(of file: OpenFile, _ error: ProviderError) {
+        guard error.isPassing, let delay = error.retryAfter else { return }
+        let until = clock.uptime + min(delay, configuration.requestDeadline)
+        file.state.withLock { $0.rest = (until, error) }
+    }
+
+    private enum Claim {
+        case here
+        /// Others fetch all that is missing.
+        case elsewhere
+        case ours(Range<UInt64>)
+    }
+
+    /// Decides which piece to fetch next for `range`, and claims it.
+    private static func claim(
+        _ range: Range<UInt64>, pieceBytes: UInt64, _ state: inout OpenFile.State
+    ) -> Claim {
+        let wanted = min(range.lowerBound, state.size)..<min(range.upperBound, state.size)
+        let missing = state.present.gaps(in: wanted)
+        guard !missing.isEmpty else { return .here }
+        for gap in missing {
+            guard let free = state.inFlight.firstGap(in: gap) else { continue }
+            // A request for a little fetches what is likely to be asked for next, up to what is
+            // here or under way.
+            let room = free.lowerBound..<min(state.size, free.lowerBound + pieceBytes)
+            let absent = state.present.firstGap(in: room) ?? free
+            let piece = state.inFlight.firstGap(in: absent) ?? free
+            state.inFlight.insert(piece)
+            return .ours(piece)
+        }
+        return .elsewhere
+    }
+
+    /// Fetches one piece of the version that both sides agreed on. It counts as here only once the
+    /// store has given all of it and vouched for its version (I5).
+    private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
+        let inode = file.inode
+        let located = try store.read { database -> (ObjectKey, SyncedRecord)? in
+            guard let synced = try database.synced(inode),
+                let key = try database.remoteKey(of: inode)
+            else { return nil }
+            return (key, synced)
+        }
+        guard let (key, synced) = located, let etag = synced.etag, piece.upperBound <= synced.size
+        else {
+            throw EngineError(
+                .changedRemotely,
+                "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
+                remedy: "the remote no longer has this version; open the file again")
+        }
+        try makeRoom(for: piece)
+        do throws(ProviderError) {
+            try await read(piece, of: file, at: key, etag)
+        } catch {
+            if error.kind == .sink, (error.cause as? DiskError)?.kind == .full {
+                content.space.noteRefusal()
+                return try await fetchPiece(piece, of: file)
+            }
+            if error.kind == .changed || error.kind == .missing || error.kind == .wrongKind {
+                if try answers.isOutdated(inode, askedAt: key, etag: etag) {
+                    try answers.settleDoubt(atOrAbove: inode)
+                    throw ProviderError(outdated: error)
+                }
+                // What is here is no longer what the remote has; find out what that is.
+                await lister.refreshQuietly(synced.parent)
+            }
+            if error.kind == .wrongKind {
+                // It may always have been a link, which a listing need not tell from a file.
+                _ = try await metadata.lookAtDetails(of: inode)
+                throw ProviderError(
+                    .changed, attempt: error.attempt, reason: error.reason, cause: error)
+            }
+            throw error
+        }
+        file.state.withLock { $0.present.insert(piece) }
+    }
+
+    /// Reads from where the file was last seen; or, amid a move that is made object by object and
+    /// may take long, from where that has put it.
+    private func read(
+        _ piece: Range<UInt64>, of file: OpenFile, at key: ObjectKey, _ etag: ETag
+    ) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await gate.read(key, range: piece, etag: etag, into: ContentSink(file: file))
+        } catch {
+            guard error.kind == .missing || error.kind == .changed,
+                let ahead = try engineWork({ () throws(Halt) in
+                    try store.read { try $0.remoteKeyAhead(of: file.inode) }
+                })
+            else { throw error }
+            do throws(ProviderError) {
+                try await gate.read(
+                    ahead, range: piece, etag: etag, into: ContentSink(file: file))
+            } catch let second {
+                throw second.isPassing ? second : error
+            }
+        }
+    }
+
+    private func makeRoom(for piece: Range<UInt64>) throws(EngineError) {
+        do throws(Halt) {
+            try content.space.reserve(for: UInt64(piece.count), "fetch \(piece.count) bytes")
+        } catch {
+            throw error.failure
+        }
+    }
+
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            var running = 0
+            while !Task.isCancelled {
+                let rings = content.fillQueue.signal.rings
+                let next = content.fillQueue.removeFirst()
+                guard let next else {
+                    await content.fillQueue.signal.wait(after: rings)
+                    continue
+                }
+                if running == Self.fillersMax {
+                    await group.next()
+                    running -= 1
+                }
+                running += 1
+                group.addTask { await self.fill(next) }
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Fetches the rest of a file for as long as somebody has it open.
+    private func fill(_ inode: InodeNumber) async {
+        while !Task.isCancelled, let file = content.files.existing(inode) {
+            let next = file.state.withLock { state -> Range<UInt64>? in
+                for gap in state.present.gaps(in: 0..<state.size) {
+                    if let free = state.inFlight.firstGap(in: gap) { return free }
+                }
+                return nil
+            }
+            guard let next else {
+                file.state.withLock { $0.isFilling = false }
+                return
+            }
+            do {
+                let use = try content.retainForTransfer(inode)
+                defer { content.releaseUse(of: inode) }
+                let end = min(next.upperBound, next.lowerBound + Self.fillBytes)
+                try await fetch(use, next.lowerBound..<end, pieceBytes: Self.fillBytes)
+            } catch {
+                // Nobody waits for it; the next read that needs the bytes meets the failure itself.
+                file.state.withLock { $0.isFilling = false }
+                changes.ring()
+                return
+            }
+        }
+    }
+
+    /// Returns once the remote has given the first bytes of the version that is known.
+    ///
+    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` where it has another version.
+    func awaitVersion(of inode: InodeNumber, for access: FileAccess) async throws {
+        let file = try content.retainForTransfer(inode)
+        defer { content.releaseUse(of: inode) }
+        guard content.isNothingHere(of: file) else { return }
+        do {
+            // Whoever only reads is likely to go on.
+            try await fetch(
+                file, 0..<1, pieceBytes: Self.demandBytes, fillsRest: access == .read)
+        } catch let error as ProviderError where access == .write {
+            switch error.kind {
+            case .changed, .missing, .wrongKind:
+                // Also where it has none: whoever may create it finds that out by its name.
+                throw EngineError(.changedRemotely, error.attempt, cause: error)
+            case .cancelled: throw error
+            default:
+                // What is written meanwhile is kept, and brought together with it later.
+                metadata.giveUpLook(at: inode)
+            }
+        }
+    }
+}
+
+/// Puts bytes that arrive into a content file, but for those that somebody wrote meanwhile.
+private struct ContentSink: ByteSink {
+    let file: OpenFile
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        try file.state.withLock { state in
+            for gap in state.present.gaps(in: offset..<(offset + UInt64(bytes.count))) {
+                let part = Int(gap.lowerBound - offset)..<Int(gap.upperBound - offset)
+                try state.file.write(
+                    UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
+            }
+            // Fetching is no change of a file that somebody is writing.
+            if state.isMarkedWriting { try state.file.setModified(state.modified) }
+        }
+    }
+}

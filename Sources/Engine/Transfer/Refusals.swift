@@ -1,0 +1,85 @@
+import GRDB
+import Logging
+import Synchronization
+
+/// Answers refused operations: finds out the state of the remote, notes it, and lets the inode be
+/// planned again. Nothing is overwritten unseen, nothing is dropped.
+struct Refusals: Sendable {
+    let store: Store
+    let logger: Logger
+    let gate: RemoteGate
+    let deletions: Deletions
+    let merger: Merger
+}
+
+extension Refusals {
+    /// The remote has deleted what was deleted here.
+    func noteDeleted(_ inode: InodeNumber) throws(Halt) {
+        try merger.merge { merge in
+            try merge.database.removeSynced(inode)
+            if let state = try merge.database.syncState(of: inode),
+                Planner.plan(state) == .forget
+            {
+                try merge.applyLocally(.forget, state)
+            }
+        }
+        deletions.guardian.withLock { $0.noteSent() }
+    }
+
+    /// Answers the refusal of an operation whose place is claimed.
+    ///
+    /// - Throws: The refusal itself, where nothing can be learned from it.
+    func answerRefusal(
+        _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws {
+        switch (refusal.kind, plan) {
+        case (.missing, .delete):
+            try await gate.requireRoot(refusal)
+            // Somebody else deleted it; all the better.
+            try noteDeleted(state.inode)
+        case (.notEmpty, .delete):
+            try restoreDirectory(state.inode)
+        case (.changed, _), (.missing, _), (.exists, _), (.wrongKind, _):
+            logger.info(
+                "remote is not as expected",
+                metadata: ["inode": "\(state.inode)", "reason": "\(refusal.reason)"])
+            try await look(refusal, plan, state, place)
+        default:
+            throw refusal
+        }
+    }
+
+    private func look(
+        _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws {
+        let source = try await gate.statIfPresent(place.key)
+        var destination: RemoteObject?
+        if let key = place.destination { destination = try await gate.statIfPresent(key) }
+        let parentKey = (place.destination ?? place.key).parent ?? .root
+        let parent = try await gate.statIfPresent(parentKey)
+        if source == nil || parent == nil { try await gate.requireRoot(refusal) }
+        let (isLearned, hasNoName) = try merger.merge(planning: state.inode) { merge in
+            if parent?.kind != .directory, parentKey != .root {
+                try merge.observeGone([place.parent])
+            } else {
+                try merge.note(source, destination, plan, state, place)
+            }
+            let isLearned = try merge.database.syncState(of: state.inode) != state
+            return (isLearned, try merge.context.isOutOfNames(state.inode, in: merge.database))
+        }
+        guard isLearned else {
+            if hasNoName, destination != nil { throw ConflictResolver.outOfNames(refusal.attempt) }
+            // The same plan would be refused again at once.
+            throw ProviderError(
+                .busy, attempt: refusal.attempt,
+                reason: "it is refused (\(refusal.reason)), and nothing there shows why",
+                cause: refusal)
+        }
+    }
+
+    /// A directory that was removed here has something on the remote that we have not seen: it
+    /// comes back, to show that.
+    private func restoreDirectory(_ directory: InodeNumber) throws {
+        try merger.merge { try $0.revive(directory) }
+    }
+}

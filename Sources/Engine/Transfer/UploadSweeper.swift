@@ -1,0 +1,107 @@
+import GRDB
+import Logging
+
+// Uploads that were cut short, and are gone on with where they stopped.
+/// What a provider is told of one upload, and tells.
+struct EngineUpload: UploadSession {
+    let store: Store
+    let progress: TransferProgress
+    let inode: InodeNumber
+    /// The upload as it is now, its token not yet known.
+    let upload: UploadRecord
+    let token: UploadToken?
+
+    func keep(_ token: UploadToken?) throws {
+        try store.write { database in
+            guard let token else { return try database.removeUpload(of: inode) }
+            var upload = upload
+            upload.token = token
+            try database.setUpload(upload, of: inode)
+        }
+        if token != nil { try store.synchronize() }
+    }
+
+    func noteSent(_ bytes: UInt64) {
+        progress.noteProgress(bytes, of: inode)
+    }
+}
+
+/// Continues uploads that were cut short, and frees at the store those that are not continued.
+struct UploadSweeper: Sendable {
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let gate: RemoteGate
+    let progress: TransferProgress
+}
+
+extension UploadSweeper {
+    /// Begins an upload, or takes up one of the same bytes to the same place. What is left at the
+    /// store of any other upload of the inode is freed.
+    func uploadSession(
+        of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion
+    ) async throws(ProviderError) -> EngineUpload {
+        let upload = UploadRecord(
+            generation: generation, key: key, base: base, token: UploadToken(""))
+        let earlier = try engineWork { () throws(Halt) in
+            try store.read { try $0.upload(of: inode) }
+        }
+        guard let earlier else {
+            return EngineUpload(
+                store: store, progress: progress, inode: inode, upload: upload, token: nil)
+        }
+        if earlier.continues(upload) {
+            return EngineUpload(
+                store: store, progress: progress, inode: inode, upload: upload, token: earlier.token
+            )
+        }
+        do throws(ProviderError) {
+            try await abandon(earlier, of: inode)
+        } catch {
+            if error.isPassing || error.kind == .cancelled || error.kind == .unauthorized {
+                throw error
+            }
+            // A store that does not let us clear up is no reason not to send what is new.
+            try engineWork { () throws(Halt) in
+                try store.write { try $0.removeUpload(of: inode) }
+            }
+            logger.warning("upload left at the store", metadata: ["reason": "\(error.reason)"])
+        }
+        return EngineUpload(
+            store: store, progress: progress, inode: inode, upload: upload, token: nil)
+    }
+
+    private func abandon(
+        _ upload: UploadRecord, of inode: InodeNumber
+    ) async throws(ProviderError) {
+        try await gate.abandon(upload.token, of: upload.key)
+        try engineWork { () throws(Halt) in
+            try store.write { database in
+                guard try database.upload(of: inode) == upload else { return }
+                try database.removeUpload(of: inode)
+            }
+        }
+    }
+
+    /// Frees what the store keeps of uploads that nobody will go on with, a few at a time, until
+    /// it is cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            let uploads =
+                gate.isPaused ? [] : (try? store.read { try $0.forsakenUploads(limit: 16) })
+            for (inode, upload) in uploads ?? [] {
+                do throws(ProviderError) {
+                    try await abandon(upload, of: inode)
+                } catch {
+                    // It is found again.
+                    logger.debug("upload not abandoned", metadata: ["reason": "\(error.reason)"])
+                }
+            }
+            do {
+                try await clock.sleep(until: clock.uptime + .seconds(10))
+            } catch {
+                return
+            }
+        }
+    }
+}

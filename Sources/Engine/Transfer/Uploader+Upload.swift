@@ -1,0 +1,63 @@
+import GRDB
+import Synchronization
+
+extension Uploader {
+    /// Sends the content of one moment (I3), if what the store holds is what we think (I4).
+    func upload(
+        _ state: SyncState, to place: Place, base: BaseVersion, replaced: InodeNumber?
+    ) async throws(ProviderError) {
+        let inode = state.inode
+        let file = try engineWork { () throws(EngineError) in try content.retainForTransfer(inode) }
+        defer { content.releaseUse(of: inode) }
+        // A file of which only a part was rewritten is sent whole: the rest has come from the
+        // version that it is based on, and from no other.
+        let isWhole = file.state.withLock(\.isWhole)
+        guard isWhole else {
+            throw ProviderError(
+                .busy, attempt: "send inode \(inode)", reason: "not all of it is here yet")
+        }
+        let (frozen, record) = try engineWork { () throws(Halt) in try content.freeze(file) }
+        defer { content.thaw(frozen, of: file) }
+        let attributes = ObjectAttributes(
+            modified: record.modified, mode: record.mode,
+            extendedAttributes: try engineWork { () throws(Halt) in
+                try store.read { try $0.extendedAttributes(of: inode) }
+            })
+        let digest = try gate.traits.tellsOwnVersions ? nil : digest(of: frozen)
+        let attempt = AttemptRecord(
+            parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
+            extendedAttributes: attributes.extendedAttributes, modified: record.modified,
+            generation: record.generation, replaced: replaced, digest: digest)
+        let isWanted = try engineWork { () throws(Halt) in
+            // It may have been unlinked while the rest of it was fetched.
+            try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
+        }
+        guard isWanted else { return }
+        let session = try await sweeper.uploadSession(
+            of: inode, generation: record.generation, to: place.key, base: base)
+        progress.sentBytes.withLock {
+            $0.begin(inode, generation: record.generation, goesOn: session.token != nil)
+        }
+        let object = try await progress.tracking(inode, .upload, bytes: frozen.size) {
+            () async throws(ProviderError) in
+            try await gate.write(
+                place.key, from: frozen, attributes: attributes, base: base,
+                session: session)
+        }
+        progress.sentBytes.withLock { $0.end(inode) }
+        let generation = record.generation
+        try commit(
+            object, of: inode, at: place, sent: attributes, generation: generation,
+            replaced: replaced)
+        try engineWork { () throws(Halt) in try store.write { try $0.removeUpload(of: inode) } }
+    }
+
+    private func digest(of frozen: FrozenContent) throws(ProviderError) -> ContentDigest {
+        do {
+            return try ContentDigest(of: frozen)
+        } catch {
+            throw ProviderError(
+                .source, attempt: "digest what is to be sent", reason: "\(error)", cause: error)
+        }
+    }
+}

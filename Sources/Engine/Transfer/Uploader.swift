@@ -1,0 +1,246 @@
+import GRDB
+import Synchronization
+
+/// Carries out one operation on the remote.
+struct Uploader: Sendable {
+    let store: Store
+    let gate: RemoteGate
+    let activity: RemoteActivity
+    let content: ContentStore
+    let preparation: UploadPreparation
+    let progress: TransferProgress
+    let sweeper: UploadSweeper
+    let verifier: Verifier
+    let refusals: Refusals
+    let merger: Merger
+}
+
+extension Uploader {
+    /// Stores what is about to be asked of the remote, if the plan for it still holds; on return
+    /// that survives power loss. Requests that begin side by side share a sync of the log.
+    ///
+    /// - Returns: Whether it does.
+    func begin(
+        _ attempt: AttemptRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
+    ) throws(Halt) -> Bool {
+        let isCurrent = try store.write { database in
+            guard try isCurrent(database) else { return false }
+            try database.setAttempt(attempt, of: inode)
+            return true
+        }
+        // A power cut that took the note, and not what the request did, would leave something of
+        // ours on the remote that nobody here knows.
+        if isCurrent { try store.synchronize() }
+        return isCurrent
+    }
+
+    /// Forgets an attempt, if the refusal says for sure that nothing happened.
+    func noteAttempt(
+        _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
+    ) throws(Halt) {
+        let inode = state.inode
+        if mayBeHalfDone(plan, state) {
+            switch error.kind {
+            // It may have been the second half that was refused.
+            case .busy, .unauthorized, .denied, .full: return
+            default: break
+            }
+        }
+        switch error.kind {
+        case .unreachable, .cancelled, .corrupt, .source, .sink:
+            verifier.noteLoss(of: inode)
+        case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
+            .full, .unsupported:
+            try store.write { try $0.removeAttempt(of: inode) }
+        }
+    }
+
+    /// Whether the store may carry an operation out in several steps.
+    private func mayBeHalfDone(_ plan: SyncOperation, _ state: SyncState) -> Bool {
+        switch plan {
+        case .upload: !gate.traits.storesAttributesAtOnce
+        case .move, .moveAside:
+            state.kind != .directory || !gate.traits.movesDirectoriesAtOnce
+        default: false
+        }
+    }
+
+    /// Carries out one operation on the remote.
+    ///
+    /// - Returns: nil where it is done or found to be out of date; else the inode whose operation is
+    ///   in its way.
+    func perform(_ plan: SyncOperation, _ state: SyncState) async throws -> InodeNumber? {
+        guard let target = try store.read({ try Place.of(plan, state, $0) }) else {
+            try preparation.noteLostPlace(state)
+            return nil
+        }
+        // A directory that may have moved is looked for first: its old place says nothing.
+        if let above = try store.read({ try target.uncertainInode(for: state, $0) }) {
+            return above
+        }
+        // It may take a while, and is done before the place is claimed: that somebody else has
+        // replaced what is missing must not pass for our own doing.
+        var unprepared: ProviderError?
+        do throws(ProviderError) {
+            if try await preparation.learnDetails(before: plan, state) { return nil }
+            try await preparation.fetchBytes(before: plan, state)
+        } catch {
+            unprepared = error
+        }
+        let claim = RemoteActivity.Claim(
+            inode: state.inode, keys: target.keys,
+            isSubtree: state.kind == .directory && plan != .setAttributes)
+        if let holder = activity.begin(claim) { return holder }
+        defer { activity.end(claim) }
+        // Between the plan and the claim somebody else's operation may have ended.
+        let isCurrent = { (database: Database) in
+            try database.syncState(of: state.inode) == state
+                && Place.of(plan, state, database) == target
+                && target.uncertainInode(for: state, database) == nil
+        }
+        if let unprepared {
+            guard try store.read(isCurrent) else { return nil }
+            try await refusals.answerRefusal(unprepared, plan, state, target)
+            return nil
+        }
+        try preparation.noteFormerName(plan, state)
+        if let attempt = plan.attempt(state, at: target) {
+            guard try begin(attempt, of: state.inode, if: isCurrent) else { return nil }
+        } else {
+            guard try store.read(isCurrent) else { return nil }
+        }
+        do throws(ProviderError) {
+            try await carryOut(plan, state, target)
+        } catch {
+            try noteAttempt(plan, state, failedWith: error)
+            try await refusals.answerRefusal(error, plan, state, target)
+        }
+        return nil
+    }
+
+    private func carryOut(
+        _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws(ProviderError) {
+        let inode = state.inode
+        switch plan {
+        case .upload(let base, let replaced):
+            try await upload(state, to: place, base: base, replaced: replaced)
+        case .createDirectory, .createSymlink:
+            let attributes = state.attributes
+            let object = try await progress.tracking(inode, .create) {
+                () async throws(ProviderError) in
+                if plan == .createDirectory {
+                    return try await gate.createDirectory(place.key, attributes: attributes)
+                }
+                let target = try engineWork { () throws(Halt) in try self.target(of: inode) }
+                return try await gate.createSymlink(
+                    place.key, target: target, attributes: attributes)
+            }
+            try commit(
+                object, of: inode, at: place, sent: attributes,
+                generation: plan.generation(after: state))
+        case .move(let replaced):
+            let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
+            try await move(state, place, base: base, replaced: replaced?.inode)
+        case .moveAside:
+            try await move(state, place, base: .absent, replaced: nil)
+        case .setAttributes:
+            let attributes = state.attributes
+            let object = try await progress.tracking(inode, .change) {
+                () async throws(ProviderError) in
+                try await gate.setAttributes(
+                    place.key, to: attributes, etag: state.baseVersion)
+            }
+            try commit(
+                object, of: inode, at: place, sent: attributes,
+                generation: plan.generation(after: state))
+        case .delete:
+            try await progress.tracking(inode, .delete) { () async throws(ProviderError) in
+                try await gate.delete(
+                    place.key, kind: state.kind, etag: state.baseVersion)
+            }
+            try engineWork { () throws(Halt) in try refusals.noteDeleted(inode) }
+        default:
+            preconditionFailure("\(plan) is not an operation on the remote")
+        }
+    }
+
+    private func move(
+        _ state: SyncState, _ place: Place, base: BaseVersion, replaced: InodeNumber?
+    ) async throws(ProviderError) {
+        guard let destination = place.destination, let synced = state.synced else { return }
+        let object = try await progress.tracking(state.inode, .move) {
+            () async throws(ProviderError) in
+            try await gate.move(
+                place.key, etag: state.baseVersion, to: destination, base: base)
+        }
+        try commit(
+            object, of: state.inode, at: place,
+            sent: ObjectAttributes(
+                modified: synced.modified, mode: synced.mode,
+                extendedAttributes: synced.extendedAttributes),
+            generation: synced.generation, replaced: replaced)
+    }
+
+    /// Notes what both sides agree on now, in one transaction.
+    func commit(
+        _ object: RemoteObject, of inode: InodeNumber, at place: Place,
+        sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
+    ) throws(ProviderError) {
+        try engineWork { () throws(Halt) in
+            try merger.merge { merge in
+                let database = merge.database
+                try database.removeAttempt(of: inode)
+                if let replaced {
+                    try database.removeSynced(replaced)
+                    merge.changes.unlinked.append(replaced)
+                    merge.changes.pending.append(replaced)
+                }
+                // Gone meanwhile, with a directory that the remote deleted: the next listing finds
+                // the object.
+                guard try database.inode(inode) != nil else { return }
+                try database.setSynced(
+                    SyncedRecord(
+                        parent: place.parent, name: place.name, etag: object.etag,
+                        size: object.size, mode: attributes.mode, modified: attributes.modified,
+                        generation: generation,
+                        extendedAttributes: attributes.extendedAttributes),
+                    of: inode)
+                if !gate.traits.listsDetails {
+                    try database.setWritten(object.written, of: inode)
+                }
+                try database.setFailure(nil, attempts: 0, of: inode)
+                if let record = try database.inode(inode), !record.isWriting,
+                    record.generation == generation
+                {
+                    try database.markSent(inode)
+                }
+                guard hasOthersDetails(object, besides: attributes) else { return }
+                if try database.forgetDetails(of: inode) {
+                    merge.changes.cacheChanges.append(.inode(inode))
+                }
+            }
+        }
+    }
+
+    private func target(of inode: InodeNumber) throws(Halt) -> [UInt8] {
+        let target = try store.read { try $0.existingInode(inode).target }
+        guard let target else {
+            throw .failure(.invalid, "read inode \(inode) as a symbolic link")
+        }
+        return target
+    }
+
+    /// Whether others have set something of an object that was moved, or of one that has just been
+    /// given attributes, and no listing will tell.
+    private func hasOthersDetails(
+        _ object: RemoteObject, besides sent: ObjectAttributes
+    ) -> Bool {
+        guard !gate.traits.listsDetails, object.isDetailed, object.kind != .symlink else {
+            return false
+        }
+        return (object.mode ?? sent.mode) != sent.mode
+            || (object.extendedAttributes ?? sent.extendedAttributes) != sent.extendedAttributes
+            || (object.kind == .file && object.modified != sent.modified)
+    }
+}

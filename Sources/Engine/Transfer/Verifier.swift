@@ -1,0 +1,335 @@
+import GRDB
+import Logging
+import Synchronization
+
+/// Finds out whether a change whose answer was lost has happened, see ``AttemptRecord``.
+final class Verifier: Sendable {
+    private let configuration: EngineConfiguration
+    private let store: Store
+    private let clock: any Clock
+    private let logger: Logger
+    private let gate: RemoteGate
+    private let activity: RemoteActivity
+    private let comparison: ContentComparison
+    private let merger: Merger
+    private let doubts: Mutex<RequestDoubts>
+
+    init(
+        configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
+        gate: RemoteGate, activity: RemoteActivity, comparison: ContentComparison, merger: Merger
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.clock = clock
+        self.logger = logger
+        self.gate = gate
+        self.activity = activity
+        self.comparison = comparison
+        self.merger = merger
+        doubts = Mutex(RequestDoubts(startedAt: clock.uptime))
+    }
+
+    /// Notes that the answer to a request for an inode was lost.
+    func noteLoss(of inode: InodeNumber) {
+        doubts.withLock { $0.noteLoss(of: inode, at: clock.uptime) }
+    }
+}
+
+extension Verifier {
+    /// Finds out whether an attempt succeeded, and notes that.
+    ///
+    /// - Returns: nil where it is known now; else when to look again.
+    func verify(
+        _ attempt: AttemptRecord, _ state: SyncState
+    ) async throws -> SyncQueue.Outcome? {
+        let inode = state.inode
+        let (former, place) = try store.read { database in
+            (
+                try database.remoteKey(of: inode),
+                try database.remoteKey(of: attempt.parent)?.appending(attempt.name)
+            )
+        }
+        let above = try store.read { database in
+            try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+                ?? database.uncertainInode(atOrAbove: attempt.parent)
+        }
+        if let above { return .blocked(by: above) }
+        guard let place else {
+            // The directory that it would be in is gone, and took it along.
+            try store.write { try $0.removeAttempt(of: inode) }
+            return nil
+        }
+        let claim = RemoteActivity.Claim(
+            inode: inode, keys: [place] + (former.map { [$0] } ?? []),
+            isSubtree: state.kind == .directory)
+        if let holder = activity.begin(claim) { return .blocked(by: holder) }
+        defer { activity.end(claim) }
+        let object = try await gate.statIfPresent(place)
+        var there: RemoteObject?
+        if let former, former != place {
+            there = try await gate.statIfPresent(former)
+            // Where a directory was, somebody else may have put something else.
+            if state.kind == .directory, there?.kind != .directory { there = nil }
+        }
+        if there != nil, let former, object?.kind == .directory, state.kind == .directory,
+            !gate.traits.movesDirectoriesAtOnce
+        {
+            // The store moves object by object, and was cut short: the rest follows.
+            try await goOn(attempt, inode, from: former, to: place)
+            return nil
+        }
+        let happened: Bool
+        if let there, let former, try isOurs(there, state) {
+            let isStillThere = try isReplaced(object, by: attempt)
+            happened =
+                isStillThere
+                ? false : try await removeCopied(there, at: former, to: object, at: place)
+        } else {
+            happened = try await isResult(object, at: place, of: attempt, state)
+        }
+        if !happened, let rest = doubts.withLock({ $0.rest(of: inode, at: clock.uptime) }) {
+            return .again(after: rest)
+        }
+        logger.info(
+            "answer was lost", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
+        try conclude(attempt, inode, with: happened ? object : nil, seen: object)
+        return nil
+    }
+
+    /// Whether what lies where an object was to move away from is that object still, and not
+    /// somebody else's who came in between.
+    private func isOurs(_ object: RemoteObject, _ state: SyncState) throws(Halt) -> Bool {
+        guard object.kind == state.kind else { return false }
+        switch object.kind {
+        case .directory: return true
+        case .file: return gate.isSame(state.synced?.etag, as: object.etag)
+        case .symlink: return try store.read { try $0.inode(state.inode)?.target } == object.target
+        }
+    }
+
+    /// Ends a move by a store that copies first and then deletes, and was cut short in between.
+    ///
+    /// What lies in the new place may be something else of the same size and time, or even version
+    /// mark: only bytes that are the same make the former place's ones superfluous (I2).
+    ///
+    /// - Returns: Whether the new place has what was to be moved, and the former one no longer has it.
+    private func removeCopied(
+        _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject?, at place: ObjectKey
+    ) async throws -> Bool {
+        guard let copy, copy.kind == there.kind else { return false }
+        switch there.kind {
+        case .directory: return false
+        case .symlink: guard copy.target == there.target else { return false }
+        case .file:
+            guard there.size == copy.size, let digest = try await digest(of: there, at: former),
+                try await self.digest(of: copy, at: place) == digest
+            else { return false }
+        }
+        do throws(ProviderError) {
+            try await gate.delete(former, kind: there.kind, etag: there.etag)
+            return true
+        } catch {
+            switch error.kind {
+            case .missing, .changed, .wrongKind: return true
+            default: throw error
+            }
+        }
+    }
+
+    /// Goes on with a move of a directory that was cut short.
+    private func goOn(
+        _ attempt: AttemptRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
+    ) async throws {
+        var moved: RemoteObject?
+        do throws(ProviderError) {
+            moved = try await gate.move(
+                former, etag: nil, to: place, base: .absent, continues: true)
+        } catch {
+            switch error.kind {
+            case .exists, .missing, .wrongKind, .unsupported, .changed:
+                // Somebody else has come in between; a new plan finds out how things are.
+                break
+            default: throw error
+            }
+        }
+        try conclude(attempt, inode, with: moved)
+    }
+
+    /// Of a larger file size and time have to do.
+    private static var comparedBytesMax: UInt64 { 64 << 20 }
+
+    /// Whether an object is what the attempt would have made.
+    private func isResult(
+        _ object: RemoteObject?, at key: ObjectKey, of attempt: AttemptRecord, _ state: SyncState
+    ) async throws -> Bool {
+        guard let object, object.kind == state.kind else { return false }
+        switch object.kind {
+        case .directory: return true
+        case .symlink:
+            return (try? store.read { try $0.inode(state.inode)?.target }) == object.target
+        case .file:
+            let isMove =
+                state.synced.map { ($0.parent, $0.name) != (attempt.parent, attempt.name) } ?? false
+            let isSameVersion = gate.isSame(state.synced?.etag, as: object.etag)
+            if isMove, isSameVersion { return true }
+            // The version that was there before says that nothing happened.
+            if isSameVersion { return false }
+            if try isReplaced(object, by: attempt) { return false }
+            guard object.size == attempt.size else { return false }
+            if isMove {
+                // Somebody else may have moved a file of equal size and time over it.
+                if gate.traits.keepsVersionsInMoves { return false }
+                if isUnchanged(state, since: attempt), object.size <= Self.comparedBytesMax {
+                    return try await isSame(object, at: key, state)
+                }
+            }
+            if isModified(object, at: attempt.modified) { return true }
+            guard let digest = attempt.digest else { return false }
+            return try await self.digest(of: object, at: key) == digest
+        }
+    }
+
+    /// Whether an object is the one that an attempt was to replace, which may have the same bytes,
+    /// size and time as what was to come.
+    private func isReplaced(
+        _ object: RemoteObject?, by attempt: AttemptRecord
+    ) throws(Halt) -> Bool {
+        guard let etag = object?.etag, let replaced = attempt.replaced else { return false }
+        return gate.isSame(try store.read { try $0.synced(replaced)?.etag }, as: etag)
+    }
+
+    private func isUnchanged(_ state: SyncState, since attempt: AttemptRecord) -> Bool {
+        guard let local = state.local else { return false }
+        return local.isWhole && !local.isWriting && local.generation == attempt.generation
+    }
+
+    private func isSame(
+        _ object: RemoteObject, at key: ObjectKey, _ state: SyncState
+    ) async throws -> Bool {
+        if try await comparison.hasContent(of: state.inode, object, at: key) { return true }
+        guard try store.read({ try $0.syncState(of: state.inode) }) == state else {
+            throw ProviderError(
+                .busy, attempt: "compare \"\(key)\" with what is here",
+                reason: "it is just being changed here")
+        }
+        return false
+    }
+
+    /// Reads what the store holds.
+    ///
+    /// - Returns: nil where somebody replaces it at this moment; a new plan finds out how things are.
+    private func digest(
+        of object: RemoteObject, at key: ObjectKey
+    ) async throws -> ContentDigest? {
+        guard let etag = object.etag else { return nil }
+        let sink = DigestingSink()
+        var offset: UInt64 = 0
+        do throws(ProviderError) {
+            while offset < object.size {
+                let piece = offset..<min(object.size, offset + 4 << 20)
+                try await gate.read(key, range: piece, etag: etag, into: sink)
+                offset = piece.upperBound
+            }
+        } catch {
+            if error.kind == .changed || error.kind == .missing { return nil }
+            throw error
+        }
+        return sink.digest
+    }
+
+    private func isModified(_ object: RemoteObject, at time: Timestamp) -> Bool {
+        // A store with coarse times, or none, leaves it to the contents: two clients may well write
+        // as many bytes within a second.
+        guard gate.traits.hasFineTimes else { return false }
+        let (difference, overflow) = object.modified.nanoseconds
+            .subtractingReportingOverflow(time.nanoseconds)
+        return !overflow && difference.magnitude < 1_000
+    }
+
+    private func conclude(
+        _ attempt: AttemptRecord, _ inode: InodeNumber, with object: RemoteObject?,
+        seen: RemoteObject? = nil
+    ) throws(Halt) {
+        try merger.merge { merge in
+            let database = merge.database
+            guard try database.attempt(of: inode) == attempt else { return }
+            try database.removeAttempt(of: inode)
+            guard let object else {
+                return try noteAttributes(of: seen, inode, attempt, database)
+            }
+            // Of an upload whose attributes did not arrive they are still to be sent. A link is there
+            // whether its new time arrived or not.
+            let isTimeThere =
+                attempt.digest == nil && object.kind != .symlink
+                || isModified(object, at: attempt.modified)
+            let extendedAttributes =
+                isTimeThere
+                ? try agreed(on: object, inode, attempt, database)
+                : object.extendedAttributes ?? attempt.extendedAttributes
+            // A directory is there whether its new attributes arrived or not.
+            let isSent =
+                object.kind != .directory || !gate.traits.hasFineTimes
+                || isModified(object, at: attempt.modified)
+            let former = isSent ? nil : try database.synced(inode)?.generation ?? 0
+            if let replaced = attempt.replaced {
+                try database.removeSynced(replaced)
+                merge.changes.unlinked.append(replaced)
+                merge.changes.pending.append(replaced)
+            }
+            try database.setSynced(
+                SyncedRecord(
+                    parent: attempt.parent, name: attempt.name, etag: object.etag,
+                    size: object.size, mode: object.mode ?? modeOfOthers(object, attempt),
+                    modified: isTimeThere ? attempt.modified : object.modified,
+                    generation: former ?? attempt.generation,
+                    extendedAttributes: extendedAttributes),
+                of: inode)
+            try merge.context.setWritten(object, of: inode, in: database)
+        }
+    }
+
+    /// What an object without a mode passes for.
+    private func modeOfOthers(_ object: RemoteObject, _ attempt: AttemptRecord) -> UInt16 {
+        guard gate.traits.keepsMode else { return attempt.mode }
+        switch object.kind {
+        case .file: return configuration.fileMode
+        case .directory: return configuration.directoryMode
+        case .symlink: return attempt.mode
+        }
+    }
+
+    /// A mode or an extended attribute leaves a file's version as it is: whether a new one arrived,
+    /// only a look tells.
+    private func noteAttributes(
+        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        _ database: Database
+    ) throws {
+        guard let object, let former = try database.synced(inode),
+            former.parent == attempt.parent, former.name == attempt.name,
+            object.kind == .file, object.etag == former.etag
+        else { return }
+        var synced = former
+        synced.mode = object.mode ?? synced.mode
+        if object.extendedAttributes != nil {
+            synced.extendedAttributes = try agreed(on: object, inode, attempt, database)
+        }
+        if synced != former { try database.setSynced(synced, of: inode) }
+    }
+
+    /// The extended attributes that both sides agree on after an attempt. What is neither what was
+    /// asked for nor what was there before came from others.
+    private func agreed(
+        on object: RemoteObject, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        _ database: Database
+    ) throws -> ExtendedAttributes {
+        let found = object.extendedAttributes ?? attempt.extendedAttributes
+        var base = attempt.extendedAttributes
+        if found != base, let former = try database.synced(inode) {
+            base = former.extendedAttributes
+        } else if found != base, !gate.traits.storesAttributesAtOnce {
+            // It was made, and its attributes did not arrive.
+            base = found
+        }
+        return try database.adopt(found, of: inode, since: base)
+    }
+}

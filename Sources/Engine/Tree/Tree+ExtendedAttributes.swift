@@ -1,0 +1,80 @@
+import GRDB
+
+extension Tree {
+    /// What the names of one inode may take. Linux: `XATTR_LIST_MAX`.
+    private static var listBytesMax: Int { 65_536 }
+
+    /// What all of one inode may take on this machine, whatever the store can keep.
+    private static var attributesBytesMax: Int { 1 << 20 }
+
+    /// Those that programs gave, and may copy. Ours are found by name only, or every `cp -a` would
+    /// carry them elsewhere.
+    func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+        try store.read { database in
+            _ = try detailedInode(inode, database)
+            return try database.extendedAttributes(of: inode)
+        }
+    }
+
+    /// Sets or removes an attribute.
+    ///
+    /// - Parameter value: nil to remove it.
+    /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
+    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` where the store could not keep it; `.readOnly`.
+    func setExtendedAttribute(
+        _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange,
+        of inode: InodeNumber
+    ) throws(Halt) {
+        let attempt = "set \(String(decoding: name, as: UTF8.self)) of inode \(inode)"
+        try configuration.requireWritable(attempt)
+        guard ExtendedAttributes.isKept(name) else { throw .failure(.unsupported, attempt) }
+        guard (value?.count ?? 0) <= ExtendedAttributes.valueBytesMax else {
+            throw .failure(.tooLarge, attempt)
+        }
+        if let value { try space.reserve(for: UInt64(value.count), attempt) }
+        let now = clock.wallTime
+        try store.write { database in
+            let record = try detailedInode(inode, database)
+            guard record.kind != .symlink else { throw Halt.failure(.unsupported, attempt) }
+            var attributes = try database.extendedAttributes(of: inode)
+            let isThere = attributes[name] != nil
+            if isThere, change == .create { throw Halt.failure(.exists, attempt) }
+            if !isThere, value == nil || change == .replace { throw Self.noAttribute(name, inode) }
+            attributes[name] = value
+            if value != nil { try requireSpace(for: attributes, attempt) }
+            try database.setExtendedAttributes(attributes, of: inode)
+            try database.touchChanged(inode, at: now)
+            try database.markPending(inode, at: now)
+        }
+        agenda.enqueue(inode, after: configuration.settleTime)
+    }
+
+    /// An inode of which all that the remote knows is known here.
+    private func detailedInode(
+        _ inode: InodeNumber, _ database: Database
+    ) throws -> InodeRecord {
+        let record = try database.existingInode(inode)
+        if try database.lacksDetails(record, traits) { throw Halt.awaits(.details(inode)) }
+        return record
+    }
+
+    /// - Throws: `.outOfSpace` for more than can be kept, here or on the remote.
+    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Halt) {
+        let names = attributes.names
+        let listBytes = names.reduce(names.count) { $0 + $1.count }
+        guard listBytes <= Self.listBytesMax, attributes.byteCount <= Self.attributesBytesMax else {
+            throw .failure(.outOfSpace, attempt)
+        }
+        guard let space = traits.extendedAttributes else { return }
+        guard space.bytes(attributes) <= space.bytesMax else {
+            throw .failure(
+                .outOfSpace, attempt,
+                remedy: "\(traits.name) keeps \(space.bytesMax) bytes of one file")
+        }
+    }
+
+    static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Halt {
+        .failure(
+            .noAttribute, "find \(String(decoding: name, as: UTF8.self)) of inode \(inode)")
+    }
+}

@@ -1,0 +1,226 @@
+import GRDB
+
+extension Tree {
+    /// The parent of a directory, for `..`; the root is its own.
+    ///
+    /// - Throws: `.notFound` for a removed directory.
+    func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+        guard directory != .root else { return .root }
+        let dirent = try store.read { try $0.dirent(of: directory) }
+        guard let dirent else { throw .failure(.notFound, "find the parent of inode \(directory)") }
+        return dirent.parent
+    }
+
+    /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
+    func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+        try store.read { database in
+            guard let link = try symbolicLink(database.existingInode(inode), database) else {
+                throw Halt.failure(.invalid, "read inode \(inode) as a symbolic link")
+            }
+            return link
+        }
+    }
+
+    /// nil for what is no symbolic link. What programs of this machine made is theirs to follow.
+    func symbolicLink(_ record: InodeRecord, _ database: Database) throws -> SymbolicLink? {
+        guard let target = record.target else { return nil }
+        var link = SymbolicLink(target: target, isContained: false)
+        guard configuration.containsSymlinks, !record.isMadeHere else { return link }
+        let containment = LinkContainment(mountPoint: configuration.mountPoint)
+        if let needed = containment.depthNeeded(target) {
+            link.isContained = try needed > 0 && needed > depth(of: record.id, database)
+        } else {
+            link.isContained = true
+        }
+        return link
+    }
+
+    /// How many directories an inode lies in, the root not counted; 0 for one without a name.
+    private func depth(of inode: InodeNumber, _ database: Database) throws -> Int {
+        guard try database.dirent(of: inode) != nil else { return 0 }
+        return try database.path(of: inode).count - 1
+    }
+
+    /// Makes a file that is open for writing.
+    ///
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
+    func createFile(
+        _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
+    ) throws(Halt) -> Attributes {
+        var inode = newInode(.file, mode: mode, caller: caller)
+        inode.presence = .whole
+        inode.isWriting = true
+        return try insert(inode, name, in: parent).attributes
+    }
+
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
+    func createDirectory(
+        _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
+    ) throws(Halt) -> Attributes {
+        var inode = newInode(.directory, mode: mode, caller: caller)
+        inode.isListed = true
+        return try insert(inode, name, in: parent).attributes
+    }
+
+    /// POSIX: PATH_MAX, without the NUL at its end.
+    static var targetBytesMax: Int { 4_095 }
+
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` where the
+    ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
+    func createSymlink(
+        _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
+    ) throws(Halt) -> Attributes {
+        guard traits.keepsSymlinks else {
+            throw .failure(.unsupported, "make a symbolic link on \(traits.name)")
+        }
+        guard (1...Self.targetBytesMax).contains(target.count) else {
+            throw .failure(.nameTooLong, "make a symbolic link to \(target.count) bytes")
+        }
+        var inode = newInode(.symlink, mode: 0o777, caller: caller)
+        inode.target = target
+        inode.isMadeHere = true
+        inode.size = UInt64(target.count)
+        return try insert(inode, name, in: parent).attributes
+    }
+
+    private func newInode(_ kind: FileKind, mode: UInt16, caller: Caller) -> InodeRecord {
+        let now = clock.wallTime
+        return InodeRecord(
+            kind: kind, mode: mode & 0o7777, owner: caller, size: 0, modified: now, changed: now)
+    }
+
+    private func insert(
+        _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
+    ) throws(Halt) -> InodeRecord {
+        try configuration.requireWritable("make \"\(name)\"")
+        try space.reserve(for: 1, "make \"\(name)\"")
+        let created = try store.write { database in
+            var inode = inode
+            if try database.dirent(name, in: parent) != nil {
+                throw Halt.failure(.exists, "make \"\(name)\" in inode \(parent)")
+            }
+            let directory = try database.listedDirectory(parent)
+            // POSIX: a set-group-ID directory hands its group down, and to directories the bit.
+            if directory.mode & 0o2000 != 0 {
+                inode.groupID = directory.groupID
+                if inode.kind == .directory { inode.mode |= 0o2000 }
+            }
+            try database.insert(&inode)
+            try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
+            try database.markPending(inode.id, at: inode.changed)
+            if inode.kind == .file { try database.markUnsafe(inode.id) }
+            return inode
+        }
+        // A file is due after its release.
+        if created.kind != .file { agenda.enqueue(created.id, after: .zero) }
+        return created
+    }
+
+    /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
+    func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Removal {
+        try configuration.requireWritable("remove \"\(name)\"")
+        let now = clock.wallTime
+        return try store.write { database in
+            let (dirent, inode) = try find(name, in: parent, database)
+            guard inode.kind != .directory else {
+                throw Halt.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
+            }
+            try remove(dirent, inode, at: now, database)
+            return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
+        }
+    }
+
+    /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
+    func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Removal {
+        try configuration.requireWritable("remove \"\(name)\"")
+        let now = clock.wallTime
+        return try store.write { database in
+            let (dirent, inode) = try find(name, in: parent, database)
+            try requireEmpty(inode, database)
+            try remove(dirent, inode, at: now, database)
+            return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
+        }
+    }
+
+    private func find(
+        _ name: FileName, in parent: InodeNumber, _ database: Database
+    ) throws -> (Dirent, InodeRecord) {
+        guard let dirent = try database.dirent(name, in: parent) else {
+            _ = try database.listedDirectory(parent)
+            throw Halt.failure(.notFound, "find \"\(name)\" in inode \(parent)")
+        }
+        return (dirent, try database.existingInode(dirent.inode))
+    }
+
+    private func requireEmpty(_ inode: InodeRecord, _ database: Database) throws {
+        _ = try database.existingDirectory(inode.id)
+        if try database.hasDirents(inode.id) {
+            throw Halt.failure(.notEmpty, "remove the directory \(inode.id)")
+        }
+        _ = try database.listedDirectory(inode.id)
+    }
+
+    /// Takes an inode's last name away and leaves it to the synchroniser.
+    private func remove(
+        _ dirent: Dirent, _ inode: InodeRecord, at now: Timestamp, _ database: Database
+    ) throws {
+        try database.removeDirent(dirent, kind: inode.kind, at: now)
+        var inode = inode
+        inode.links = 0
+        inode.changed = now
+        try database.update(inode)
+        try database.markPending(inode.id, at: now)
+    }
+
+    /// Gives an inode another name, parent, or both. Linux: `renameat2`.
+    ///
+    /// - Returns: The inode that lost its name to it.
+    /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
+    ///   for a directory moved below itself, `.readOnly`.
+    func rename(
+        _ name: FileName, in parent: InodeNumber, to newName: FileName,
+        in newParent: InodeNumber, mode: RenameMode
+    ) throws(Halt) -> InodeNumber? {
+        try configuration.requireWritable("rename \"\(name)\"")
+        let now = clock.wallTime
+        let (moved, replaced) = try store.write { database in
+            let (dirent, inode) = try find(name, in: parent, database)
+            _ = try database.listedDirectory(newParent)
+            if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
+                throw Halt.failure(.invalid, "move \"\(name)\" below itself")
+            }
+            let target = try database.dirent(newName, in: newParent)
+            if let target {
+                guard mode == .replace else {
+                    throw Halt.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
+                }
+                // POSIX: two names of one file, and nothing happens.
+                if target.inode == inode.id { return (inode.id, nil as InodeNumber?) }
+                try replace(target, by: inode, at: now, database)
+            }
+            try database.removeDirent(dirent, kind: inode.kind, at: now)
+            try database.insertDirent(newName, in: newParent, to: inode, at: now)
+            try database.touchChanged(inode.id, at: now)
+            try database.removeConflict(inode.id)
+            try database.markPending(inode.id, at: now)
+            return (inode.id, target?.inode)
+        }
+        agenda.enqueue(moved, after: .zero)
+        return replaced
+    }
+
+    private func replace(
+        _ target: Dirent, by inode: InodeRecord, at now: Timestamp, _ database: Database
+    ) throws {
+        let replaced = try database.existingInode(target.inode)
+        switch (inode.kind == .directory, replaced.kind == .directory) {
+        case (true, false):
+            throw Halt.failure(.notDirectory, "replace the file \"\(target.name)\" by a directory")
+        case (false, true):
+            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" by a file")
+        case (true, true): try requireEmpty(replaced, database)
+        case (false, false): break
+        }
+        try remove(target, replaced, at: now, database)
+    }
+}

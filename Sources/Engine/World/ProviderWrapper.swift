@@ -1,0 +1,144 @@
+/// A provider that adds something to each call of another one: a deadline, an observer, a fault.
+package protocol ProviderWrapper: Provider {
+    var inner: any Provider { get }
+
+    /// Makes one call of ``inner``.
+    ///
+    /// - Parameter request: The call; it may be made again.
+    func around<Value: Sendable>(
+        _ call: ProviderCall,
+        _ request: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value
+}
+
+/// One call of a provider, for wrappers and messages.
+package enum ProviderCall: Sendable {
+    case list(ObjectKey)
+    case stat(ObjectKey)
+    case read(ObjectKey)
+    case write(ObjectKey)
+    case abandon(ObjectKey)
+    case createDirectory(ObjectKey)
+    case createSymlink(ObjectKey)
+    case setAttributes(ObjectKey)
+    /// - Parameter isFile: Whether the object is a file, whose version is named.
+    case move(ObjectKey, isFile: Bool)
+    case delete(ObjectKey)
+    case space
+    case publicLink(ObjectKey)
+}
+
+extension ProviderCall: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .list(let key): "list \"\(key)\""
+        case .stat(let key): "look at \"\(key)\""
+        case .read(let key): "read \"\(key)\""
+        case .write(let key): "write \"\(key)\""
+        case .abandon(let key): "abandon an upload of \"\(key)\""
+        case .createDirectory(let key): "create the directory \"\(key)\""
+        case .createSymlink(let key): "create the symbolic link \"\(key)\""
+        case .setAttributes(let key): "set the attributes of \"\(key)\""
+        case .move(let key, _): "move \"\(key)\""
+        case .delete(let key): "delete \"\(key)\""
+        case .space: "ask for the space"
+        case .publicLink(let key): "make a link to \"\(key)\""
+        }
+    }
+}
+
+extension ProviderWrapper {
+    package var traits: ProviderTraits { inner.traits }
+
+    package func list(
+        _ directory: ObjectKey, page: PageToken?
+    ) async throws(ProviderError) -> ListingPage {
+        try await around(.list(directory)) { () async throws(ProviderError) in
+            try await inner.list(directory, page: page)
+        }
+    }
+
+    package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        try await around(.stat(key)) { () async throws(ProviderError) in
+            try await inner.stat(key)
+        }
+    }
+
+    package func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        try await around(.read(key)) { () async throws(ProviderError) in
+            try await inner.read(key, range: range, etag: etag, into: sink)
+        }
+    }
+
+    package func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        try await around(.write(key)) { () async throws(ProviderError) in
+            try await inner.write(
+                key, from: source, attributes: attributes, base: base, session: session)
+        }
+    }
+
+    package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        try await around(.abandon(key)) { () async throws(ProviderError) in
+            try await inner.abandon(token, of: key)
+        }
+    }
+
+    package func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        try await around(.createDirectory(key)) { () async throws(ProviderError) in
+            try await inner.createDirectory(key, attributes: attributes)
+        }
+    }
+
+    package func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        try await around(.createSymlink(key)) { () async throws(ProviderError) in
+            try await inner.createSymlink(key, target: target, attributes: attributes)
+        }
+    }
+
+    package func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) async throws(ProviderError) -> RemoteObject {
+        try await around(.setAttributes(key)) { () async throws(ProviderError) in
+            try await inner.setAttributes(key, to: attributes, etag: etag)
+        }
+    }
+
+    package func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
+    ) async throws(ProviderError) -> RemoteObject {
+        try await around(.move(key, isFile: etag != nil)) { () async throws(ProviderError) in
+            try await inner.move(
+                key, etag: etag, to: destination, base: base, continues: continues)
+        }
+    }
+
+    package func delete(
+        _ key: ObjectKey, kind: FileKind, etag: ETag?
+    ) async throws(ProviderError) {
+        try await around(.delete(key)) { () async throws(ProviderError) in
+            try await inner.delete(key, kind: kind, etag: etag)
+        }
+    }
+
+    package func isSame(_ former: ETag, as etag: ETag) -> Bool { inner.isSame(former, as: etag) }
+
+    package func space() async throws(ProviderError) -> StorageSpace? {
+        try await around(.space) { () async throws(ProviderError) in try await inner.space() }
+    }
+
+    package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
+        try await around(.publicLink(key)) { () async throws(ProviderError) in
+            try await inner.publicLink(to: key)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+extension EngineError {
+    /// Whether it is this machine that has no room, which may change by itself.
+    fileprivate var isLocalAndPassing: Bool {
+        kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
+    }
+}
+extension SyncFailure {
+    init(_ error: any Error) {
+        switch error {
+        case let error as ProviderError:
+            let known = EngineError(error)
+            // What passes by itself asks nothing of anybody, but where the store says what.
+            self.init(
+                kind: known.kind, what: error.attempt, why: error.reason,
+                remedy: error.isPassing ? error.remedy : known.remedy,
+                isFinal: !error.isPassing && !known.isLocalAndPassing)
+        case let error as EngineError:
+            self.init(
+                kind: error.kind, what: error.attempt, why: error.kind.phrase,
+                remedy: error.remedy, isFinal: !error.isLocalAndPassing)
+        case .failure(let error) as Halt:
+            self.init(error)
+        default:
+            self.init(
+                kind: .failed, what: "synchronise", why: "\(error)", remedy: nil, isFinal: true)
+        }
+    }
+}
