@@ -111,7 +111,7 @@ final class StateFixture {
     }
 
     func content(of inode: Int64) -> String {
-        "\(path)/\(StateFolder.content(of: InodeNumber(rawValue: inode)))"
+        "\(path)/\(StateFiles.content(of: InodeNumber(rawValue: inode)))"
     }
 
     /// All files with their bytes but SQLite's own index of its log.

@@ -5,12 +5,12 @@ import GRDB
 extension CheckRun {
     /// Notes all content files, and moves away what is none.
     func readContent() throws {
-        let paths = try files(below: StateFolder.content)
+        let paths = try files(below: StateFiles.contentFolder)
         report.contentFiles = paths.count
         for (index, path) in paths.enumerated() {
             if index % 256 == 0 { note("content files", done: index, of: paths.count) }
             let size = try onDisk { () throws(DiskError) in try disk.open(path).status().size }
-            if let inode = StateFolder.inode(ofContentAt: path) {
+            if let inode = StateFiles.inode(ofContentAt: path) {
                 try database.execute(
                     sql: "INSERT OR REPLACE INTO check_content VALUES (?, ?)",
                     arguments: [inode.rawValue, size.stored])
@@ -83,7 +83,7 @@ extension CheckRun {
         var kept = ""
         if try isChanged(record), try contentSize(of: inode) ?? 0 > 0 {
             // What is cut off may be what was written.
-            let path = StateFolder.content(of: inode)
+            let path = StateFiles.content(of: inode)
             let place = lostPlace(inode: inode, was: try describe(inode) ?? path.description)
             if !isDryRun {
                 try onDisk { () throws(DiskError) in
@@ -194,7 +194,7 @@ extension CheckRun {
     /// the open, before its bytes, and what was not written reads as zeros.
     private func isFilled(_ inode: InodeNumber, _ size: UInt64) throws -> Bool {
         let file = try onDisk { () throws(DiskError) in
-            try disk.open(StateFolder.content(of: inode))
+            try disk.open(StateFiles.content(of: inode))
         }
         var block = [UInt8](repeating: 0, count: Self.blockBytes)
         var offset: UInt64 = 0
@@ -249,7 +249,7 @@ extension CheckRun {
         try database.execute(
             sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode.rawValue])
         return try moveToLost(
-            StateFolder.content(of: inode), inode: inode, was: try describe(inode))
+            StateFiles.content(of: inode), inode: inode, was: try describe(inode))
     }
 
     // MARK: What belongs to nothing
@@ -267,7 +267,7 @@ extension CheckRun {
             guard row[1] as Int64 > 0 else { return }
             let inode = InodeNumber(rawValue: row[0])
             let old = try describe(inode)
-            let place = try moveToLost(StateFolder.content(of: inode), inode: inode, was: old)
+            let place = try moveToLost(StateFiles.content(of: inode), inode: inode, was: old)
             try tell(
                 .stray, inode, path: old, "\(row[1] as Int64) bytes belong to no file",
                 repair: "they are in \(place)")

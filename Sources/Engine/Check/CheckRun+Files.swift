@@ -6,7 +6,7 @@ extension CheckRun {
     static let clonesFolder = DiskPath("clones")
 
     func checkFiles() throws {
-        try removeLeftovers(StateFolder.frozen)
+        try removeLeftovers(StateFiles.frozenFolder)
         try removeLeftovers(Self.clonesFolder)
         let count = try Int.fetchOne(
             database, sql: "SELECT count(*) FROM inodes WHERE writing = 1 AND links > 0")

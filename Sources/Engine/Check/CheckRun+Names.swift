@@ -227,7 +227,7 @@ extension CheckRun {
             sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode.rawValue])
         if record.kind == .file, !isDryRun {
             // What was worth keeping has been moved.
-            try onDisk { () throws(DiskError) in try disk.remove(StateFolder.content(of: inode)) }
+            try onDisk { () throws(DiskError) in try disk.remove(StateFiles.content(of: inode)) }
         }
         try database.deleteInode(inode)
         if let synced { try unlist(synced.parent) }
@@ -241,7 +241,7 @@ extension CheckRun {
                 .orphan, record.id, path: old, "a changed file has neither a name nor bytes",
                 repair: "it is removed", loss: "\(record.size) bytes")
         }
-        let place = try moveToLost(StateFolder.content(of: record.id), inode: record.id, was: old)
+        let place = try moveToLost(StateFiles.content(of: record.id), inode: record.id, was: old)
         let isPartial = record.presence != .whole
         try tell(
             .orphan, record.id, path: old, "a changed file has no name",

@@ -82,7 +82,7 @@ extension ContentStore {
             try durability.keepEvictionsSafe()
         }
         let file = try onDisk("open the content of inode \(inode)") { () throws(DiskError) in
-            let file = try disk.open(StateFolder.content(of: inode))
+            let file = try disk.open(StateFiles.content(of: inode))
             if record.presence == .remote { try file.truncate(to: 0) }
             // Reads go as far as the file is long, so it has its full length from the start.
             if record.presence != .whole { try file.truncate(to: record.size) }

@@ -61,7 +61,7 @@ extension ContentStore {
     /// Gives a file the size and time of its content file and counts a new version.
     func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
         let status = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
-            try disk.open(StateFolder.content(of: inode)).status()
+            try disk.open(StateFiles.content(of: inode)).status()
         }
         try store.write { database in
             guard var record = try database.inode(inode), record.isWriting else { return }

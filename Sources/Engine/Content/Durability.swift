@@ -66,7 +66,7 @@ extension Durability {
         try onDisk("put the content on the disk") { () throws(DiskError) in
             if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
             // All of a busy file system takes its time.
-            for inode in inodes { try disk.open(StateFolder.content(of: inode)).synchronize() }
+            for inode in inodes { try disk.open(StateFiles.content(of: inode)).synchronize() }
         }
     }
 

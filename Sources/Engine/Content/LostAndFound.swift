@@ -12,7 +12,7 @@ extension LostAndFound {
     }
 
     /// In the state directory.
-    static var folder: DiskPath { StateFolder.lostAndFound }
+    static var folder: DiskPath { StateFiles.lostFolder }
 
     /// Moves a file to `lost+found/`; an empty one is removed.
     ///
@@ -33,7 +33,7 @@ extension LostAndFound {
             let name = name.map(Self.shown) ?? fallback
             let taken = Set(try disk.files(below: Self.folder).map(\.description))
             // Inode numbers come again after a power cut.
-            try disk.move(path, to: Self.place(inode, name, taken: taken))
+            try disk.move(path, to: StateFiles.lostPlace(inode, name, taken: taken))
             return true
         }
     }

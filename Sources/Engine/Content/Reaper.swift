@@ -88,7 +88,7 @@ extension Reaper {
         guard record.kind == .file else { return }
         if record.presence == .whole { try trash.move(record.id) }
         try onDisk("remove the content of inode \(record.id)") { () throws(DiskError) in
-            try disk.remove(StateFolder.content(of: record.id))
+            try disk.remove(StateFiles.content(of: record.id))
         }
     }
 

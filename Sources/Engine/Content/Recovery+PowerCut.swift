@@ -24,7 +24,7 @@ extension Recovery {
         try store.write { try $0.forgetUnsafeDiscarded() }
         for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
             let size = try onDisk("look at the content of inode \(inode)") {
-                () throws(DiskError) in try disk.open(StateFolder.content(of: inode)).status().size
+                () throws(DiskError) in try disk.open(StateFiles.content(of: inode)).status().size
             }
             let length = try store.write { database -> UInt64? in
                 guard var record = try database.inode(inode) else { return nil }
@@ -54,7 +54,7 @@ extension Recovery {
             // A cut that did not reach the disk. The next one to write would take for its own what
             // lies beyond, and so would whoever puts on the disk what is there.
             try onDisk("cut the content of inode \(inode)") { () throws(DiskError) in
-                try disk.open(StateFolder.content(of: inode)).truncate(to: length)
+                try disk.open(StateFiles.content(of: inode)).truncate(to: length)
             }
         }
     }
@@ -64,7 +64,7 @@ extension Recovery {
     private func discardContent(of record: InodeRecord, _ database: Database) throws {
         if try database.isPending(record.id) {
             try lostAndFound.keep(
-                StateFolder.content(of: record.id), of: record.id,
+                StateFiles.content(of: record.id), of: record.id,
                 name: database.dirent(of: record.id)?.name)
         }
         logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])

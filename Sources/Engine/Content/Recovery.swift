@@ -71,8 +71,8 @@ extension Recovery {
     /// the database and the disk. What is not known to be on the remote, or to be a clone, is kept.
     private func clearAway() throws(Halt) {
         var kept = 0
-        for path in try paths(below: StateFolder.content) {
-            let inode = StateFolder.inode(ofContentAt: path)
+        for path in try paths(below: StateFiles.contentFolder) {
+            let inode = StateFiles.inode(ofContentAt: path)
             switch try store.read({ try $0.use(ofContentOf: inode) }) {
             case .needed: continue
             case .none: try removeLeftover(path)
@@ -80,7 +80,7 @@ extension Recovery {
             case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
             }
         }
-        for path in try paths(below: StateFolder.frozen) {
+        for path in try paths(below: StateFiles.frozenFolder) {
             if StateFiles.isClone(path) {
                 try removeLeftover(path)
             } else if try lostAndFound.keep(path, of: nil) {
@@ -90,7 +90,7 @@ extension Recovery {
         if kept > 0 {
             logger.warning(
                 "content without a name kept",
-                metadata: ["files": "\(kept)", "folder": "\(StateFolder.lostAndFound)"])
+                metadata: ["files": "\(kept)", "folder": "\(StateFiles.lostFolder)"])
         }
     }
 

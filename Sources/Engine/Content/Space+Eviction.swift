@@ -103,7 +103,7 @@ extension Space {
         }
         if let refusal { return refusal }
         if wasSafe { durability.evictionsUnsynced.withLock { _ = $0.insert(inode) } }
-        let path = StateFolder.content(of: inode)
+        let path = StateFiles.content(of: inode)
         let bytes = try onDisk("evict inode \(inode)") { () throws(DiskError) in
             let bytes = try disk.open(path).status().allocatedBytes
             try disk.remove(path)

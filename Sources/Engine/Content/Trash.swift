@@ -59,11 +59,11 @@ extension Trash {
     func move(_ inode: InodeNumber) throws(Halt) {
         guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
         try onDisk("keep a removed file") { () throws(DiskError) in
-            let file = try disk.open(StateFolder.content(of: inode))
+            let file = try disk.open(StateFiles.content(of: inode))
             // It has been moved already, and this one is new and empty.
             guard try file.status().size >= size else { return }
             set(attributes, of: file)
-            try disk.move(StateFolder.content(of: inode), to: destination)
+            try disk.move(StateFiles.content(of: inode), to: destination)
         }
         signal.ring()
     }
@@ -100,13 +100,13 @@ extension Trash {
         let digits = String(max(0, discarded.time.nanoseconds))
         let time = String(repeating: "0", count: 19 - digits.count) + digits
         return DiskPath(
-            "\(StateFolder.trash)/\(time)-\(inode)-\(LostAndFound.shown(discarded.name))")
+            "\(StateFiles.trashFolder)/\(time)-\(inode)-\(LostAndFound.shown(discarded.name))")
     }
 
     /// When something was moved to the trash, in nanoseconds since 1970; nil for what somebody else
     /// has put there.
     private static func time(ofTrashAt path: DiskPath) -> Int64? {
-        let name = path.description.dropFirst(StateFolder.trash.description.utf8.count + 1)
+        let name = path.description.dropFirst(StateFiles.trashFolder.description.utf8.count + 1)
         let parts = name.split(separator: "-", maxSplits: 2)
         guard parts.count == 3, parts[0].count == 19, Int64(parts[1]) != nil, !name.contains("/")
         else { return nil }
@@ -118,7 +118,7 @@ extension Trash {
         try onDisk("clear the trash") { () throws(DiskError) in
             let oldest = clock.wallTime.nanoseconds - Self.trashAgeMax
             var kept: [(path: DiskPath, bytes: UInt64)] = []
-            for path in try disk.files(below: StateFolder.trash)
+            for path in try disk.files(below: StateFiles.trashFolder)
                 .sorted(by: { $0.description < $1.description })
             {
                 guard let time = Self.time(ofTrashAt: path) else { continue }

@@ -21,7 +21,7 @@ package final class Engine: Sendable {
     /// Opens a state directory as the last engine left it, however that ended.
     ///
     /// - Parameters:
-    ///   - disk: Holds the content files; the folders of ``StateFolder`` belong to the engine.
+    ///   - disk: Holds the content files; the folders of ``StateFiles`` belong to the engine.
     ///   - random: The source of jitter; a simulation passes a seeded one.
     /// - Throws: `.damaged` for a state of another source or version; errors of store and disk.
     package init(

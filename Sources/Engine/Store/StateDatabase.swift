@@ -95,7 +95,7 @@ package enum StateDatabase {
             return try reader(path).read { database in
                 var summary = try database.pendingSummary(below: .root)
                 for file in try database.inodes(where: Self.isBeingWritten, limit: -1) {
-                    let content = "\(Self.folder(of: path))/\(StateFolder.content(of: file))"
+                    let content = "\(Self.folder(of: path))/\(StateFiles.content(of: file))"
                     let attributes = try? FileManager.default.attributesOfItem(atPath: content)
                     guard let size = attributes?[.size] as? UInt64 else { continue }
                     summary.bytes = summary.bytes - (try database.inode(file)?.size ?? 0) + size

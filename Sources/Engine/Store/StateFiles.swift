@@ -6,8 +6,8 @@ package enum StateFiles {
         "control.sock", "log", "log.1", "ballast",
     ]
     private static let folders: Set<String> = [
-        StateFolder.content.description, StateFolder.lostAndFound.description,
-        StateFolder.frozen.description, StateFolder.trash.description,
+        StateFiles.contentFolder.description, StateFiles.lostFolder.description,
+        StateFiles.frozenFolder.description, StateFiles.trashFolder.description,
         CheckRun.clonesFolder.description,
     ]
     private static let damagedPrefix = "state.sqlite.damaged-"
@@ -23,7 +23,7 @@ package enum StateFiles {
         let names = path.description.split(separator: "/")
         guard names.count == 2 else { return false }
         let numbers = names[1].split(separator: "-", omittingEmptySubsequences: false)
-        let expected = names[0] == StateFolder.frozen.description ? 2 : 1
+        let expected = names[0] == StateFiles.frozenFolder.description ? 2 : 1
         return numbers.count == expected && numbers.allSatisfy { UInt64($0) != nil }
     }
 
