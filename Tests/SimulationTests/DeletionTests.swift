@@ -150,7 +150,7 @@ struct DeletionTests {
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             try #require(trash.count == 1)
             #expect(trash[0].description.hasSuffix("-photo.jpg"))
             #expect(try it.mount.disk.open(trash[0]).status().size == 3)
@@ -175,7 +175,7 @@ struct DeletionTests {
             try it.mount.start()
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             try #require(trash.count == 1)
             #expect(try it.mount.disk.open(trash[0]).read(4, at: 0) == [5, 6, 7])
             let attributes = try #require(it.mount.disk.extendedAttributes(of: trash[0]))
@@ -196,11 +196,11 @@ struct DeletionTests {
             }
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
-            let copies = try it.mount.disk.files(below: Engine.trashFolder)
+            let copies = try it.mount.disk.files(below: StateFiles.trashFolder)
             #expect(copies.count == 1)
             await it.mount.kill()
             try it.mount.start()
-            #expect(try it.mount.disk.files(below: Engine.trashFolder) == copies)
+            #expect(try it.mount.disk.files(below: StateFiles.trashFolder) == copies)
             #expect(try it.mount.disk.open(copies[0]).read(4, at: 0) == [5, 6, 7])
         }
     }
@@ -249,8 +249,8 @@ struct DeletionTests {
             #expect(counts.contains { (1..<30).contains($0) }, "\(counts)")
             #expect(try await it.rest())
             #expect(try await it.names(in: "") == [])
-            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
-            #expect(try it.mount.disk.files(below: OpenFile.folder) == [])
+            #expect(try it.mount.disk.files(below: StateFiles.trashFolder).count == 3)
+            #expect(try it.mount.disk.files(below: StateFiles.contentFolder) == [])
         }
     }
 
@@ -269,7 +269,7 @@ struct DeletionTests {
             #expect(try await it.names(in: "d") == ["e"])
             #expect(try await it.names(in: "d/e") == ["f3"])
             #expect(try await it.read("d/e/f3") == [7])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             #expect(trash.count == 2)
             for path in trash {
                 #expect(try it.mount.disk.open(path).read(3, at: 0) == [1, 2])
@@ -296,7 +296,7 @@ struct DeletionTests {
             #expect(try await it.names(in: "") == ["d"])
             #expect(try await it.read("d") == [9])
             #expect(it.remotePaths == ["d"])
-            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
+            #expect(try it.mount.disk.files(below: StateFiles.trashFolder).count == 3)
         }
     }
 
@@ -311,7 +311,7 @@ struct DeletionTests {
             }
             await it.mount.kill()
             try it.mount.start()
-            let contents = { try it.mount.disk.files(below: OpenFile.folder).count }
+            let contents = { try it.mount.disk.files(below: StateFiles.contentFolder).count }
             #expect(try contents() == 30, "the start does not wait for it")
             try await it.wait(.seconds(1))
             #expect(try contents() == 0)

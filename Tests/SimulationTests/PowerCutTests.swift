@@ -190,9 +190,9 @@ struct PowerCutLossTests {
             try await it.wait(.seconds(10))
             try await it.write("new", [UInt8](repeating: 9, count: 20_000))
             await it.mount.cutPower()
-            let left = try sizes(below: OpenFile.folder, it)
+            let left = try sizes(below: StateFiles.contentFolder, it)
             try await it.mount.startAgain(dyingBeforeStep: step)
-            let kept = try sizes(below: Engine.lostFolder, it)
+            let kept = try sizes(below: StateFiles.lostFolder, it)
             #expect(kept == left, "seed \(seed), step \(step)")
             hadBytes.withLock { $0 = !left.isEmpty }
         }
