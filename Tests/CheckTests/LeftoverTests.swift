@@ -46,7 +46,7 @@ struct `A start over a state directory` {
         let store = try Store(path: fixture.database)
         defer { store.close() }
         let engine = try fixture.engine(store)
-        try engine.pruneTrash()
+        try engine.local.trash.prune()
         let left = try fixture.snapshot().keys.filter { $0.hasPrefix("trash/") }
         #expect(Set(left) == Set(others))
     }

@@ -329,7 +329,7 @@ struct DeletionTests {
             let (open, other) = (try await it.find("f0"), try await it.find("f1"))
             try await it.open(open)
             let engine = it.engine
-            try engine.parts.files.withUnused([open, other]) { unused throws(Halt) in
+            try engine.local.files.withUnused([open, other]) { unused throws(Halt) in
                 #expect(unused == [other])
                 let refusal = #expect(throws: Halt.self) {
                     try engine.open(other, access: .read, truncating: false)
@@ -339,7 +339,7 @@ struct DeletionTests {
                     return
                 }
                 #expect(failure.kind == .changedRemotely)
-                try engine.parts.files.withUnused([other]) { #expect($0 == []) }
+                try engine.local.files.withUnused([other]) { #expect($0 == []) }
             }
             engine.release(open, access: .write)
             #expect(try await it.read("f1") == [1, 2])

@@ -135,7 +135,7 @@ struct ListingTests {
             let directory = try await it.find("d")
             it.remote.setEndlessPages(pages)
             let error = await #expect(throws: ProviderError.self) {
-                try await it.engine.parts.lister.list(directory)
+                try await it.engine.remote.lister.list(directory)
             }
             #expect(error?.kind == (pages == .invented ? .unsupported : .corrupt))
             let given = it.remote.endlessPagesGiven
@@ -171,7 +171,9 @@ struct ListingTests {
             #expect(waited < it.engine.configuration.listingDeadline + .seconds(60))
             let names = try await it.names(in: "")
             #expect(names.count == 50)
-            let told = it.mount.log.lines.filter { $0.contains("warning: a listing is long") }
+            let told = it.mount.log.lines.filter {
+                $0.contains("warning: large listing in progress")
+            }
             #expect(told.count == 2)
             let first = try #require(told.first)
             #expect(first.hasSuffix("directory= entries=15 seconds=300"), "\(first)")

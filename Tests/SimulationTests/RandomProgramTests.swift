@@ -35,17 +35,17 @@ import Testing
 
     @Test(arguments: 4_000..<4_140 as Range<UInt64>)
     func `nothing is lost although another client edits the remote`(seed: UInt64) {
-        expectPass(.drawn(from: seed, flavour: .shared))
+        expectPass(.drawn(from: seed, scenario: .shared))
     }
 
     @Test(arguments: 5_000..<5_100 as Range<UInt64>)
     func `what was synchronised survives a power cut, and nothing torn is served`(seed: UInt64) {
-        expectPass(.drawn(from: seed, flavour: .powerCut))
+        expectPass(.drawn(from: seed, scenario: .powerCut))
     }
 
     @Test(arguments: 6_000..<6_100 as Range<UInt64>)
     func `nothing is lost although the local disk fails or is full`(seed: UInt64) {
-        expectPass(.drawn(from: seed, flavour: .badDisk))
+        expectPass(.drawn(from: seed, scenario: .badDisk))
     }
 
     /// Goal: no operation of disk, database or remote is one over which a process must not die.

@@ -121,7 +121,7 @@ struct Scenario: Sendable {
 
     /// Looks at a directory on the remote as a refresh does.
     func refresh(_ path: String = "") async throws {
-        try await engine.parts.lister.list(try await find(path))
+        try await engine.remote.lister.list(try await find(path))
     }
 
     private func place(_ path: String) async throws -> (InodeNumber, FileName) {

@@ -126,10 +126,9 @@ extension ContentStore {
         throw .failure(
             .damaged,
             "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
-            remedy: isChanged ? Self.lostBytesRemedy : "have it fetched again with `apus evict`")
+            remedy: isChanged
+                ? SyncFailure.lostBytesRemedy : "have it fetched again with `apus evict`")
     }
-
-    static var lostBytesRemedy: String { "put a copy in its place, or remove it" }
 
     /// ``retain(_:)`` for asynchronous callers.
     func retainForTransfer(_ inode: InodeNumber) throws(EngineError) -> OpenFile {

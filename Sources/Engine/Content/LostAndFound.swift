@@ -11,9 +11,6 @@ extension LostAndFound {
         return String(shown.map { $0 == "/" || $0 == "\0" ? "_" : $0 })
     }
 
-    /// In the state directory.
-    static var folder: DiskPath { StateFiles.lostFolder }
-
     /// Moves a file to `lost+found/`; an empty one is removed.
     ///
     /// - Parameters:
@@ -29,9 +26,9 @@ extension LostAndFound {
                 try disk.remove(path)
                 return false
             }
-            let fallback = inode == nil ? Self.shown(path.description) : nil
-            let name = name.map(Self.shown) ?? fallback
-            let taken = Set(try disk.files(below: Self.folder).map(\.description))
+            let fallback = inode == nil ? StateFiles.shown(path.description) : nil
+            let name = name.map { Self.shown($0) } ?? fallback
+            let taken = Set(try disk.files(below: StateFiles.lostFolder).map(\.description))
             // Inode numbers come again after a power cut.
             try disk.move(path, to: StateFiles.lostPlace(inode, name, taken: taken))
             return true
@@ -41,26 +38,9 @@ extension LostAndFound {
     /// How many files lie in `lost+found/`, where this mount or a check has put them.
     func count() throws(EngineError) -> Int {
         do throws(DiskError) {
-            return try disk.files(below: Self.folder).count
+            return try disk.files(below: StateFiles.lostFolder).count
         } catch {
-            throw EngineError(error, "look into \(Self.folder)")
-        }
-    }
-}
-
-extension LostAndFound {
-    static func shown(_ path: String) -> String {
-        String(path.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }.suffix(60))
-    }
-
-    /// Returns a path in `lost+found/` that is not taken.
-    static func place(_ inode: InodeNumber?, _ name: String?, taken: Set<String>) -> DiskPath {
-        var attempt = 1
-        while true {
-            let words = [inode?.description, attempt > 1 ? "\(attempt)" : nil, name]
-            let place = "\(folder)/" + words.compactMap(\.self).joined(separator: "-")
-            if !taken.contains(place) { return DiskPath(place) }
-            attempt += 1
+            throw EngineError(error, "look into \(StateFiles.lostFolder)")
         }
     }
 }

@@ -123,10 +123,4 @@ extension Database {
         if record.presence != .remote { return .needed }
         return try isChangedHere(record) ? .unknown : .none
     }
-
-    /// What tells names that this mount makes up from those of other mounts.
-    func salt() throws -> String {
-        try String.fetchOne(
-            cachedStatement(sql: "SELECT value FROM settings WHERE key = 'salt'")) ?? ""
-    }
 }

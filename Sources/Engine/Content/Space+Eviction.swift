@@ -91,7 +91,7 @@ extension Space {
                 let isLost = try database.pending(inode)?.failure?.kind == .damaged
                 return .refused(
                     isLost
-                        ? "its bytes are lost; \(ContentStore.lostBytesRemedy)" : Self.unsentReason)
+                        ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
             }
             guard record.size > 0 else { return .nothingHere }
             // The database goes first: bytes that it does not know are fetched again.

@@ -47,7 +47,7 @@ extension Engine {
             try completed { () throws(Halt) in
                 try store.write { try $0.removeConflict(ours.inode) }
             }
-            parts.agenda.changes.ring()
+            local.agenda.changes.ring()
         }
         let parent = try completed { () throws(Halt) in
             try store.read { try $0.path(of: ours.parent) }

@@ -9,7 +9,7 @@ extension Engine {
     package func read(
         _ inode: InodeNumber, at offset: UInt64, length: Int
     ) throws(Halt) -> ReadableRange {
-        try parts.content.read(inode, at: offset, length: length)
+        try local.content.read(inode, at: offset, length: length)
     }
 
     /// Writes all of `bytes`. The inode is dirty in the database before this returns (I1).
@@ -18,13 +18,13 @@ extension Engine {
     package func write(
         _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
     ) throws(Halt) {
-        try parts.content.write(inode, bytes, at: offset)
+        try local.content.write(inode, bytes, at: offset)
     }
 
     /// Releases the handle of one ``open(_:access:truncating:)`` or
     /// ``createFile(_:in:mode:caller:)``.
     package func release(_ inode: InodeNumber, access: FileAccess) {
-        parts.content.release(inode, access: access)
+        local.content.release(inode, access: access)
     }
 
     /// Makes the written bytes survive power loss (I1). Also for directories.
@@ -32,18 +32,18 @@ extension Engine {
     /// - Throws: A permanent failure to upload them that no program has been told of, once they do:
     ///   `.denied`, `.outOfSpace`, and so on.
     package func synchronize(_ inode: InodeNumber) throws(Halt) {
-        try parts.content.synchronize(inode)
+        try local.content.synchronize(inode)
     }
 
     /// Drops the local bytes of a file, or of all files below a directory. Files that are not
     /// uploaded yet, or in use, are refused and stay.
     package func evict(_ inode: InodeNumber) throws(EngineError) -> EvictionReport {
-        try parts.space.evict(inode)
+        try local.space.evict(inode)
     }
 
     /// Returns the number of files in `lost+found/`, where this mount or a check has put them.
     package func lostAndFoundCount() throws(EngineError) -> Int {
-        try parts.lostAndFound.count()
+        try local.lostAndFound.count()
     }
 
     /// A descriptor of the file was closed: what was written survives `kill -9` from here on (I1).
@@ -65,20 +65,20 @@ extension Engine {
     ) throws(Halt) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file =
-            truncating ? try parts.content.retainToEmpty(inode) : try parts.content.retain(inode)
+            truncating ? try local.content.retainToEmpty(inode) : try local.content.retain(inode)
         do throws(Halt) {
             if !truncating { try requireVersion(of: file, for: access) }
             if access == .read { return try requireKind(of: file) }
-            try parts.content.addWriter(to: file)
+            try local.content.addWriter(to: file)
         } catch {
-            parts.content.releaseUse(of: inode)
+            local.content.releaseUse(of: inode)
             throw error
         }
         guard truncating else { return }
         do throws(Halt) {
-            try parts.content.truncate(inode, to: 0)
+            try local.content.truncate(inode, to: 0)
         } catch {
-            parts.content.release(inode, access: .write)
+            local.content.release(inode, access: .write)
             throw error
         }
     }
@@ -93,9 +93,9 @@ extension Engine {
     /// and everything is while the remote is out of reach: there may be something else to do with it
     /// than to read.
     private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Halt) {
-        guard parts.content.isNothingHere(of: file) else { return }
+        guard local.content.isNothingHere(of: file) else { return }
         let now = clock.uptime
-        guard !parts.metadata.isVain(file.inode, at: now), !parts.gate.isOutOfReach(at: now),
+        guard !remote.metadata.isVain(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
             try !store.read({ try $0.isPending(file.inode) })
         else { return }
         throw .awaits(.version(file.inode, access))

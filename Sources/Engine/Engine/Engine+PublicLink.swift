@@ -25,7 +25,7 @@ extension Engine {
             throw error.failure
         }
         do throws(ProviderError) {
-            return try await parts.gate.publicLink(to: key)
+            return try await remote.gate.publicLink(to: key)
         } catch {
             throw EngineError(error)
         }

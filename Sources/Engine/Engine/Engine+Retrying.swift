@@ -19,7 +19,7 @@ extension Engine {
                 case .failure(let failure): throw failure
                 case .awaits(.look(let inode)) where Task.isCancelled:
                     // A signal, to whoever can do without.
-                    parts.metadata.giveUpLook(at: inode)
+                    remote.metadata.giveUpLook(at: inode)
                 case .awaits(let need):
                     // Also where the need was met in vain, again and again.
                     if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
@@ -54,7 +54,7 @@ extension Engine {
         while clock.uptime < deadline, !Task.isCancelled {
             try? await clock.sleep(until: deadline)
             guard case .listing(let directory) = need,
-                let flight = parts.lister.listings.flight(of: directory)
+                let flight = remote.lister.listings.flight(of: directory)
             else { return }
             deadline = max(
                 deadline, min(flight.progress + configuration.requestDeadline, last))
@@ -68,18 +68,18 @@ extension Engine {
             let failure: ProviderError
             do {
                 switch need {
-                case .listing(let directory): try await parts.lister.list(directory)
+                case .listing(let directory): try await remote.lister.list(directory)
                 case .content(let inode, let range):
-                    try await parts.downloader.materialise(inode, range)
+                    try await transfer.downloader.materialise(inode, range)
                 case .details(let inode):
-                    guard try await parts.metadata.lookAtDetails(of: inode) else {
+                    guard try await remote.metadata.lookAtDetails(of: inode) else {
                         throw ProviderError(
                             .busy, attempt: "look at inode \(inode)",
                             reason: "it is just being moved or changed")
                     }
-                case .look(let inode): await parts.metadata.awaitLook(at: inode)
+                case .look(let inode): await remote.metadata.awaitLook(at: inode)
                 case .version(let inode, let access):
-                    try await parts.downloader.awaitVersion(of: inode, for: access)
+                    try await transfer.downloader.awaitVersion(of: inode, for: access)
                 }
                 return
             } catch let error as ProviderError {

@@ -34,7 +34,7 @@ extension Engine {
                     .map { try unmarked($0, snapshot, database) }
                 return status
             }
-            status.reachability = parts.gate.reachability.withLock { $0 }
+            status.reachability = remote.gate.reachability.withLock { $0 }
             return status
         } catch {
             throw error.failure
@@ -105,11 +105,11 @@ extension Engine {
             attempts: pending.attempts, failure: pending.failure,
             retry: pending.failure?.isPassing == true ? retryTime(of: pending.inode) : nil,
             since: pending.since,
-            link: try record.flatMap { try parts.tree.symbolicLink($0, database) })
+            link: try record.flatMap { try local.tree.symbolicLink($0, database) })
     }
 
     private func retryTime(of inode: InodeNumber) -> Timestamp? {
-        guard let delay = parts.agenda.retryDelay(of: inode) else { return nil }
+        guard let delay = local.agenda.retryDelay(of: inode) else { return nil }
         // To a second: as long as nothing changes, a status stays the same.
         let (seconds, attoseconds) = delay.components
         let part = clock.wallTime.nanoseconds + attoseconds / 1_000_000_000
@@ -117,15 +117,15 @@ extension Engine {
     }
 
     /// How often something that ``status(below:limit:)`` shows has changed.
-    package var changeCount: UInt64 { parts.agenda.changes.rings }
+    package var changeCount: UInt64 { local.agenda.changes.rings }
 
     /// Returns once ``changeCount`` is over `count`, or the task is cancelled.
     package func waitForChange(after count: UInt64) async {
-        await parts.agenda.changes.wait(after: count)
+        await local.agenda.changes.wait(after: count)
     }
 
     /// Bytes that uploads have sent since the start, each once.
-    package var bytesSent: UInt64 { parts.progress.sentBytes.withLock(\.total) }
+    package var bytesSent: UInt64 { transfer.progress.sentBytes.withLock(\.total) }
 
     /// Makes everything at or below an inode due now: no settle time, no waiting after a failure.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
@@ -139,8 +139,8 @@ extension Engine {
             }
             for inode in pending {
                 // What stays open for writing is sent as it is now.
-                parts.files.existing(inode)?.state.withLock { $0.longWriterDue = clock.uptime }
-                parts.agenda.enqueue(inode, after: .zero)
+                local.files.existing(inode)?.state.withLock { $0.longWriterDue = clock.uptime }
+                local.agenda.enqueue(inode, after: .zero)
             }
         } catch {
             throw error.failure
@@ -163,14 +163,14 @@ extension Engine {
     }
 
     func itemState(of inode: InodeNumber) throws(Halt) -> ItemState {
-        if parts.progress.transfers.withLock({ $0[inode] != nil }) { return .uploading }
+        if transfer.progress.transfers.withLock({ $0[inode] != nil }) { return .uploading }
         let (record, isPending) = try store.read {
             (try $0.existingInode(inode), try $0.isPending(inode))
         }
         if isPending { return .dirty }
         if record.kind == .directory { return record.isListed ? .local : .remote }
         if record.kind == .symlink { return .local }
-        if let file = parts.files.existing(inode) {
+        if let file = local.files.existing(inode) {
             return file.state.withLock { state in
                 if state.isWhole { return .local }
                 return state.present.gaps(in: 0..<state.size) == [0..<state.size]
@@ -197,7 +197,7 @@ private struct ActivitySnapshot {
         var openUnchanged: [InodeNumber] = []
         var bytesHere: [InodeNumber: UInt64] = [:]
         var bytesUnstored: UInt64 = 0
-        for file in engine.parts.files.all {
+        for file in engine.local.files.all {
             file.state.withLock { state in
                 if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
                 if state.isFetching { bytesHere[file.inode] = state.bytesHere }
@@ -206,7 +206,7 @@ private struct ActivitySnapshot {
         }
         (self.openUnchanged, self.bytesHere) = (openUnchanged, bytesHere)
         self.bytesUnstored = bytesUnstored
-        transfers = engine.parts.progress.transfers.withLock { $0 }
+        transfers = engine.transfer.progress.transfers.withLock { $0 }
     }
 }
 
@@ -216,11 +216,11 @@ extension Engine {
     /// - Returns: The items that the remote has deleted and that are now removed here, and the number
     ///   of items deleted here that are now deleted on the remote.
     package func confirmDeletions() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
-        try parts.deletions.confirm()
+        try remote.deletions.confirm()
     }
 
     /// Returns the remote deletions at or below an inode that wait for a confirmation.
     package func heldDeletions(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
-        try parts.deletions.held(below: inode)
+        try remote.deletions.held(below: inode)
     }
 }

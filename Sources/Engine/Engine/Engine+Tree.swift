@@ -11,8 +11,8 @@ extension Engine {
     /// - Throws: `.notFound` once the inode is gone.
     package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
         let found = try store.read { try $0.seen($0.existingInode(inode)) }
-        try parts.metadata.requireDetails(of: found)
-        return try parts.tree.current(found.record)
+        try remote.metadata.requireDetails(of: found)
+        return try local.tree.current(found.record)
     }
 
     /// POSIX: `chmod`, `chown`, `truncate`, `utimensat`. Permissions were checked by the kernel.
@@ -22,7 +22,7 @@ extension Engine {
         of inode: InodeNumber, to change: AttributeChange
     ) throws(Halt) -> Attributes {
         try configuration.requireWritable("change inode \(inode)")
-        if let size = change.size { try parts.content.truncate(inode, to: size) }
+        if let size = change.size { try local.content.truncate(inode, to: size) }
         let now = clock.wallTime
         let modified: Timestamp? =
             switch change.modified {
@@ -30,11 +30,11 @@ extension Engine {
             case .at(let time): time
             case nil: nil
             }
-        if let modified, let file = parts.files.existing(inode) {
+        if let modified, let file = local.files.existing(inode) {
             // While it is written the time is kept beside the content, and stored at its release.
             try file.withState { state throws(Halt) in
                 state.modified = modified
-                if state.isMarkedWriting { try parts.content.storeTime(inode, state) }
+                if state.isMarkedWriting { try local.content.storeTime(inode, state) }
             }
         }
         let record = try store.write { database in
@@ -50,13 +50,13 @@ extension Engine {
             try database.markPending(inode, at: now)
             return record
         }
-        parts.agenda.enqueue(inode, after: configuration.settleTime)
-        return try parts.tree.current(record)
+        local.agenda.enqueue(inode, after: configuration.settleTime)
+        return try local.tree.current(record)
     }
 
     /// Total and available space: the remote's where known, else ``StorageSpace/unknown``. The local
     /// disk refuses what it has no room for when that is written. POSIX: `statvfs`.
-    package var space: StorageSpace { parts.gate.remoteSpace ?? .unknown }
+    package var space: StorageSpace { remote.gate.remoteSpace ?? .unknown }
 
     /// The value of an attribute that a program gave, or of one of ours:
     ///
@@ -68,7 +68,7 @@ extension Engine {
     package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Halt) -> [UInt8] {
         let value =
             ExtendedAttributes.isKept(name)
-            ? try parts.tree.extendedAttributes(of: inode)[name]
+            ? try local.tree.extendedAttributes(of: inode)[name]
             : try ownAttribute(String(decoding: name, as: UTF8.self), of: inode)
         guard let value else { throw Tree.noAttribute(name, inode) }
         return value
@@ -86,7 +86,7 @@ extension Engine {
             }
             let remedy = failure.remedy.map { "; \($0)" } ?? ""
             let delay =
-                parts.agenda.retryDelay(of: inode).map { "in \($0.components.seconds + 1) s" }
+                local.agenda.retryDelay(of: inode).map { "in \($0.components.seconds + 1) s" }
                 ?? "soon"
             let retry = failure.isPassing ? "waiting to retry \(delay): " : ""
             return Array("\(retry)\(failure.what): \(failure.why)\(remedy)".utf8)
@@ -100,7 +100,7 @@ extension Engine {
     ///
     /// - Throws: `.notFound`, `.notDirectory`.
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
-        parts.schedule.noteUse(of: parent)
+        remote.schedule.noteUse(of: parent)
         let found = try store.read { database -> SeenRecord? in
             if let inode = try database.inode(named: name, in: parent) {
                 return try database.seen(inode)
@@ -109,8 +109,8 @@ extension Engine {
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
-        try parts.metadata.requireDetails(of: found)
-        return try parts.tree.current(found.record)
+        try remote.metadata.requireDetails(of: found)
+        return try local.tree.current(found.record)
     }
 
     /// Up to `limit` names of a directory in the order of their cookies, those after `cookie`.
@@ -122,7 +122,7 @@ extension Engine {
     package func entries(
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) throws(Halt) -> [DirectoryEntry] {
-        parts.schedule.noteUse(of: directory)
+        remote.schedule.noteUse(of: directory)
         let entries = try store.read { database in
             // A directory that was removed while it is open has no entries any more.
             let inode = try database.existingInode(directory)
@@ -137,7 +137,7 @@ extension Engine {
         for (dirent, inode) in entries {
             shown.append(
                 DirectoryEntry(
-                    name: dirent.name, attributes: try parts.tree.current(inode),
+                    name: dirent.name, attributes: try local.tree.current(inode),
                     cookie: dirent.cookie))
         }
         return shown
@@ -147,17 +147,17 @@ extension Engine {
     ///
     /// - Throws: `.notFound` for a removed directory.
     package func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
-        try parts.tree.parent(of: directory)
+        try local.tree.parent(of: directory)
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
     package func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
-        try parts.tree.symbolicLink(inode)
+        try local.tree.symbolicLink(inode)
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
     package func readSymlink(_ inode: InodeNumber) throws(Halt) -> [UInt8] {
-        try parts.tree.symbolicLink(inode).target
+        try local.tree.symbolicLink(inode).target
     }
 
     // MARK: Making and removing
@@ -168,7 +168,7 @@ extension Engine {
     package func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Halt) -> Attributes {
-        let created = try parts.tree.createFile(name, in: parent, mode: mode, caller: caller)
+        let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
         do throws(Halt) {
             try open(created.inode, access: .write, truncating: false)
         } catch {
@@ -183,7 +183,7 @@ extension Engine {
     package func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Halt) -> Attributes {
-        try parts.tree.createDirectory(name, in: parent, mode: mode, caller: caller)
+        try local.tree.createDirectory(name, in: parent, mode: mode, caller: caller)
     }
 
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` if the
@@ -191,28 +191,28 @@ extension Engine {
     package func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
     ) throws(Halt) -> Attributes {
-        try parts.tree.createSymlink(name, in: parent, target: target, caller: caller)
+        try local.tree.createSymlink(name, in: parent, target: target, caller: caller)
     }
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
     package func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) {
-        afterRemoval(try parts.tree.unlink(name, in: parent))
+        afterRemoval(try local.tree.unlink(name, in: parent))
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
     package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) {
-        afterRemoval(try parts.tree.removeDirectory(name, in: parent))
+        afterRemoval(try local.tree.removeDirectory(name, in: parent))
     }
 
     private func afterRemoval(_ removal: Removal) {
-        if removal.isOnRemote { parts.deletions.noteLocal() }
+        if removal.isOnRemote { remote.deletions.noteLocal() }
         reapUnlinked(removal.inode)
     }
 
     private func reapUnlinked(_ inode: InodeNumber) {
-        parts.reaper.reap([inode])
+        local.reaper.reap([inode])
         // Delayed, so that the first of very many are still here when their number shows.
-        parts.agenda.enqueue(inode, after: configuration.settleTime)
+        local.agenda.enqueue(inode, after: configuration.settleTime)
     }
 
     /// Gives an inode another name, parent, or both. Linux: `renameat2`.
@@ -223,7 +223,7 @@ extension Engine {
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
     ) throws(Halt) {
-        let replaced = try parts.tree.rename(
+        let replaced = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode)
         if let replaced { reapUnlinked(replaced) }
     }
@@ -233,7 +233,7 @@ extension Engine {
     /// Returns the attributes that programs set, which may be copied. Those of Apus are found only by
     /// name, or every `cp -a` would carry them elsewhere.
     package func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
-        try parts.tree.extendedAttributes(of: inode)
+        try local.tree.extendedAttributes(of: inode)
     }
 
     /// Sets or removes an attribute.
@@ -245,6 +245,6 @@ extension Engine {
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange = .set,
         of inode: InodeNumber
     ) throws(Halt) {
-        try parts.tree.setExtendedAttribute(name, to: value, change, of: inode)
+        try local.tree.setExtendedAttribute(name, to: value, change, of: inode)
     }
 }

@@ -16,7 +16,9 @@ package final class Engine: Sendable {
     let logger: Logger
     /// The source of jitter.
     let random: @Sendable () -> UInt64
-    let parts: EngineParts
+    let local: LocalParts
+    let remote: RemoteParts
+    let transfer: TransferParts
 
     /// Opens a state directory as the last engine left it, however that ended.
     ///
@@ -34,13 +36,21 @@ package final class Engine: Sendable {
         self.clock = clock
         self.logger = logger
         self.random = random
-        parts = EngineParts(configuration, store, disk, clock, provider, logger, random)
+        local = LocalParts(
+            configuration, store: store, disk: disk, clock: clock, traits: provider.traits,
+            logger: logger)
+        remote = RemoteParts(
+            configuration, store: store, clock: clock, provider: provider, logger: logger,
+            random: random, local: local)
+        transfer = TransferParts(
+            configuration, store: store, clock: clock, logger: logger, random: random,
+            local: local, remote: remote)
         let recovery = Recovery(
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
-            random: random, content: parts.content, lostAndFound: parts.lostAndFound)
+            random: random, content: local.content, lostAndFound: local.lostAndFound)
         do {
             try recovery.run()
-            try parts.deletions.recover()
+            try remote.deletions.recover()
         } catch {
             throw error.failure
         }
@@ -54,28 +64,28 @@ package final class Engine: Sendable {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
-                group.addTask { [parts] in await parts.reaper.run() }
-                group.addTask { [parts] in await parts.synchroniser.run() }
-                group.addTask { [parts] in await parts.lister.run() }
-                group.addTask { [parts] in await parts.downloader.run() }
-                group.addTask { [parts] in await parts.refresher.run() }
-                group.addTask { [parts] in await parts.evictor.run() }
-                group.addTask { [parts] in await parts.durability.run() }
-                group.addTask { [parts] in await parts.gate.run() }
-                group.addTask { [parts] in await parts.metadata.run() }
-                group.addTask { [parts] in await parts.sweeper.run() }
+                group.addTask { [local] in await local.reaper.run() }
+                group.addTask { [transfer] in await transfer.synchroniser.run() }
+                group.addTask { [remote] in await remote.lister.run() }
+                group.addTask { [transfer] in await transfer.downloader.run() }
+                group.addTask { [remote] in await remote.refresher.run() }
+                group.addTask { [local] in await local.evictor.run() }
+                group.addTask { [local] in await local.durability.run() }
+                group.addTask { [remote] in await remote.gate.run() }
+                group.addTask { [remote] in await remote.metadata.run() }
+                group.addTask { [transfer] in await transfer.sweeper.run() }
             }
         } onCancel: {
-            parts.gate.beginShutdown(on: executor)
+            remote.gate.beginShutdown(on: executor)
         }
-        await parts.gate.endShutdown()
+        await remote.gate.endShutdown()
         // A restart of the machine before the next mount must not lose changes that only this state
         // has. Content that the remote has too is not worth the wait for a busy disk.
-        parts.durability.keepPendingSafe()
+        local.durability.keepPendingSafe()
     }
 
     /// Names the kernel whose caches follow the remote's changes.
     package func attach(_ cache: any KernelCache) {
-        parts.kernelCache.attach(cache)
+        local.kernelCache.attach(cache)
     }
 }

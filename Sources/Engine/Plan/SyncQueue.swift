@@ -51,18 +51,45 @@ struct SyncQueue {
     private var firstDue: [InodeNumber: Duration] = [:]
     /// When those that run last came further.
     private var movedAt: [InodeNumber: Duration] = [:]
-    /// Whether the database may hold pending inodes that are not in the window.
-    private var hasMore = true
-    /// Whether some of them may lie before ``cursor``.
-    private var hasSkipped = false
-    /// Whether this reading of the table is for those too that are held: one of them may have
-    /// changed, and found no room.
-    private var includesHeld = true
-    /// For whose sake some have left the window.
+    /// Inodes for whose sake some have left the window.
     private var leftBehind: Set<InodeNumber> = []
-    /// When to read the table again for those that left the window after a failure.
-    private var rescan: Duration?
-    private var cursor = InodeNumber(rawValue: 0)
+    private var scan = TableScan()
+
+    /// The reading of the database's table of pending inodes, in ascending order.
+    private struct TableScan {
+        /// Whether the table may hold pending inodes that are not in the window.
+        var hasMore = true
+        /// Whether some of them may lie before ``cursor``.
+        var hasSkipped = false
+        /// Whether this reading includes those that are held: one of them may have changed, and
+        /// found no room.
+        var includesHeld = true
+        /// When to read the table again for those that left the window after a failure.
+        var rescan: Duration?
+        var cursor = InodeNumber(rawValue: 0)
+
+        /// An inode of the table is not in the window.
+        mutating func noteSkipped() {
+            (hasMore, hasSkipped) = (true, true)
+        }
+
+        mutating func finish(with last: InodeNumber?) {
+            if let last {
+                cursor = last
+            } else {
+                cursor = InodeNumber(rawValue: 0)
+                includesHeld = hasSkipped
+                (hasMore, hasSkipped) = (hasSkipped, false)
+            }
+        }
+
+        mutating func advance(to now: Duration) {
+            guard let time = rescan, time <= now else { return }
+            // A reading that is under way may have passed by inodes that are to come back.
+            if cursor.rawValue != 0 { hasSkipped = true }
+            (hasMore, rescan) = (true, nil)
+        }
+    }
 
     /// For how long changes can put off what is due.
     private static let postponementMax: Duration = .seconds(30)
@@ -81,7 +108,7 @@ struct SyncQueue {
         switch conditions[inode] {
         case nil:
             guard conditions.count < Self.windowMax else {
-                (hasMore, hasSkipped) = (true, true)
+                scan.noteSkipped()
                 return
             }
             setDue(inode, at: time)
@@ -101,19 +128,13 @@ struct SyncQueue {
     /// Pending inodes read from the database; fewer than asked for means that there are no more.
     mutating func refill(_ inodes: [InodeNumber], limit: Int, at now: Duration) {
         for inode in inodes where conditions[inode] == nil { setDue(inode, at: now) }
-        if let last = inodes.last, inodes.count == limit {
-            cursor = last
-        } else {
-            cursor = InodeNumber(rawValue: 0)
-            includesHeld = hasSkipped
-            (hasMore, hasSkipped) = (hasSkipped, false)
-        }
+        scan.finish(with: inodes.count == limit ? inodes.last : nil)
     }
 
     /// The database could not be read.
     mutating func refillFailed(at now: Duration) {
-        hasMore = false
-        rescan = now + .seconds(5)
+        scan.hasMore = false
+        scan.rescan = now + .seconds(5)
     }
 
     /// Something has got done for one that runs.
@@ -123,11 +144,7 @@ struct SyncQueue {
 
     mutating func next(at now: Duration) -> Action {
         if isPaused { return .wait(until: nil) }
-        if let time = rescan, time <= now {
-            // A reading that is under way may have passed by what is to come back.
-            if cursor.rawValue != 0 { hasSkipped = true }
-            (hasMore, rescan) = (true, nil)
-        }
+        scan.advance(to: now)
         let hasPlace = hasPlace(at: now)
         if hasPlace, let first = due.first, first.time <= now {
             due.removeFirst()
@@ -137,11 +154,11 @@ struct SyncQueue {
             return .start(first.inode)
         }
         let room = Self.windowMax - conditions.count
-        if hasMore, hasPlace, room >= Self.windowMax / 4 {
-            return .refill(after: cursor, limit: room, includesHeld: includesHeld)
+        if scan.hasMore, hasPlace, room >= Self.windowMax / 4 {
+            return .refill(after: scan.cursor, limit: room, includesHeld: scan.includesHeld)
         }
         let next = hasPlace ? due.first?.time : nextStandstill(after: now)
-        return .wait(until: [next, rescan].compactMap { $0 }.min())
+        return .wait(until: [next, scan.rescan].compactMap { $0 }.min())
     }
 
     private func hasPlace(at now: Duration) -> Bool {
@@ -151,7 +168,7 @@ struct SyncQueue {
 
     /// When the next one may leave its place to others; nil where nobody waits for that.
     private func nextStandstill(after now: Duration) -> Duration? {
-        guard hasMore || !due.isEmpty, movedAt.count < runningMax + Self.standingMax else {
+        guard scan.hasMore || !due.isEmpty, movedAt.count < runningMax + Self.standingMax else {
             return nil
         }
         return movedAt.values.map { $0 + Self.standstill }.filter { $0 > now }.min()
@@ -186,7 +203,7 @@ struct SyncQueue {
         case .done:
             if let nextDue { setDue(inode, at: nextDue) }
             // Who left for its sake is somewhere in the table.
-            if leftBehind.remove(inode) != nil { (hasMore, hasSkipped) = (true, true) }
+            if leftBehind.remove(inode) != nil { scan.noteSkipped() }
         case .blocked(let blocker):
             if let nextDue {
                 setDue(inode, at: nextDue)
@@ -238,7 +255,7 @@ struct SyncQueue {
     /// Sees to it that what leaves the window comes back.
     private mutating func leave(for delay: Duration, at now: Duration) {
         let time = now + max(delay, Self.rescanDelay)
-        rescan = min(rescan ?? time, time)
+        scan.rescan = min(scan.rescan ?? time, time)
     }
 
     private mutating func block(_ inode: InodeNumber, by blocker: InodeNumber) {

@@ -63,39 +63,10 @@ extension Lister {
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
         var page: PageToken?
         repeat {
-            let listing: ListingPage
-            do throws(ProviderError) {
-                listing = try await gate.list(key, page: page)
-            } catch {
-                let isGone = error.kind == .missing || error.kind == .wrongKind
-                if isGone, try answers.isOutdated(directory, askedAt: key, etag: nil) {
-                    try answers.settleDoubt(atOrAbove: directory)
-                    throw ProviderError(outdated: error)
-                }
-                if isGone, directory != .root {
-                    // Its parent's listing tells what became of it.
-                    try await noteMissing(directory)
-                }
-                throw error
-            }
+            let listing = try await fetch(page, of: directory, at: key)
             let newNames = Set(listing.objects.lazy.map(\.name)).subtracting(listed.seen).count
             if newNames > 0 { flight.noteProgress(at: clock.uptime) }
-            do {
-                try course.take(listing, newNames: newNames)
-            } catch {
-                logger.warning(
-                    "a listing does not end",
-                    metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
-                throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
-            }
-            if let duration = course.takeLength(at: clock.uptime) {
-                logger.warning(
-                    "a listing is long",
-                    metadata: [
-                        "directory": "\(key)", "entries": "\(course.entries)",
-                        "seconds": "\(duration.components.seconds)",
-                    ])
-            }
+            try requireEnd(of: listing, newNames: newNames, &course, key)
             page = listing.next
             try space.requireBallast("list \"\(key)\"")
             let isCurrent = try merger.merge { merge in
@@ -107,6 +78,48 @@ extension Lister {
                     .busy, attempt: "list \"\(key)\"", reason: "it is on its way to another name")
             }
         } while page != nil
+    }
+
+    private func fetch(
+        _ page: PageToken?, of directory: InodeNumber, at key: ObjectKey
+    ) async throws -> ListingPage {
+        do throws(ProviderError) {
+            return try await gate.list(key, page: page)
+        } catch {
+            let isGone = error.kind == .missing || error.kind == .wrongKind
+            if isGone, try answers.isOutdated(directory, askedAt: key, etag: nil) {
+                try answers.settleDoubt(atOrAbove: directory)
+                throw ProviderError(outdated: error)
+            }
+            if isGone, directory != .root {
+                // Its parent's listing shows whether it was moved or deleted.
+                try await noteMissing(directory)
+            }
+            throw error
+        }
+    }
+
+    /// Logs a large listing in progress.
+    ///
+    /// - Throws: `ProviderError` for a listing without end.
+    private func requireEnd(
+        of page: ListingPage, newNames: Int, _ course: inout ListingCourse, _ key: ObjectKey
+    ) throws(ProviderError) {
+        do {
+            try course.take(page, newNames: newNames)
+        } catch {
+            logger.warning(
+                "listing without end",
+                metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
+            throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
+        }
+        guard let duration = course.takeLength(at: clock.uptime) else { return }
+        logger.warning(
+            "large listing in progress",
+            metadata: [
+                "directory": "\(key)", "entries": "\(course.entries)",
+                "seconds": "\(duration.components.seconds)",
+            ])
     }
 
     /// A directory that the store no longer has: looks at its parent, which tells the rest.

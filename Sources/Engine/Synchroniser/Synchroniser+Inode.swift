@@ -35,17 +35,7 @@ extension Synchroniser {
                 // It went along with another one.
                 return .done
             case .takeRemote, .removeLocal, .createAnew, .forget:
-                let awaited = try merger.merge { merge in
-                    if let now = try merge.database.syncState(of: inode),
-                        Planner.plan(now) == plan
-                    {
-                        try merge.applyLocally(plan, now)
-                        if now.remote == .gone, plan == .removeLocal || plan == .forget {
-                            try merge.applyDeletions(after: inode)
-                        }
-                    }
-                    return merge.changes.awaited
-                }
+                let awaited = try applyLocally(plan, to: inode)
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
                 await Task.yield()
@@ -64,6 +54,23 @@ extension Synchroniser {
             if Task.isCancelled { return .again(after: .zero) }
         }
         return .again(after: .seconds(1))
+    }
+
+    /// Carries out a plan that changes this side only, if it still holds.
+    ///
+    /// - Returns: The file open for writing on which the plan has to wait.
+    private func applyLocally(
+        _ plan: SyncOperation, to inode: InodeNumber
+    ) throws(Halt) -> InodeNumber? {
+        try merger.merge { merge in
+            if let now = try merge.database.syncState(of: inode), Planner.plan(now) == plan {
+                try merge.applyLocally(plan, now)
+                if now.remote == .gone, plan == .removeLocal || plan == .forget {
+                    try merge.applyDeletions(after: inode)
+                }
+            }
+            return merge.changes.awaited
+        }
     }
 
     /// - Returns: When to look again. What waits for something that cannot be sent cannot be sent.

@@ -34,20 +34,6 @@ extension EngineError {
     }
 }
 
-extension EngineError {
-    init(_ error: DiskError, _ attempt: String) {
-        let (kind, remedy): (Kind, String?) =
-            switch error.kind {
-            case .full: (.outOfSpace, "free space on the disk of the state directory")
-            case .tooLarge: (.tooLarge, nil)
-            case .denied: (.denied, "see to it that the state directory can be written")
-            case .missing, .failed: (.failed, nil)
-            }
-        self.init(
-            kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
-    }
-}
-
 /// Runs disk work and converts its failures.
 func onDisk<Value>(
     _ attempt: @autoclosure () -> String, _ body: () throws(DiskError) -> Value

@@ -31,7 +31,7 @@ struct ConvergenceCheck {
     }
 
     private func settle() async throws -> Set<InodeNumber> {
-        Weather().apply(to: mount.provider)
+        FaultPlan().apply(to: mount.provider)
         var items: [PendingItem] = []
         let deadline = mount.clock.uptime + .seconds(3_600)
         while mount.clock.uptime < deadline {

@@ -22,7 +22,7 @@ struct ProgramWriter {
 
     // MARK: The program
 
-    mutating func makeFurniture() -> [OtherClientStep] {
+    mutating func makeInitialTree() -> [OtherClientStep] {
         var steps: [OtherClientStep] = []
         for _ in 0..<random.next(below: 10) {
             let path = freshPath()
@@ -64,7 +64,7 @@ struct ProgramWriter {
         case 75..<78: [.look(path: path(nil))]
         case 78..<80: [.list(path: random.nextBool() ? Path([]) : path(.directory))]
         case 80..<82: [.evict(path: random.next(below: 3) == 0 ? Path([]) : path(.file))]
-        case 82..<(style.flavour == .powerCut ? 86 : 83): [synchronize()]
+        case 82..<(style.scenario == .powerCut ? 86 : 83): [synchronize()]
         case 83..<92: [.wait(pause())]
         case 92..<94: [.waitForRest]
         default: [disturbance()]
@@ -72,7 +72,7 @@ struct ProgramWriter {
     }
 
     private mutating func disturbance() -> ProgramStep {
-        switch style.flavour {
+        switch style.scenario {
         case .shared where random.nextBool(): return .otherClient(otherClientStep())
         case .powerCut where random.next(below: 3) == 0:
             return .cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 60))
@@ -92,7 +92,7 @@ struct ProgramWriter {
         case 4...7: return style.hasFaults ? fault() : .wait(pause())
         case 8:
             guard style.hasDeaths else { return .wait(pause()) }
-            return .remount(cutsPower: style.flavour == .powerCut && random.nextBool())
+            return .remount(cutsPower: style.scenario == .powerCut && random.nextBool())
         default: return .jumpWall(.seconds(random.next(below: 200_000) - 100_000))
         }
     }

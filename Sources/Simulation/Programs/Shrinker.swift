@@ -22,9 +22,9 @@ package enum Shrinker {
             if length == 1, best.steps.count == before { break }
             length = max(1, length / 2)
         }
-        for index in best.furniture.indices.reversed() where runs < runsMax {
+        for index in best.initialTree.indices.reversed() where runs < runsMax {
             var shorter = best
-            shorter.furniture.remove(at: index)
+            shorter.initialTree.remove(at: index)
             runs += 1
             if fails(shorter) { best = shorter }
         }

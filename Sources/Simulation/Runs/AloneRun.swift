@@ -23,7 +23,7 @@ package struct AloneRun {
     private var handles: [Int: Handle] = [:]
     /// Every content that any file had at one moment (I3).
     private var moments: Set<ContentMark> = [ContentMark([])]
-    private var weather = Weather()
+    private var faultPlan = FaultPlan()
     private var operationCount = 0
 
     /// Runs `program` from the start to its checks at the end.
@@ -50,13 +50,13 @@ package struct AloneRun {
     }
 
     private mutating func perform() async throws {
-        for step in program.furniture { try furnish(step) }
+        for step in program.initialTree { try create(step) }
         try mount.start()
         for (index, step) in program.steps.enumerated() {
             mount.log.note("--- \(index): \(step)")
             do {
                 try await take(step)
-                if mount.life.isDead { try await comeBack([model]) }
+                if mount.life.isDead { try await restart([model]) }
             } catch var failure as ProgramFailure {
                 failure.step = index
                 throw failure
@@ -67,7 +67,7 @@ package struct AloneRun {
 
     // MARK: Steps
 
-    private mutating func furnish(_ step: OtherClientStep) throws {
+    private mutating func create(_ step: OtherClientStep) throws {
         switch step {
         case .write(let path, let count, let seed):
             let bytes = ProgramBytes.make(count, seed: seed)
@@ -108,14 +108,14 @@ package struct AloneRun {
         case .wait(let duration):
             try await mount.clock.sleep(until: mount.clock.uptime + duration)
         case .waitForRest: try await waitForRest()
-        case .kill(let recoveryDeath): try await comeBack([model], recoveryDeath: recoveryDeath)
+        case .kill(let recoveryDeath): try await restart([model], recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
         case .remount: try await remount()
         case .setFaults, .setFault, .setReachable, .setAuthorized:
-            weather.change(step)
+            faultPlan.change(step)
             // With nobody else about, an old listing would be a lie that nothing excuses.
-            weather.faults.staleListing = 0
-            weather.apply(to: mount.provider)
+            faultPlan.faults.staleListing = 0
+            faultPlan.apply(to: mount.provider)
         case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
         case .otherClient, .cutPower, .failDisk: break
         }
@@ -291,7 +291,7 @@ package struct AloneRun {
         if mount.life.isDead {
             // A write that was cut short may have set the time and nothing else.
             let begun = model.withTimes(ofWhatChangedIn: after)
-            try await comeBack(after == model ? [model] : [model, begun, after])
+            try await restart(after == model ? [model] : [model, begun, after])
             return nil
         }
         return try judge(answer, expected, after)
@@ -307,7 +307,7 @@ package struct AloneRun {
             return (answer, expected)
         case (.failure(let error), .failure(let refusal)) where refusal.kinds.contains(error.kind):
             return nil
-        case (.failure(let error), _) where weather.excuses(error):
+        case (.failure(let error), _) where faultPlan.excuses(error):
             return nil
         case (.failure(let error), _): throw ProgramFailure("refused: \(error)")
         case (.success, .failure(let refusal)):
@@ -321,20 +321,20 @@ package struct AloneRun {
     private mutating func remount() async throws {
         for slot in handles.keys.sorted() { close(slot) }
         await mount.stop()
-        try await comeBack([model])
+        try await restart([model])
     }
 
     /// Ends the process, starts another one, and finds out which world it lives in.
-    private mutating func comeBack(
+    private mutating func restart(
         _ candidates: [ReferenceModel], recoveryDeath: Int? = nil
     ) async throws {
         await mount.kill()
         try mount.check()
         handles = [:]
         try await mount.startAgain(dyingBeforeStep: recoveryDeath)
-        Weather().apply(to: mount.provider)
+        FaultPlan().apply(to: mount.provider)
         try await choose(among: candidates)
-        weather.apply(to: mount.provider)
+        faultPlan.apply(to: mount.provider)
     }
 
     private mutating func choose(among candidates: [ReferenceModel]) async throws {
@@ -381,7 +381,7 @@ package struct AloneRun {
 
     private mutating func finish() async throws {
         for slot in handles.keys.sorted() { close(slot) }
-        if mount.life.isDead { try await comeBack([model]) }
+        if mount.life.isDead { try await restart([model]) }
         mount.life.dieNoMore()
         operationCount = mount.life.stepCount
         mount.log.note("--- the end")

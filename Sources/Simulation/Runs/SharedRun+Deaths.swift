@@ -20,7 +20,7 @@ extension SharedRun {
     /// long as they do. Where the remote is seen as it was, what it has takes the names' place.
     private mutating func keep(_ names: [DirectoryEntry], in directory: InodeNumber) {
         guard !hadPowerCuts else { return }
-        for entry in names where ledger.isDurable(entry.attributes.inode) {
+        for entry in names where oracle.isDurable(entry.attributes.inode) {
             durableNames[entry.attributes.inode] = (directory, entry.name)
         }
     }
@@ -42,9 +42,9 @@ extension SharedRun {
 
     private mutating func checkDurableNames() throws(ProgramFailure) {
         defer { durableNames = [:] }
-        if weather.hadStaleListings { return }
+        if faultPlan.hadStaleListings { return }
         for (inode, place) in durableNames.sorted(by: { $0.key < $1.key })
-        where ledger.isDurable(inode) {
+        where oracle.isDurable(inode) {
             guard (try? mount.engine.knownInode(place.name, in: place.parent)) == inode else {
                 throw ProgramFailure(
                     "I1: the name \"\(place.name)\" of inode \(inode) in directory "
@@ -65,14 +65,14 @@ extension SharedRun {
                 .map(\.attributes.inode)
         }
         if await mount.stop() != nil, !hadDiskFaults {
-            ledger.noteOrderlyEnd()
+            oracle.noteOrderlyEnd()
             for (directory, entries) in names { keep(entries, in: directory) }
         }
         isPowerCut = isPowerCut || cutsPower
-        try await comeBack()
+        try await restart()
     }
 
-    mutating func comeBack(recoveryDeath: Int? = nil) async throws {
+    mutating func restart(recoveryDeath: Int? = nil) async throws {
         let hasPower = !isPowerCut
         if !hasPower { hadPowerCuts = true }
         if hasPower { await mount.kill() } else { await mount.cutPower() }
@@ -89,7 +89,7 @@ extension SharedRun {
 
     /// After a power cut: all that was synced is there (I1), and no file holds what none ever held.
     private mutating func takeStock() async throws {
-        Weather().apply(to: mount.provider)
+        FaultPlan().apply(to: mount.provider)
         let everything = mount.provider.everyContent()
         var found: [InodeNumber: [UInt8]] = [:]
         var incomplete: Set<InodeNumber> = []
@@ -110,15 +110,15 @@ extension SharedRun {
                 }
             }
         }
-        try ledger.takeStock(found, incomplete: incomplete, everything)
-        weather.apply(to: mount.provider)
+        try oracle.takeStock(found, incomplete: incomplete, everything)
+        faultPlan.apply(to: mount.provider)
     }
 
     /// Whether the remote may no longer have the version that a file is based on, in its place: what
     /// of it was never here cannot come any more. A stale listing gives such versions, also those of
     /// what has another name by now.
     private func isBaseLost(of inode: InodeNumber, _ everything: [SimulatedContent]) -> Bool {
-        if weather.hadStaleListings { return true }
+        if faultPlan.hadStaleListings { return true }
         guard let version = try? mount.engine.agreedVersion(of: inode) else { return false }
         return everything.contains { $0.etags.contains(version) && $0.endedBy != nil }
     }

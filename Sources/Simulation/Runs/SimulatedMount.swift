@@ -19,8 +19,8 @@ package final class SimulatedMount: Sendable {
         let engine: Engine
         let life: SimulatedLife
         let database: DatabaseQueue
-        let commits: MortalCommits?
-        let provider: MortalProvider
+        let commits: CrashingCommits?
+        let provider: CrashingProvider
         let work: Task<Void, Never>
     }
 
@@ -120,7 +120,7 @@ package final class SimulatedMount: Sendable {
         let (database, commits) = try openDatabase(for: life)
         log.note("--- the process starts")
         let (forProvider, forEngine) = state.withLock { ($0.random.split(), $0.random.split()) }
-        let provider = MortalProvider(
+        let provider = CrashingProvider(
             provider, life: life, executor: executor, random: forProvider)
         let engine: Engine
         do throws(EngineError) {
@@ -140,9 +140,9 @@ package final class SimulatedMount: Sendable {
 
     private func openDatabase(
         for life: SimulatedLife
-    ) throws(EngineError) -> (DatabaseQueue, MortalCommits?) {
+    ) throws(EngineError) -> (DatabaseQueue, CrashingCommits?) {
         if let database {
-            let commits = MortalCommits(life: life)
+            let commits = CrashingCommits(life: life)
             database.add(transactionObserver: commits, extent: .observerLifetime)
             return (database, commits)
         }
@@ -155,7 +155,7 @@ package final class SimulatedMount: Sendable {
         }
     }
 
-    private func close(_ database: DatabaseQueue, _ commits: MortalCommits?) {
+    private func close(_ database: DatabaseQueue, _ commits: CrashingCommits?) {
         if let commits {
             database.remove(transactionObserver: commits)
         } else {
@@ -183,7 +183,7 @@ package final class SimulatedMount: Sendable {
     }
 
     private func makeEngine(
-        _ life: SimulatedLife, _ database: DatabaseQueue, _ provider: MortalProvider,
+        _ life: SimulatedLife, _ database: DatabaseQueue, _ provider: CrashingProvider,
         _ jitter: Jitter
     ) throws(EngineError) -> Engine {
         var configuration = settings.engine
@@ -191,7 +191,7 @@ package final class SimulatedMount: Sendable {
         return try Engine(
             configuration: configuration,
             store: try Store(database, ballast: settings.ballast),
-            disk: MortalDisk(disk, life: life), clock: clock,
+            disk: CrashingDisk(disk, life: life), clock: clock,
             provider: provider, logger: log.logger, random: { jitter.next() })
     }
 
@@ -268,7 +268,7 @@ package final class SimulatedMount: Sendable {
     /// - Parameter bound: How long that may take by the simulated clock.
     /// - Returns: Whether it came to rest.
     package func settle(within bound: Duration = .seconds(7_200)) async throws -> Bool {
-        Weather().apply(to: provider)
+        FaultPlan().apply(to: provider)
         return try await waitForRest(within: bound)
     }
 

@@ -17,7 +17,7 @@ import Engine
 /// And for both (I3): what the mount wrote to the remote was the content of a file at one moment.
 /// A change that was not acknowledged, as the process died or the disk failed over it, may be there
 /// in part: any mixture of before and after, byte by byte.
-struct SurvivalLedger {
+struct LossOracle {
     struct File {
         /// What it may hold: one content, but where an answer got lost in a death.
         var contents: [[UInt8]]

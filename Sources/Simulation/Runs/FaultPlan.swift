@@ -1,14 +1,14 @@
 import Engine
 
 /// How the remote fares: what fails there, and whether it can be reached at all.
-struct Weather {
+struct FaultPlan {
     var faults = SimulatedProviderFaults()
     private var isReachable = true
     private var isAuthorized = true
     /// Whether listings may have been old at any time: then objects may have seemed to be gone.
     private(set) var hadStaleListings = false
 
-    /// Takes a step that is about the weather.
+    /// Takes a step that is about the faultPlan.
     mutating func change(_ step: ProgramStep) {
         switch step {
         case .setFaults(let perMille): faults = .all(Double(perMille) / 1_000)

@@ -1,0 +1,49 @@
+import Logging
+
+/// The parts of an engine that observe the remote.
+struct RemoteParts: Sendable {
+    let gate: RemoteGate
+    let activity = RemoteActivity()
+    let answers: OutdatedAnswers
+    let deletions: Deletions
+    let schedule: RefreshSchedule
+    let merger: Merger
+    let lister: Lister
+    let refresher: Refresher
+    let metadata: MetadataFetcher
+
+    init(
+        _ configuration: EngineConfiguration, store: Store, clock: any Clock,
+        provider: any Provider, logger: Logger, random: @escaping @Sendable () -> UInt64,
+        local: LocalParts
+    ) {
+        let agenda = local.agenda
+        schedule = RefreshSchedule(interval: configuration.refreshInterval, clock: clock)
+        let looks = LookQueue()
+        gate = RemoteGate(
+            provider, grace: configuration.departureGrace, clock: clock, logger: logger,
+            random: random, agenda: agenda,
+            resumes: [agenda.signal, schedule.signal, looks.signal])
+        answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
+        deletions = Deletions(
+            store: store, clock: clock, agenda: agenda, removalsMax: configuration.removalsMax)
+        merger = Merger(
+            store: store,
+            context: Merge.Context(
+                configuration: configuration, clock: clock, logger: logger, gate: gate,
+                deletions: deletions, conflictNames: agenda.conflictNames,
+                trashBytesMax: local.trash.bytesMax),
+            aftermath: Aftermath(
+                trash: local.trash, reaper: local.reaper, agenda: agenda,
+                kernelCache: local.kernelCache))
+        lister = Lister(
+            configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
+            activity: activity, answers: answers, schedule: schedule, space: local.space,
+            merger: merger)
+        refresher = Refresher(
+            store: store, clock: clock, gate: gate, schedule: schedule, lister: lister)
+        metadata = MetadataFetcher(
+            store: store, clock: clock, logger: logger, random: random, gate: gate,
+            activity: activity, answers: answers, lister: lister, merger: merger, looks: looks)
+    }
+}
