@@ -50,7 +50,7 @@ struct RequestTasksTests {
     }
 
     @Test
-    func `stopping cancels all, and draining waits for the last`() async throws {
+    func `stopping cancels all tasks, and draining waits for the last`() async throws {
         let tasks = RequestTasks(slots: 16, executor: PoolExecutor())
         let ended = Atomic(0)
         for _ in 0..<16 {
@@ -67,7 +67,7 @@ struct RequestTasksTests {
     }
 
     @Test
-    func `slots come back when requests are refused`() async {
+    func `a refused request frees its slot`() async {
         let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
         tasks.stop()
         for _ in 0..<3 { #expect(await blocking { tasks.admit() } == nil) }
@@ -75,7 +75,7 @@ struct RequestTasksTests {
 }
 
 /// Runs tasks on a pool of Dispatch.
-private final class PoolExecutor: TaskExecutor {
+final class PoolExecutor: TaskExecutor {
     private let queue = DispatchQueue(label: "test", attributes: .concurrent)
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -84,7 +84,7 @@ private final class PoolExecutor: TaskExecutor {
     }
 }
 
-/// Waits on a thread that may, as FUSE threads do.
+/// Runs `body` on a thread that may block, as FUSE threads may.
 private func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(returning: body()) }
