@@ -109,9 +109,9 @@ struct ContentOperations {
             reply.written(count)
         case .failure(.failure(let error)):
             server.fail("write", inode, reply, error)
-        case .failure(.awaits):
+        case .failure(.awaits(let need)):
             let copy = Array(bytes)
-            server.finishLater("write", inode, reply) { () throws(Halt) in
+            server.finishLater("write", inode, reply, need) { () throws(Halt) in
                 try copy.withUnsafeBytes { bytes in
                     Result { () throws(Halt) in try engine.write(inode, bytes, at: offset) }
                 }.get()

@@ -57,27 +57,32 @@ final class RequestServer: Sendable {
         switch Result(catching: operation) {
         case .success(let value): answer(reply, value)
         case .failure(.failure(let error)): fail(name, inode, reply, error)
-        case .failure(.awaits): finishLater(name, inode, reply, operation, answer: answer)
+        case .failure(.awaits(let need)):
+            finishLater(name, inode, reply, need, operation, answer: answer)
         }
     }
 
     /// Continues a request that needs the network as a task.
+    ///
+    /// - Parameter need: The data that `operation` has just been found to lack.
     func finishLater<Value: Sendable>(
-        _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply,
+        _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply, _ need: Need,
         _ operation: @escaping @Sendable () throws(Halt) -> Value,
         answer: @escaping @Sendable (consuming Reply, Value) -> Void
     ) {
-        guard let ticket = tasks.admit() else {
+        guard let admission = tasks.admit() else {
             reply.fail(ENOTCONN)
             return
         }
-        reply.onInterrupt(ticket) { request, data in
+        reply.onInterrupt(admission.ticket) { request, data in
             guard let request, let ticket = RequestTicket(data) else { return }
             RequestServer.serving(request).tasks.cancel(ticket)
         }
+        // Another request may have fetched the same data during a wait for a slot.
+        let need = admission.hasWaited ? nil : need
         let slot = ReplySlot(reply)
-        tasks.start(ticket) { [self] in
-            let outcome = await complete(operation)
+        tasks.start(admission.ticket) { [self] in
+            let outcome = await complete(operation, startingWith: need)
             guard let reply = slot.take() else { return }
             switch outcome {
             case .success(let value): answer(reply, value)
@@ -88,10 +93,10 @@ final class RequestServer: Sendable {
 
     /// Runs `operation` to completion, fetching the data that it lacks.
     func complete<Value: Sendable>(
-        _ operation: @Sendable () throws(Halt) -> Value
+        _ operation: @Sendable () throws(Halt) -> Value, startingWith need: Need?
     ) async -> Result<Value, EngineError> {
         do throws(EngineError) {
-            return .success(try await engine.completing(operation))
+            return .success(try await engine.completing(startingWith: need, operation))
         } catch {
             return .failure(error)
         }

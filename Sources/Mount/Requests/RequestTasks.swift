@@ -21,15 +21,16 @@ final class RequestTasks: Sendable {
     /// This is the only place where a FUSE thread may wait for the network. Every ticket must be
     /// followed by one ``start(_:_:)``.
     ///
-    /// - Returns: nil after ``stop()``.
-    func admit() -> RequestTicket? {
-        freeSlots.wait()
+    /// - Returns: The ticket, and whether the call had to wait; nil after ``stop()``.
+    func admit() -> (ticket: RequestTicket, hasWaited: Bool)? {
+        let hasWaited = freeSlots.wait(timeout: .now()) == .timedOut
+        if hasWaited { freeSlots.wait() }
         guard let ticket = ledger.withLock({ $0.admit() }) else {
             freeSlots.signal()
             return nil
         }
         running.enter()
-        return ticket
+        return (ticket, hasWaited)
     }
 
     /// Runs the work of a ticket, as a cancelled task if the ticket has been cancelled.
