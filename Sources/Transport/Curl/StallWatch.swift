@@ -1,24 +1,33 @@
 /// Decides when a transfer has stalled, without clock or I/O: time is an argument.
+///
+/// A request may allow a server much time to act on it. A body needs no such time: it stalls after
+/// a fixed time without a byte, whatever the request allows.
 struct StallWatch {
     enum Phase {
+        /// The body of the request is not all sent.
+        case sending
         case awaitingAnswer
         case receiving
         /// The answer is a refusal, whose body need not be complete.
         case refused(at: ContinuousClock.Instant)
     }
 
-    /// For the body of an answer, after which the server has nothing more to do.
+    /// For the body of a request, and for an answer with file content, including the wait for it.
+    static let contentMax: Duration = .seconds(30)
+    /// For the body of any other answer.
     static let answerMax: Duration = .seconds(60)
     /// For the whole body of a refusal, which only explains it.
     static let refusalMax: Duration = .seconds(5)
 
     /// As in ``HTTPRequest/stallTimeout``.
     private let timeout: Duration?
+    private let isContentAwaited: Bool
     private var lastActivity: ContinuousClock.Instant
     private var unsentBytes = 0
 
     init(_ request: HTTPRequest, at now: ContinuousClock.Instant) {
         timeout = request.stallTimeout
+        isContentAwaited = request.answerBytes > 0
         lastActivity = now
     }
 
@@ -54,7 +63,12 @@ struct StallWatch {
     private func end(_ phase: Phase) -> ContinuousClock.Instant? {
         if case .refused(let start) = phase { return start + Self.refusalMax }
         guard let timeout else { return nil }
-        if case .receiving = phase { return lastActivity + min(timeout, Self.answerMax) }
-        return lastActivity + timeout
+        let limit: Duration =
+            switch phase {
+            case .sending: Self.contentMax
+            case .awaitingAnswer: isContentAwaited ? Self.contentMax : timeout
+            case .receiving, .refused: isContentAwaited ? Self.contentMax : Self.answerMax
+            }
+        return lastActivity + min(timeout, limit)
     }
 }

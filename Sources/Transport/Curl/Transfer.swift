@@ -163,7 +163,8 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     private var phase: StallWatch.Phase {
         if let refusedAt = head.refusedAt { return .refused(at: refusedAt) }
-        return head.answeredAt == nil ? .awaitingAnswer : .receiving
+        if head.answeredAt != nil { return .receiving }
+        return body?.isAtEnd ?? true ? .awaitingAnswer : .sending
     }
 
     private func noteActivity(sent: Int = 0, received: Int = 0) {
