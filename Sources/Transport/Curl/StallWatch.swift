@@ -1,7 +1,7 @@
 /// Decides when a transfer has stalled, without clock or I/O: time is an argument.
 ///
 /// A request may allow a server much time to act on it. A body needs no such time: it stalls after
-/// a fixed time without a byte, whatever the request allows.
+/// a fixed time without a byte.
 struct StallWatch {
     enum Phase {
         /// The body of the request is not all sent.

@@ -144,7 +144,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     func noteStart() {
         let now = ContinuousClock.now
         stallWatch.noteActivity(at: now)
-        progress.start(at: now)
+        progress = TransferProgress(at: now)
         noteWaiting()
     }
 

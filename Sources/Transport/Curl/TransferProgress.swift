@@ -12,10 +12,6 @@ struct TransferProgress {
         lastStep = now
     }
 
-    mutating func start(at now: ContinuousClock.Instant) {
-        lastStep = now
-    }
-
     /// - Parameters:
     ///   - sent: Bytes read from the body, perhaps for the second time.
     ///   - position: The offset in the body up to which it has been read.
