@@ -130,7 +130,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "MountTests", dependencies: ["CFuse", "Engine", "Mount"],
+            name: "MountTests", dependencies: ["CFuse", "Engine", "Mount", "Simulation", log],
             swiftSettings: settings),
         .testTarget(
             name: "TransportTests", dependencies: ["TestServer", "Transport", crypto, log],

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The time since this machine was started.
+/// The current run of this machine's kernel.
 package enum Boot {
-    /// Another one after each start of the machine. Linux: `/proc/sys/kernel/random/boot_id`.
+    /// An identifier that changes with each boot. Linux: `/proc/sys/kernel/random/boot_id`.
     ///
-    /// Where the kernel does not tell, another one each time: then nothing that may have been lost
-    /// in a power cut is believed.
+    /// If it cannot be read, the identifier is new on each call, so that all data that a power cut
+    /// may have damaged is distrusted.
     package static var identifier: String {
         let path = "/proc/sys/kernel/random/boot_id"
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {

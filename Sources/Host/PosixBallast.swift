@@ -2,32 +2,33 @@ package import Engine
 import Glibc
 import Synchronization
 
-/// A file of the state directory that holds blocks for the database, and no bytes that matter.
+/// A file in the state directory that reserves disk blocks for the database. Its bytes have no
+/// meaning.
 ///
-/// It is given up from its end, a piece at a time: should somebody else take a piece before the
-/// database does, there is another one.
+/// It is shortened piece by piece: if another program uses a freed piece before the database does,
+/// there are more.
 package final class PosixBallast: Ballast {
     package static let name = "ballast"
-    /// How much it holds on a disk that is not small, in bytes: a write-ahead log comes to a quarter.
+    /// The size on a disk that is not small, in bytes: four times that of a write-ahead log.
     private static let bytesMax: UInt64 = 16 << 20
     private static let pieceBytes: UInt64 = 1 << 20
 
     private let file: Descriptor
-    /// 16 MiB, of a small disk a sixteenth.
+    /// The full size: 16 MiB, or a sixteenth of a small disk.
     private let bytes: UInt64
     private let state: Mutex<State>
 
     private struct State {
-        /// How many bytes are held.
+        /// The number of bytes reserved.
         var held: UInt64
-        /// Whether the file system can hold blocks for a file at all.
+        /// Whether the file system can reserve blocks for a file.
         var isPossible = true
     }
 
-    /// Takes up what an earlier mount held, and takes the rest where there is room for it. On a disk
-    /// that is full a piece goes at once, as a database takes some room to be opened.
+    /// Adopts the file of an earlier mount, and extends it to its full size if there is room. On a
+    /// full disk it frees a piece at once, as opening a database takes some room.
     ///
-    /// - Parameter path: The state directory, held by a ``StateDirectory``.
+    /// - Parameter path: The state directory, locked by a ``StateDirectory``.
     package init(directory path: String) throws(DiskError) {
         do throws(SystemError) {
             let directory = try Descriptor(directory: path)
@@ -35,11 +36,11 @@ package final class PosixBallast: Ballast {
                 opening: Self.name, in: directory, flags: O_RDWR | O_CREAT, mode: 0o600)
             let status = try file.status()
             let size = UInt64(max(0, status.st_size))
-            // POSIX: st_blocks counts 512 bytes each. One with holes holds nothing to rely on.
+            // POSIX: st_blocks counts units of 512 bytes. A file with holes reserves too little.
             let isAllocated = UInt64(max(0, status.st_blocks)) * 512 >= size
             bytes = min(Self.bytesMax, try file.space().totalBytes / 16)
             state = Mutex(State(held: isAllocated ? min(size, bytes) : 0))
-            // Whole or not: what could not be opened could not make room either.
+            // May fail: a mount that does not open could not free any room either.
             _ = restore()
             if isDiskFull() { _ = giveUp() }
         } catch {
@@ -47,10 +48,10 @@ package final class PosixBallast: Ballast {
         }
     }
 
-    /// Whether it holds enough to mount with on a disk that is full: half.
+    /// Whether the reserve suffices for a mount on a full disk: half of the full size.
     package var isSufficient: Bool { heldBytes >= bytes / 2 }
 
-    /// How many bytes it holds now.
+    /// The number of bytes reserved now.
     var heldBytes: UInt64 { state.withLock(\.held) }
 
     package var isWhole: Bool { state.withLock { $0.held >= bytes || !$0.isPossible } }
@@ -83,11 +84,11 @@ package final class PosixBallast: Ballast {
         state.withLock { state in
             guard state.held < bytes, state.isPossible else { return true }
             let missing = bytes - state.held
-            // A disk that is filled for this is full again at once.
+            // The reserve itself must not fill the disk.
             guard let space = try? file.space(),
                 space.availableBytes > missing + Self.pieceBytes
             else { return false }
-            // A quota shows only in what is refused.
+            // A quota shows only as a refusal.
             switch allocate(missing + Self.pieceBytes, after: state.held) {
             case 0:
                 ftruncate(file.rawValue, off_t(bytes))

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Reads and writes that go on until they are done, over short counts and signals.
+/// Complete reads and writes, which continue after short counts and signals.
 enum PosixIO {
     /// Reads from `offset` on until the buffer is full or the file ends.
     ///
     /// - Parameter offset: At most `Int64.max` less the buffer's length.
-    /// - Returns: The bytes read.
+    /// - Returns: The number of bytes read.
     static func read(
         _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(SystemError) -> Int {

@@ -1,13 +1,13 @@
 import CHost
 import Glibc
 
-/// Copies one file's bytes into an empty one and leaves holes where the source has them.
+/// Copies a file into an empty one, preserving holes.
 ///
-/// Nobody may write to the source meanwhile. On a failure the target holds some of the bytes.
+/// The source must not be written to during the copy. After a failure the target is incomplete.
 struct SparseCopy {
-    /// Whether the kernel is asked to move the bytes (`copy_file_range`) before we do it.
+    /// Whether to try `copy_file_range` before copying through a buffer.
     var usesKernel = true
-    /// Whether the source's file system is asked where its holes are; else all is copied.
+    /// Whether to ask the source's file system for holes; otherwise everything is copied.
     var findsHoles = true
 
     private static let bufferBytes = 256 * 1_024
@@ -24,12 +24,12 @@ struct SparseCopy {
         }
     }
 
-    /// The next range with data; nil where only a hole is left.
+    /// Returns the next range with data; nil if only a hole is left.
     private func extent(
         of source: Int32, from offset: Int64, size: Int64
     ) throws(SystemError) -> Range<Int64>? {
         guard findsHoles else { return offset..<size }
-        // The file's position moves, which nobody uses: reads and writes name their offset.
+        // Moving the file's position is harmless, as reads and writes state their offset.
         let start = lseek(source, off_t(offset), apus_seek_data)
         if start < 0 {
             let error = SystemError.last
@@ -60,7 +60,7 @@ struct SparseCopy {
         }
     }
 
-    /// - Returns: The bytes copied, at least one; nil where the kernel will not do it.
+    /// - Returns: The number of bytes copied, at least one; nil if the kernel cannot copy them.
     private func copyInKernel(
         _ range: Range<Int64>, from source: Int32, to target: Int32
     ) throws(SystemError) -> Int64? {
@@ -87,7 +87,7 @@ struct SparseCopy {
             let wanted = Int(min(range.upperBound - offset, Int64(buffer.count)))
             let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
             let count = try PosixIO.read(source, into: piece, at: offset)
-            // The file became shorter under us, and half a copy is none.
+            // The file was truncated during the copy, and half a copy is useless.
             if count == 0 { throw SystemError(EIO) }
             try PosixIO.write(target, UnsafeRawBufferPointer(rebasing: piece[..<count]), at: offset)
             offset += Int64(count)

@@ -3,12 +3,13 @@ import Glibc
 
 /// This machine's time.
 ///
-/// ``uptime`` starts when the clock is made and counts the time that the machine was suspended too
-/// (`CLOCK_BOOTTIME`).
+/// ``uptime`` starts when the clock is created and includes the time for which the machine was
+/// suspended (`CLOCK_BOOTTIME`).
 package struct SystemClock: Clock {
-    /// A long sleep is several short ones. The timers beneath may stand still while the machine is
-    /// suspended, and cannot be set to an instant however far away; so a laptop that wakes up does
-    /// what fell due meanwhile within this time.
+    /// The maximum length of one sleep; a longer one is divided.
+    ///
+    /// The system's timers may stop while the machine is suspended, and cannot be set to any
+    /// instant. This is how late overdue work starts after a laptop wakes up.
     private static let napMax: Duration = .seconds(60)
 
     private let start = ContinuousClock.now

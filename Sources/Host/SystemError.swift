@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the kernel said: `errno`, taken before anything else can change it.
+/// The `errno` of a failed call, copied before another call can change it.
 struct SystemError: Error {
     let code: Int32
 
@@ -10,13 +10,13 @@ struct SystemError: Error {
 
     static var last: SystemError { SystemError(errno) }
 
-    /// glibc's `strerror` gives each thread a buffer of its own.
+    /// The message for the code. glibc's `strerror` has a buffer for each thread.
     var reason: String { String(cString: strerror(code)) }
 }
 
-/// Calls until a signal no longer interrupts.
+/// Repeats a call that a signal interrupts.
 ///
-/// - Returns: What the call returned, never negative.
+/// - Returns: The result of the call, never negative.
 func retryingInterrupts<Result: SignedInteger>(
     _ call: () -> Result
 ) throws(SystemError) -> Result {

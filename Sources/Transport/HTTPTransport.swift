@@ -2,19 +2,18 @@ import Foundation
 import Logging
 import Synchronization
 
-/// HTTP for the whole process: any number of requests side by side on one thread of its own.
+/// HTTP for the whole process: any number of concurrent requests on one thread of its own.
 ///
-/// Connections are kept and used again; names are resolved on libcurl's own threads. To each host
-/// go as many requests of a kind at a time as it serves well, see ``HostLimit``; the rest waits in
-/// the order in which it came. Questions, short reads, changes, long reads and long bodies never
+/// Connections are kept and reused; libcurl resolves names on threads of its own. Each host gets
+/// as many concurrent requests of a kind as it serves well, see ``HostLimit``; further requests
+/// wait in order of arrival. Metadata requests, short reads, changes, downloads and uploads never
 /// wait for each other. Proxies are those of the environment. Nothing is decompressed.
 ///
-/// The thread, `apus-transport`, ends with the last reference; requests on their way are then
-/// cancelled.
+/// The thread, `apus-transport`, ends with the last reference, which cancels all requests.
 package final class HTTPTransport: Sendable {
     private let options: TransportOptions
     private let shared: TransportThread
-    /// How hosts that were asked with negotiated credentials authenticate, by origin.
+    /// The known schemes of hosts that are sent negotiated credentials, by origin.
     private let schemes = Mutex<[String: AuthenticationScheme]>([:])
 
     package init(_ options: TransportOptions = TransportOptions()) {
@@ -33,9 +32,9 @@ package final class HTTPTransport: Sendable {
     /// Sends a request, and returns once `sink` has the whole body of the answer.
     ///
     /// Cancelling the task stops the transfer at once and closes its connection. The body of a
-    /// refusal may be cut short, or missing: it is waited for no longer than a few seconds.
+    /// refusal may be incomplete or missing, as the wait for it is limited to a few seconds.
     ///
-    /// - Throws: Whatever keeps the answer from being whole; a status of 400 and above does not.
+    /// - Throws: An error if the answer is incomplete. A status of 400 and above is not an error.
     package func send(
         _ request: HTTPRequest, into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
@@ -66,7 +65,7 @@ package final class HTTPTransport: Sendable {
         }
     }
 
-    /// One request to one host.
+    /// Sends one request to one host.
     private func ask(
         _ request: HTTPRequest, into sink: any HTTPBodySink, deadline: ContinuousClock.Instant?
     ) async throws(TransportError) -> Transfer.Answer {
@@ -78,11 +77,11 @@ package final class HTTPTransport: Sendable {
             await withCheckedContinuation { continuation in
                 transfer.onEnd(continuation)
                 shared.post(.start(transfer))
-                // A cancellation from before the start found nothing to cancel.
+                // A cancellation before the start had no effect.
                 if Task.isCancelled { shared.post(.cancel(transfer)) }
             }
         } onCancel: {
-            transfer.giveUp()
+            transfer.noteCancellation()
             shared.post(.cancel(transfer))
         }
         log(transfer, outcome, since: start)
@@ -103,7 +102,7 @@ package final class HTTPTransport: Sendable {
         guard case .negotiated = request.credentials, let scheme = answer.scheme,
             let parts = URLParts(request.url)
         else { return }
-        // After a refusal all is open again, since the server may have been set up anew.
+        // After a refusal the scheme is unknown again, as the server may have been reconfigured.
         let isRefused = answer.response.status == 401
         schemes.withLock { $0[parts.origin] = isRefused ? nil : scheme }
     }
@@ -116,10 +115,10 @@ package final class HTTPTransport: Sendable {
         let level: Logger.Level = if case .success = outcome { .trace } else { .debug }
         guard options.logger.logLevel <= level else { return }
         var metadata: Logger.Metadata = [
-            "request": "\(transfer.attempt)",
+            "request": "\(transfer.destination.attempt)",
             "duration": "\(ContinuousClock.now - start)",
-            "sentBytes": "\(transfer.sentBytes)",
-            "receivedBytes": "\(transfer.receivedBytes)",
+            "sentBytes": "\(transfer.progress.sentBytes)",
+            "receivedBytes": "\(transfer.progress.receivedBytes)",
         ]
         switch outcome {
         case .success(let answer):
@@ -133,7 +132,7 @@ package final class HTTPTransport: Sendable {
     }
 }
 
-/// Keeps a body up to a length.
+/// Collects a body up to a maximum length.
 private final class BoundedSink: HTTPBodySink {
     struct Full: Error {}
 

@@ -1,36 +1,36 @@
-/// Why a transfer did not come to its end. A server's refusal is no such error but a response.
+/// Why a transfer was not completed. A server's refusal is a response, not such an error.
 package struct TransportError: Error {
     package enum Kind: Hashable, Sendable {
         /// No connection: nothing was sent.
         case unreachable
-        /// The connection broke after it stood; whether the server acted is unknown.
+        /// The connection broke after it was made; whether the server acted is unknown.
         case interrupted
         /// One of the request's timeouts passed; whether the server acted is unknown.
         case timedOut
-        /// The server's certificate is not to be trusted; nothing was sent.
+        /// The server's certificate is not trusted; nothing was sent.
         case tls
-        /// The sink refused the bytes; ``TransportError/cause`` says why.
+        /// The sink failed; ``TransportError/cause`` is its error.
         case sink
-        /// The source gave no bytes; ``TransportError/cause`` says why.
+        /// The source failed; ``TransportError/cause`` is its error.
         case source
-        /// The answer is larger than asked for or than we take: its body or its header.
+        /// The header or body of the answer is larger than accepted.
         case tooLarge
         /// The calling task was cancelled, or the transport has stopped.
         case cancelled
-        /// The request makes no sense to libcurl, or its answer is no HTTP.
+        /// The request is invalid, or the answer is not HTTP.
         case invalid
     }
 
     package let kind: Kind
-    /// What was attempted: `GET http://apus/v1/status`, without the query.
+    /// The request, without the query: `GET http://apus/v1/status`.
     package let attempt: String
-    /// libcurl's own words, and before them the proxy where that is what failed.
+    /// libcurl's message, after the name of the proxy if that failed.
     package let reason: String
-    /// The system's error number underneath (`ECONNREFUSED`), 0 where there is none.
+    /// The system's error number (`ECONNREFUSED`); 0 if there is none.
     package let errorNumber: Int32
-    /// The proxy that it failed at, if it was one.
+    /// The proxy, if that failed.
     package let proxy: EnvironmentProxy?
-    /// The failure underneath, for the log; never shown alone.
+    /// The underlying error, for the log; never shown alone.
     package let cause: (any Error)?
 
     package init(

@@ -1,20 +1,20 @@
 import CCurl
 package import Logging
 
-/// What holds for every request of one transport.
+/// Options for all requests of one transport.
 package struct TransportOptions: Sendable {
-    /// A PEM file with the certificates that are trusted instead of the system's.
+    /// A PEM file with certificates to trust instead of the system's.
     package var caFile: String?
     package var userAgent = "apus"
-    /// Whether HTTP/2 is spoken with servers that offer it over TLS.
+    /// Whether to use HTTP/2 with servers that offer it over TLS; by default from libcurl 8.2 on.
     ///
-    /// By default from libcurl 8.2 on. Older ones lose the answer of a server that refuses a request
-    /// before it has all of its body, and then resets the stream.
+    /// Older versions lose the answer of a server that refuses a request before it has the whole
+    /// body, and then resets the stream.
     package var http2 = Self.isHTTP2Sound
-    /// How many requests of a kind run side by side to one host, and of all kinds at the most; the
-    /// rest wait, first come, first served.
+    /// How many requests of a kind run concurrently to one host at first, and of all kinds at most.
+    /// Further requests wait in order of arrival.
     package var requestsPerHost = HostLimit.Bounds(start: 4, max: 32)
-    /// Hears of every request at trace level, and of failed ones at debug level; never of secrets.
+    /// Logs each request at trace level, and failed ones at debug level, without secrets.
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 
     package init() {}

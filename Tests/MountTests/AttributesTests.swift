@@ -44,7 +44,7 @@ struct AttributesTests {
     }
 
     @Test
-    func `a change takes only what the kernel names`() {
+    func `a change sets only the attributes that the kernel names`() {
         var status = stat()
         status.st_mode = S_IFREG | 0o640
         status.st_uid = 7

@@ -13,7 +13,7 @@ struct DirectoryBufferTests {
     }
 
     @Test
-    func `names come with inode, kind and the offset to go on from`() {
+    func `names come with inode, kind and the offset at which to continue`() {
         var buffer = DirectoryBuffer(.names, bytesMax: 4096, timeouts: CacheTimeouts())
         Listing(dots: [(".", .root, 1), ("..", .root, 2)], entries: Self.entries)
             .append(to: &buffer)
@@ -34,12 +34,12 @@ struct DirectoryBufferTests {
         buffer.withBytes { bytes in
             let records = Record.parse(bytes, headerBytes: 128)
             #expect(records.map(\.name) == [".", "a", "name of 15 char", "größer"])
-            // The node id of the entry; 0 says that no attributes are given.
+            // The node ID of the entry; 0 means that no attributes follow.
             #expect(records.map(\.nodeID) == [0, 10, 11, 12])
         }
     }
 
-    /// The kernel would know the inode by that name, and go through it where there is a link.
+    /// Otherwise the kernel would cache the inode under that name, and follow it where a link is.
     @Test
     func `a name that may be a link comes with its number and type only`() {
         var entry = Self.entries[0]
@@ -55,7 +55,7 @@ struct DirectoryBufferTests {
     }
 
     @Test(arguments: 0..<200)
-    func `entries that do not fit whole are left out`(room: Int) {
+    func `entries that do not fit completely are left out`(room: Int) {
         var buffer = DirectoryBuffer(.names, bytesMax: room, timeouts: CacheTimeouts())
         Listing(dots: [], entries: Self.entries).append(to: &buffer)
         buffer.withBytes { bytes in
@@ -66,7 +66,7 @@ struct DirectoryBufferTests {
     }
 
     @Test
-    func `a name of the greatest length fits`() {
+    func `a name of the maximum length fits`() {
         let name = FileName([UInt8](repeating: 0x78, count: FileName.bytesMax))!
         var buffer = DirectoryBuffer(.attributes, bytesMax: 4096, timeouts: CacheTimeouts())
         let entry = DirectoryEntry(name: name, attributes: attributes(.directory), cookie: 1)

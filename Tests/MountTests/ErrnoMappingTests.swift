@@ -16,13 +16,13 @@ struct ErrnoMappingTests {
     }
 
     @Test
-    func `no failure makes the kernel believe that an operation does not exist`() {
-        // ENOSYS is remembered for the whole mount.
+    func `no failure makes the kernel treat an operation as missing`() {
+        // The kernel remembers ENOSYS as long as the mount lasts.
         #expect(EngineError.Kind.allCases.allSatisfy { $0.errno != ENOSYS })
     }
 
     @Test
-    func `what programs meet every day is not logged`() {
+    func `failures of normal use are not logged`() {
         for kind in [EngineError.Kind.notFound, .exists, .notEmpty, .noAttribute, .interrupted] {
             #expect(kind.logLevel == nil)
         }

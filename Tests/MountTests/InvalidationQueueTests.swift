@@ -10,7 +10,7 @@ struct InvalidationQueueTests {
     private let third = InvalidationQueue.Item.inode(InodeNumber(rawValue: 3))
 
     @Test
-    mutating func `the first item starts the sender, others wait for it`() {
+    mutating func `the first item starts the sender, further items are queued`() {
         queue.open()
         add(first, expecting: .start)
         add(second, expecting: .queued)
@@ -18,7 +18,7 @@ struct InvalidationQueueTests {
     }
 
     @Test
-    mutating func `what waits already is not added twice`() {
+    mutating func `a queued item is not added twice`() {
         queue.open()
         _ = queue.add(first)
         add(first, expecting: .queued)
@@ -26,7 +26,7 @@ struct InvalidationQueueTests {
     }
 
     @Test
-    mutating func `what is being sent is sent again if it changes meanwhile`() {
+    mutating func `an item that is added while it is being sent is sent again`() {
         queue.open()
         _ = queue.add(first)
         _ = queue.takeBatch()
@@ -35,7 +35,7 @@ struct InvalidationQueueTests {
     }
 
     @Test
-    mutating func `the sender stops when nothing waits, and starts anew`() {
+    mutating func `the sender stops when the queue is empty, and starts again`() {
         queue.open()
         _ = queue.add(first)
         _ = queue.takeBatch()
@@ -44,7 +44,7 @@ struct InvalidationQueueTests {
     }
 
     @Test
-    mutating func `a full queue says so`() {
+    mutating func `a full queue accepts no more items`() {
         queue.open()
         _ = queue.add(first)
         _ = queue.add(second)
@@ -54,7 +54,7 @@ struct InvalidationQueueTests {
     }
 
     @Test
-    mutating func `without a session nothing waits`() {
+    mutating func `without a session nothing is queued`() {
         add(first, expecting: .closed)
         queue.open()
         _ = queue.add(first)

@@ -6,7 +6,7 @@ import Testing
 
 struct LinkReadingTests {
     @Test
-    func `the system calls that show a link are told from all others`() {
+    func `only readlink and readlinkat count as reading a link`() {
         #expect(LinkReading.isReading("\(apus_readlink) 0x7ffd 0x55 0x80 0x0 0x0 0x0 0x7f 0x7f\n"))
         #expect(LinkReading.isReading("\(apus_readlinkat) 0xffffff9c 0x55 0x80\n"))
         for text in ["\(SYS_openat) 0xffffff9c 0x55", "-1 0x7ffd 0x7f", "running\n", ""] {
@@ -15,7 +15,7 @@ struct LinkReadingTests {
     }
 
     @Test
-    func `a thread that is not known or waits for something else is no reader`() {
+    func `an unknown thread, or one in another system call, does not read a link`() {
         #expect(!LinkReading.isShown(to: 0))
         #expect(!LinkReading.isShown(to: pid_t.max))
         // The first thread waits for the tests to end.

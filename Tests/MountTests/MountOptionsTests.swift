@@ -4,7 +4,7 @@ import Testing
 
 struct MountOptionsTests {
     @Test
-    func `the kernel checks permissions, and neither devices nor set-user-id bits count`() {
+    func `the kernel checks permissions, and ignores devices and set-user-ID bits`() {
         let words = MountOptions(mountPoint: "/m", source: "folder:/a").libfuseOptions
             .split(separator: ",")
         #expect(words.contains("default_permissions"))
@@ -14,13 +14,13 @@ struct MountOptionsTests {
     }
 
     @Test
-    func `a source cannot smuggle options in`() {
+    func `a source cannot inject options`() {
         let options = MountOptions(mountPoint: "/m", source: #"folder:/a,allow_other\,ro"#)
         #expect(options.libfuseOptions.hasPrefix(#"fsname=folder:/a\,allow_other\\\,ro,subtype="#))
     }
 
     @Test
-    func `read-only and shared mounts say so`() {
+    func `read-only and shared mounts have their options`() {
         var options = MountOptions(mountPoint: "/m", source: "folder:/a")
         options.isReadOnly = true
         options.allowsOthers = true

@@ -11,7 +11,7 @@ struct RequestLedgerTests {
     }
 
     @Test
-    mutating func `each request has a ticket of its own`() throws {
+    mutating func `each request has its own ticket`() throws {
         let first = try admitted()
         let second = try admitted()
         #expect(first != second)
@@ -40,7 +40,7 @@ struct RequestLedgerTests {
     }
 
     @Test
-    mutating func `an interrupt that comes too late changes nothing`() throws {
+    mutating func `an interrupt after the end has no effect`() throws {
         let ticket = try admitted()
         _ = ledger.started(ticket, "work")
         ledger.finished(ticket)
@@ -50,7 +50,7 @@ struct RequestLedgerTests {
     }
 
     @Test
-    mutating func `a request may end before its starter says so`() throws {
+    mutating func `a request may end before its start is noted`() throws {
         let ticket = try admitted()
         ledger.finished(ticket)
         let isCancelled = ledger.started(ticket, "work")
@@ -59,7 +59,7 @@ struct RequestLedgerTests {
     }
 
     @Test
-    mutating func `stopping cancels all and admits none`() throws {
+    mutating func `stopping cancels all requests and admits no more`() throws {
         let running = try admitted()
         _ = ledger.started(running, "running")
         let admitted = try admitted()

@@ -8,7 +8,7 @@ struct RequestTasksTests {
     @Test
     func `a cancelled request's task is cancelled`() async throws {
         let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        let ticket = try #require(await blocking { tasks.admit() })
+        let ticket = try #require(await blocking { tasks.admit()?.ticket })
         let (ended, end) = AsyncStream<Void>.makeStream()
         tasks.start(ticket) {
             await untilCancelled()
@@ -22,7 +22,7 @@ struct RequestTasksTests {
     @Test
     func `a request interrupted before its task exists is cancelled at once`() async throws {
         let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        let ticket = try #require(await blocking { tasks.admit() })
+        let ticket = try #require(await blocking { tasks.admit()?.ticket })
         tasks.cancel(ticket)
         let (ended, end) = AsyncStream<Void>.makeStream()
         tasks.start(ticket) {
@@ -35,10 +35,11 @@ struct RequestTasksTests {
     @Test
     func `a request waits for a slot until another one ends`() async throws {
         let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        let first = try #require(await blocking { tasks.admit() })
+        let (first, firstHasWaited) = try #require(await blocking { tasks.admit() })
+        #expect(!firstHasWaited)
         let hasEnded = Mutex(false)
         let second = Task {
-            let ticket = await blocking { tasks.admit() }
+            let ticket = await blocking { tasks.admit()?.ticket }
             return (ticket, hasEnded.withLock { $0 })
         }
         tasks.start(first) { hasEnded.withLock { $0 = true } }
@@ -50,11 +51,11 @@ struct RequestTasksTests {
     }
 
     @Test
-    func `stopping cancels all, and draining waits for the last`() async throws {
+    func `stopping cancels all tasks, and draining waits for the last`() async throws {
         let tasks = RequestTasks(slots: 16, executor: PoolExecutor())
         let ended = Atomic(0)
         for _ in 0..<16 {
-            let ticket = try #require(await blocking { tasks.admit() })
+            let ticket = try #require(await blocking { tasks.admit()?.ticket })
             tasks.start(ticket) {
                 await untilCancelled()
                 ended.add(1, ordering: .relaxed)
@@ -63,19 +64,19 @@ struct RequestTasksTests {
         tasks.stop()
         await blocking { tasks.drain() }
         #expect(ended.load(ordering: .relaxed) == 16)
-        #expect(await blocking { tasks.admit() } == nil)
+        #expect(await blocking { tasks.admit() == nil })
     }
 
     @Test
-    func `slots come back when requests are refused`() async {
+    func `a refused request frees its slot`() async {
         let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
         tasks.stop()
-        for _ in 0..<3 { #expect(await blocking { tasks.admit() } == nil) }
+        for _ in 0..<3 { #expect(await blocking { tasks.admit() == nil }) }
     }
 }
 
 /// Runs tasks on a pool of Dispatch.
-private final class PoolExecutor: TaskExecutor {
+final class PoolExecutor: TaskExecutor {
     private let queue = DispatchQueue(label: "test", attributes: .concurrent)
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -84,7 +85,7 @@ private final class PoolExecutor: TaskExecutor {
     }
 }
 
-/// Waits on a thread that may, as FUSE threads do.
+/// Runs `body` on a thread that may block, as FUSE threads may.
 private func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(returning: body()) }

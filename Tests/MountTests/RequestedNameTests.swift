@@ -14,7 +14,7 @@ struct RequestedNameTests {
     }
 
     @Test
-    func `a name that no file can have is refused with the reason`() {
+    func `a name that no file can have is refused with its errno`() {
         #expect(RequestedName(String(repeating: "x", count: 256)) == .impossible(ENAMETOOLONG))
         #expect(RequestedName("") == .impossible(EINVAL))
     }

@@ -17,7 +17,7 @@ struct AuthenticationTests {
         try await ScriptedServer.run { request, connection in
             let isAllowed = DigestCheck.isAnswered(by: request, user: "me", password: "secret")
             if !isAllowed, request["expect"] != nil {
-                // Refused before the body is sent, which keeps the connection of no use.
+                // Refused before the body is sent, so the connection cannot be reused.
                 try connection.answer("401 Unauthorized", [DigestCheck.challenge], pattern(10))
                 throw POSIXError(.ECONNRESET)
             }
@@ -43,7 +43,7 @@ struct AuthenticationTests {
         #expect(stored.withLock { $0 } == [bytes, Array(bytes[..<1_000])])
     }
 
-    @Test func `a server that asks for nothing gets one whole request`() async throws {
+    @Test func `a server without authentication gets one complete request`() async throws {
         try await ScriptedServer.run { request, connection in
             _ = try connection.read(request.bodyBytes)
             try connection.answer("201 Created")
@@ -98,7 +98,7 @@ struct AuthenticationTests {
         }
     }
 
-    @Test func `the log holds no secret`() async throws {
+    @Test func `the log contains no secret`() async throws {
         let lines = Mutex<[String]>([])
         var options = TransportOptions()
         options.logger = Logger(label: "test") { _ in

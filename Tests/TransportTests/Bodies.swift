@@ -2,13 +2,13 @@ import Dispatch
 import Synchronization
 import Transport
 
-/// Keeps a whole body, and what it was the body of.
+/// Collects a body and its response.
 final class CollectingSink: HTTPBodySink {
     private let state = Mutex<(bytes: [UInt8], responses: Set<HTTPResponse>)>(([], []))
 
     var bytes: [UInt8] { state.withLock { $0.bytes } }
     var text: String { String(decoding: bytes, as: UTF8.self) }
-    /// What the bytes were said to belong to.
+    /// The response that the bytes belong to.
     var responses: Set<HTTPResponse> { state.withLock { $0.responses } }
 
     func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) {
@@ -19,7 +19,7 @@ final class CollectingSink: HTTPBodySink {
     }
 }
 
-/// Cancels the task that it receives for with the first piece.
+/// Cancels its own task with the first piece.
 final class CancellingSink: HTTPBodySink {
     private let state = Mutex<(task: Task<HTTPResponse, any Error>?, pieces: Int)>((nil, 0))
     private let isReady = DispatchSemaphore(value: 0)
@@ -64,7 +64,7 @@ struct ArraySource: HTTPBodySource {
     }
 }
 
-/// As many zeros as one wants.
+/// An endless source of zeros.
 struct EndlessSource: HTTPBodySource {
     let size: UInt64 = 1 << 50
     let onRead: @Sendable () -> Void
@@ -76,7 +76,7 @@ struct EndlessSource: HTTPBodySource {
     }
 }
 
-/// Bytes that differ at every place.
+/// Bytes that differ at each offset.
 func pattern(_ count: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: UInt64($0) &* 0x9E37_79B1 >> 13) }
 }

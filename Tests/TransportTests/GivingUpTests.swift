@@ -4,14 +4,14 @@ import TestServer
 import Testing
 import Transport
 
-@Suite("Requests that are given up", .timeLimit(.minutes(2)))
+@Suite("Abandoned requests", .timeLimit(.minutes(2)))
 struct GivingUpTests {
     private let transport = HTTPTransport()
 
     // MARK: Time
 
     @Test(arguments: [false, true])
-    func `a server that falls silent is given up`(afterTheHeader: Bool) async throws {
+    func `a request to a server that falls silent ends`(afterTheHeader: Bool) async throws {
         try await ScriptedServer.run { _, connection in
             if afterTheHeader {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
@@ -29,9 +29,9 @@ struct GivingUpTests {
         }
     }
 
-    /// Method: no length, so the body would last as long as the connection.
+    /// Method: without a length, the body lasts as long as the connection.
     @Test(arguments: [("", 500), ("why", 412), ("why", 301)])
-    func `a refusal is one, although its body does not end`(
+    func `a refusal is complete, although its body does not end`(
         body: String, status: Int
     ) async throws {
         try await ScriptedServer.run { _, connection in
@@ -47,9 +47,9 @@ struct GivingUpTests {
         }
     }
 
-    @Test func `a server that takes no more is given up`() async throws {
+    @Test func `a request to a server that reads no more ends`() async throws {
         try await ScriptedServer.run { _, connection in
-            // Takes nothing until the other side hangs up.
+            // Reads nothing until the other side hangs up.
             connection.awaitHangUp()
             throw POSIXError(.ECONNRESET)
         } _: { server in
@@ -93,7 +93,7 @@ struct GivingUpTests {
         }
     }
 
-    @Test func `a sink that cancels its own task gets nothing more`() async throws {
+    @Test func `a sink that cancels its own task receives no more`() async throws {
         let bytes = pattern(4_000_000)
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", [], bytes)

@@ -75,9 +75,9 @@ struct HTTPTransportTests {
         }
     }
 
-    /// Some servers and proxies never say `100 Continue`, which costs a second for each request.
+    /// Some servers and proxies never send `100 Continue`, which costs a second for each request.
     @Test(arguments: [(1_000, false), (65_535, false), (65_536, true), (2_000_000, true)])
-    func `only a large body waits for the server's word`(count: Int, isWaiting: Bool) async throws {
+    func `only a large body waits for 100 Continue`(count: Int, isWaiting: Bool) async throws {
         try await ScriptedServer.run { request, connection in
             if request["expect"] != nil { try connection.write("HTTP/1.1 100 Continue\r\n\r\n") }
             try connection.answer("200 OK", [], connection.read(request.bodyBytes))
@@ -97,7 +97,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test func `a method of any name carries a body`() async throws {
+    @Test func `a method of any name can have a body`() async throws {
         try await ScriptedServer.run { request, connection in
             try connection.answer("207 Multi-Status", [], connection.read(request.bodyBytes))
         } _: { server in
@@ -109,7 +109,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test func `what was compressed without being asked for stays so`() async throws {
+    @Test func `an answer that was compressed unasked stays compressed`() async throws {
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", ["Content-Encoding: gzip"], [0x1F, 0x8B, 1, 2, 3])
         } _: { server in
@@ -212,7 +212,7 @@ struct HTTPTransportTests {
         }
     }
 
-    // MARK: What is not sent at all
+    // MARK: Invalid requests
 
     @Test(arguments: [
         HTTPRequest(.get, "file:///etc/hostname"),
@@ -224,7 +224,7 @@ struct HTTPTransportTests {
         HTTPRequest(.get, "http://127.0.0.1/", headers: [(name: "A", value: "b\r\nC: d")]),
         HTTPRequest(.put, "http://127.0.0.1/", body: .source(ArraySource([1]), range: 0..<2)),
     ])
-    func `what makes no sense is refused`(request: HTTPRequest) async throws {
+    func `an invalid request is refused`(request: HTTPRequest) async throws {
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(request)
         }

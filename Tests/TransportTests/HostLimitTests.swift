@@ -3,7 +3,7 @@ import Testing
 @testable import Transport
 
 @Suite struct HostLimitTests {
-    /// Runs a busy host whose throughput depends on how many requests run side by side.
+    /// Runs a busy host whose throughput depends on the number of concurrent requests.
     private func run(
         _ limit: inout HostLimit, from start: Duration, windows: Int,
         answersPerSecond: (Int) -> Int
@@ -15,18 +15,18 @@ import Testing
             for _ in 0..<answersPerSecond(limit.current) / 2 {
                 limit.noteAnswer(isRefusal: false, at: now)
             }
-            limit.judge(at: now)
+            limit.adjust(at: now)
         }
         return now
     }
 
-    @Test func `it grows to its bound while more gets done`() {
+    @Test func `the limit rises to its bound while throughput grows`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         _ = run(&limit, from: .zero, windows: 40) { $0 * 20 }
         #expect(limit.current == 32)
     }
 
-    @Test func `it stays where more brings nothing`() {
+    @Test func `the limit stays where a higher one has no effect`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         for _ in 0..<5 {
             _ = run(&limit, from: .zero, windows: 40) { min($0, 9) * 20 }
@@ -44,26 +44,26 @@ import Testing
             limit.noteWaiting()
             now += .milliseconds(500)
             limit.noteBytes(UInt64(limit.current) * 25_000_000)
-            limit.judge(at: now)
+            limit.adjust(at: now)
         }
         #expect(limit.current == 32)
     }
 
-    @Test func `it learns nothing while nobody waits, or too little happens`() {
+    @Test func `the limit stays while no request waits, or too few are answered`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         for second in 1...100 {
             for _ in 0..<100 { limit.noteAnswer(isRefusal: false, at: .seconds(second)) }
-            limit.judge(at: .seconds(second))
+            limit.adjust(at: .seconds(second))
         }
         #expect(limit.current == 4)
         for second in 101...104 {
             limit.noteWaiting()
-            limit.judge(at: .seconds(second))
+            limit.adjust(at: .seconds(second))
         }
         #expect(limit.current == 4)
     }
 
-    @Test func `it halves for each crowd of refusals, down to one, and recovers`() {
+    @Test func `the limit halves with each burst of refusals, down to one, and recovers`() {
         var limit = HostLimit(.init(start: 16, max: 32), now: .zero)
         for _ in 0..<10 { limit.noteAnswer(isRefusal: true, at: .seconds(10)) }
         #expect(limit.current == 8)
@@ -72,14 +72,14 @@ import Testing
         for second in 13...20 { limit.noteAnswer(isRefusal: true, at: .seconds(second)) }
         #expect(limit.current == 1)
         _ = run(&limit, from: .seconds(20), windows: 8) { $0 * 20 }
-        #expect(limit.current == 1, "not so soon")
+        #expect(limit.current == 1, "too soon")
         _ = run(&limit, from: .seconds(25), windows: 60) { $0 * 20 }
         #expect(limit.current == 32)
     }
 }
 
 @Suite struct AdmissionTests {
-    @Test func `each host has its own limit, and its own order`() {
+    @Test func `each host has its own limit and its own order`() {
         var admission = Admission<Int>(.init(start: 2, max: 2))
         var started: [Int] = []
         for request in 1...4 { started += admission.enqueue(request, host: "a", at: .zero) }
@@ -92,7 +92,7 @@ import Testing
         #expect(!admission.hasWaiting)
     }
 
-    @Test func `what is withdrawn never starts`() {
+    @Test func `a withdrawn request never starts`() {
         var admission = Admission<Int>(.init(start: 1, max: 1))
         for request in 1...5 { _ = admission.enqueue(request, host: "a", at: .zero) }
         admission.withdraw(2)
@@ -114,26 +114,26 @@ import Testing
         var fresh = Admission<Int>(.init(start: 4, max: 8))
         for request in 1...10 { _ = fresh.enqueue(request, host: "a", at: .zero) }
         for _ in 1...4 { _ = fresh.end(host: "a", status: 200, at: .milliseconds(300)) }
-        #expect(fresh.judge(at: .milliseconds(300)) == [9, 10])
+        #expect(fresh.adjustLimits(at: .milliseconds(300)) == [9, 10])
         #expect(fresh.limit(of: "a") == 6)
     }
 
-    @Test func `what stands still leaves its place to others, up to the bound`() {
+    @Test func `a slow request leaves its place to others, up to the bound`() {
         var admission = Admission<Int>(.init(start: 1, max: 3))
         #expect(admission.enqueue(1, host: "a", at: .zero) == [1])
         for request in 2...5 { #expect(admission.enqueue(request, host: "a", at: .zero) == []) }
-        #expect(admission.judge(at: .seconds(6), standing: ["a": [.look: 1]]) == [2])
-        #expect(admission.judge(at: .seconds(7), standing: ["a": [.look: 1]]) == [])
-        #expect(admission.judge(at: .seconds(12), standing: ["a": [.look: 2]]) == [3])
-        #expect(admission.judge(at: .seconds(18), standing: ["a": [.look: 3]]) == [])
+        #expect(admission.adjustLimits(at: .seconds(6), slow: ["a": [.metadata: 1]]) == [2])
+        #expect(admission.adjustLimits(at: .seconds(7), slow: ["a": [.metadata: 1]]) == [])
+        #expect(admission.adjustLimits(at: .seconds(12), slow: ["a": [.metadata: 2]]) == [3])
+        #expect(admission.adjustLimits(at: .seconds(18), slow: ["a": [.metadata: 3]]) == [])
         #expect(admission.end(host: "a", status: nil, at: .seconds(19)) == [4])
-        // One of them goes on.
-        #expect(admission.judge(at: .seconds(20), standing: ["a": [.look: 2]]) == [])
+        // One of them continues.
+        #expect(admission.adjustLimits(at: .seconds(20), slow: ["a": [.metadata: 2]]) == [])
         #expect(admission.end(host: "a", status: 200, at: .seconds(21)) == [5])
     }
 
-    @Test(arguments: [Lane.look, .read, .change, .download])
-    func `long bodies hold up nothing else, nor the other way round`(lane: Lane) {
+    @Test(arguments: [Lane.metadata, .read, .change, .download])
+    func `long bodies delay no other kind of request, nor vice versa`(lane: Lane) {
         var admission = Admission<Int>(.init(start: 2, max: 16))
         var started: [Int] = []
         for upload in 1...9 {
@@ -164,15 +164,15 @@ import Testing
 
     @Test func `a refusal lets fewer start of each kind`() {
         var admission = Admission<Int>(.init(start: 4, max: 32))
-        for lane in [Lane.upload, .look] {
+        for lane in [Lane.upload, .metadata] {
             for request in 1...8 {
                 _ = admission.enqueue(
                     lane.rawValue * 100 + request, host: "a", lane: lane, at: .zero)
             }
         }
         #expect(admission.end(host: "a", lane: .upload, status: 429, at: .seconds(1)) == [])
-        for lane in [Lane.upload, .look] {
-            // Of a crowd only the first counts, so two places are left to each.
+        for lane in [Lane.upload, .metadata] {
+            // Only the first refusal of a burst counts, so two places are left to each.
             var ends = lane == .upload ? 1 : 2
             while ends > 0 {
                 #expect(admission.end(host: "a", lane: lane, status: 200, at: .seconds(1)) == [])
@@ -184,15 +184,15 @@ import Testing
         }
     }
 
-    @Test func `a request is told by how much it moves`() {
+    @Test func `the lane of a request depends on the bytes that it moves`() {
         func lane(_ method: HTTPMethod, body: Int = 0, answer: UInt64 = 0) -> Lane {
             var request = HTTPRequest(
                 method, "http://a/", body: .bytes([UInt8](repeating: 0, count: body)))
             request.answerBytes = answer
             return Lane(request)
         }
-        #expect(lane(.propfind, body: 500) == .look)
-        #expect(lane(.get) == .look)
+        #expect(lane(.propfind, body: 500) == .metadata)
+        #expect(lane(.get) == .metadata)
         #expect(lane(.get, answer: 1) == .read)
         #expect(lane(.get, answer: 1 << 20) == .read)
         #expect(lane(.get, answer: 4 << 20) == .download)
@@ -202,7 +202,7 @@ import Testing
         #expect(lane(.post, body: 100_000) == .upload)
     }
 
-    @Test func `hosts that nothing goes to are forgotten`() {
+    @Test func `idle hosts are forgotten`() {
         var admission = Admission<Int>(.init(start: 1, max: 1))
         for host in 0..<1_000 {
             _ = admission.enqueue(host, host: "\(host)", at: .zero)

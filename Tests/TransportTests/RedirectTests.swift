@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct RedirectTests {
-    /// Method, status, URL, Location, and where that leads; nil if the answer is given as it is.
+    /// Method, status, URL, Location, and the redirected URL; nil if the redirect is not followed.
     @Test(arguments: [
         (HTTPMethod.get, 302, "http://a/x", "/y", "http://a/y" as String?),
         (.get, 301, "http://a/x/y", "z?q=1", "http://a/x/z?q=1"),
@@ -42,7 +42,7 @@ struct RedirectTests {
         ("https://a/x", "https://b/y", false), ("https://a/x", "https://a:444/y", false),
         ("https://a/x", "https://a.b/y", false),
     ])
-    func `another host hears nothing about who asks`(
+    func `another host receives nothing that identifies the user`(
         url: String, location: String, isTold: Bool
     ) throws {
         let secrets = ["Authorization", "Cookie", "X-Amz-Security-Token", "Destination", "X-Any"]
@@ -55,7 +55,7 @@ struct RedirectTests {
         #expect((next.credentials != nil) == isTold)
     }
 
-    @Test func `303 asks with GET and without the body`() throws {
+    @Test func `303 is followed with GET and without the body`() throws {
         let request = HTTPRequest(
             .post, "http://a/x", body: .bytes([1]), redirects: .sameHostOrHTTPS(max: 3))
         let next = try #require(Redirect.next(after: response(303, "/y"), to: request))
@@ -86,7 +86,7 @@ struct RedirectTests {
         }
     }
 
-    /// Goal: whatever a server says, nobody else hears a secret, and no file of this machine is read.
+    /// Goal: no server can make us send a secret elsewhere or read a local file.
     @Test(arguments: [
         "http://127.0.0.1:PORT/x", "//127.0.0.1:PORT/x", "file:///etc/passwd", "ftp://a/b",
     ])
@@ -111,7 +111,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `a circle ends after as many redirects as are allowed`() async throws {
+    @Test func `a redirect loop ends after the allowed number of redirects`() async throws {
         try await ScriptedServer.run { _, connection in
             try connection.answer("302 Found", ["Location: /again"], pattern(5))
         } _: { server in
@@ -123,7 +123,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `without a policy a redirect is an answer`() async throws {
+    @Test func `without a policy a redirect is returned as the answer`() async throws {
         try await ScriptedServer.run { _, connection in
             try connection.answer("302 Found", ["Location: /again"])
         } _: { server in

@@ -26,7 +26,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `an authority's file that is not there refuses all`() async throws {
+    @Test func `with a missing file of authorities every certificate is refused`() async throws {
         try await TLSServer.run { server in
             var options = TransportOptions()
             options.caFile = "/nonexistent.pem"
@@ -39,7 +39,7 @@ struct TLSTests {
     }
 }
 
-/// Python's own HTTPS server, with a certificate that it makes for 127.0.0.1.
+/// Python's HTTPS server with a self-made certificate for 127.0.0.1.
 private final class TLSServer {
     let certificate: String
     let port: Int
@@ -72,7 +72,7 @@ private final class TLSServer {
         port = try #require(Int(process.firstLine()))
     }
 
-    /// Prints its port, then answers each request with the path that it asks for.
+    /// Prints its port, then answers each request with its path.
     private static let program = """
         import http.server, ssl, sys
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -121,7 +121,7 @@ private final class Child: Sendable {
     }
 
     func stop() async {
-        // Not SIGTERM: it may inherit from this process that it ignores that.
+        // Not SIGTERM, which this process may make its children ignore.
         kill(identifier, SIGKILL)
         await end()
     }

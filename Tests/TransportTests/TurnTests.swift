@@ -8,7 +8,7 @@ import Transport
 struct TurnTests {
     private let transport = HTTPTransport()
 
-    @Test func `a connection is used again`() async throws {
+    @Test func `a connection is reused`() async throws {
         try await ScriptedServer.run { _, connection in
             try connection.answer("200 OK", [], [1])
         } _: { server in
@@ -18,7 +18,7 @@ struct TurnTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `as many requests as the limit run side by side, no more, and all of them run`()
+    func `the limit is the number of concurrent requests, and all of them run`()
         async throws
     {
         let running = Mutex((now: 0, most: 0))
@@ -52,7 +52,7 @@ struct TurnTests {
 
     /// Method: the limit is one, as after refusals, and the first request is never answered.
     @Test(.timeLimit(.minutes(2)))
-    func `a request that is never answered holds up no other`() async throws {
+    func `a request that is never answered delays no other`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 8)
         let transport = HTTPTransport(options)
@@ -77,7 +77,7 @@ struct TurnTests {
         }
     }
 
-    @Test func `the time in the queue counts for the whole`() async throws {
+    @Test func `the time limit includes the time in the queue`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)
         let transport = HTTPTransport(options)
@@ -100,10 +100,10 @@ struct TurnTests {
         }
     }
 
-    /// Method: the limit is one, and an upload keeps that place with a byte now and then. The
-    /// question's time is over before that counts as standing still.
+    /// Method: the limit is one, and an upload occupies that place. The time limit of the other
+    /// requests ends before the upload counts as slow.
     @Test(.timeLimit(.minutes(2)))
-    func `a long upload holds up no question and no short read`() async throws {
+    func `a long upload delays no metadata request and no read`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 8)
         let transport = HTTPTransport(options)
@@ -137,7 +137,7 @@ struct TurnTests {
     }
 
     @Test(.timeLimit(.minutes(2)))
-    func `what waits for its turn is told now and then`() async throws {
+    func `a waiting request is told so every few seconds`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)
         let transport = HTTPTransport(options)
@@ -170,7 +170,7 @@ struct TurnTests {
         }
     }
 
-    @Test func `cancellation of what waits leaves the rest alone`() async throws {
+    @Test func `cancelling a waiting request has no effect on others`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)
         let transport = HTTPTransport(options)
@@ -197,7 +197,7 @@ struct TurnTests {
     }
 }
 
-/// Lets threads go on in groups of a certain size, each once all of it are there.
+/// Makes threads wait until a group of a certain size is complete.
 private final class Rounds: @unchecked Sendable {  // sound: the condition guards the count
     private let size: Int
     private let condition = NSCondition()

@@ -5,14 +5,18 @@ import Synchronization
 extension Engine {
     /// Runs an operation to its end, fetching what it needs in between.
     ///
+    /// - Parameter need: Fetched before the first run, if the caller knows from a run of its own
+    ///   that the operation needs it.
     /// - Throws: The operation's failure; `.unreachable` where a need cannot be met within the
     ///   deadline; `.interrupted` if the task is cancelled.
     package func completing<Value>(
-        _ operation: () throws(Halt) -> Value
+        startingWith need: Need? = nil, _ operation: () throws(Halt) -> Value
     ) async throws(EngineError) -> Value {
         let deadline = clock.uptime + configuration.requestDeadline
+        var known = need
         while true {
             do throws(Halt) {
+                if let need = known.take() { throw .awaits(need) }
                 return try operation()
             } catch {
                 switch error {

@@ -1,6 +1,6 @@
 import Engine
 
-/// What the kernel is still to forget, in order of arrival, each thing once.
+/// The cache invalidations not yet sent to the kernel, in order of arrival, without duplicates.
 struct InvalidationQueue {
     enum Item: Hashable {
         case name(FileName, parent: InodeNumber)
@@ -8,12 +8,12 @@ struct InvalidationQueue {
     }
 
     enum Admission: Equatable {
-        /// Accepted; nobody is sending, so the caller sees to it that sending starts.
+        /// Accepted; the caller must start sending.
         case start
-        /// Accepted, or waiting already.
+        /// Accepted or already in the queue; sending is under way.
         case queued
         case full
-        /// There is no session whose kernel could remember anything.
+        /// No session is attached, so the kernel caches nothing.
         case closed
     }
 
@@ -31,7 +31,7 @@ struct InvalidationQueue {
         isOpen = true
     }
 
-    /// Drops what waits and takes nothing more.
+    /// Empties the queue and accepts no more items.
     mutating func close() {
         isOpen = false
         items = []
@@ -49,10 +49,10 @@ struct InvalidationQueue {
         return .start
     }
 
-    /// All that waits, to be sent now; empty means that sending stops.
+    /// Removes and returns all items, to be sent now; if there are none, sending ends.
     ///
-    /// What is added from here on is sent again, also if it is in the batch: the kernel may have
-    /// been told already, and have learned anew.
+    /// An item of the batch that is added again is also sent again: the kernel may have handled
+    /// the first invalidation and refilled its cache.
     mutating func takeBatch() -> [Item] {
         let batch = items
         items = []

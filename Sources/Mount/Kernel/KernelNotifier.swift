@@ -4,23 +4,23 @@ import Engine
 import Logging
 import Synchronization
 
-/// Tells the kernel what to forget, from a thread of its own.
+/// Sends cache invalidations to the kernel from a thread of its own.
 ///
-/// The kernel takes a notification only once it has the directory for itself, and so may wait for
-/// requests in that directory to be answered. The engine therefore never waits for a notification:
-/// it leaves it in a bounded queue. Where that is full even so, the notification is dropped with a
-/// warning, and the kernel finds out for itself when its ``CacheTimeouts`` end. Waiting instead
-/// could not end: the thread that waits might be the one that the answered request needs.
+/// The kernel processes a notification with the directory locked, and so may wait for requests in
+/// that directory to be answered. The engine therefore never waits for a notification: it adds it
+/// to a bounded queue. If the queue is full, the notification is dropped with a warning, and the
+/// kernel's cache is stale until its ``CacheTimeouts`` pass. Waiting could deadlock: the waiting
+/// thread might be the one that must answer the request.
 final class KernelNotifier: KernelCache {
-    /// The session to notify. Set and taken away with the queue held still.
-    private struct Target: @unchecked Sendable {  // sound: libfuse notifies from any thread
+    /// The session to notify.
+    private struct Target: @unchecked Sendable {  // sound: libfuse can notify from any thread
         let session: OpaquePointer
     }
 
     private let logger: Logger
     private let queue: Mutex<InvalidationQueue>
     private let target = Mutex<Target?>(nil)
-    /// Serial: the one thread that notifies.
+    /// Serial: the only thread that notifies.
     private let thread = DispatchQueue(label: "apus.kernel-notifier")
     private let isDropping = Atomic(false)
 
@@ -41,15 +41,15 @@ final class KernelNotifier: KernelCache {
         add(.inode(inode))
     }
 
-    /// From here on notifications go to `session`.
+    /// Starts sending notifications to `session`.
     func attach(_ session: OpaquePointer) {
         target.withLock { $0 = Target(session: session) }
         queue.withLock { $0.open() }
     }
 
-    /// Returns once no notification is under way; none goes to the session any more.
+    /// Stops sending notifications to the session, and returns when none is in flight.
     ///
-    /// Blocks while the kernel has one in hand, for which requests may have to be answered.
+    /// Blocks while the kernel processes one, which may require that requests are answered.
     func detach() {
         queue.withLock { $0.close() }
         thread.sync {}
@@ -63,7 +63,7 @@ final class KernelNotifier: KernelCache {
             thread.async { self.sendAll() }
         case .full:
             guard !isDropping.exchange(true, ordering: .relaxed) else { return }
-            logger.warning("kernel invalidations dropped, changes show late")
+            logger.warning("kernel invalidations dropped, remote changes appear late")
         case .queued, .closed:
             break
         }
@@ -84,7 +84,7 @@ final class KernelNotifier: KernelCache {
         case .name(let name, let parent):
             name.bytes.withUnsafeBytes { bytes in
                 let text = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
-                // Names that the kernel does not know are refused, which is as good.
+                // An error means that the kernel does not know the name, which is as good.
                 _ = fuse_lowlevel_notify_inval_entry(
                     session, fuse_ino_t(parent.rawValue), text, bytes.count)
             }

@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// How far the kernel reads ahead in this mount.
+/// Sets how far the kernel reads ahead in this mount.
 ///
-/// The kernel proposes 128 KiB when it greets the session and takes no more from the answer. Root
-/// may raise it afterwards through sysfs; where that is not possible the proposal stays.
+/// The kernel proposes 128 KiB in INIT and accepts no more in the answer. Root may raise it
+/// afterwards through sysfs; otherwise the proposal stays.
 final class ReadAhead: Sendable {
     private let bytes: Int
     private let mountPoint: String
@@ -15,7 +15,7 @@ final class ReadAhead: Sendable {
         self.mountPoint = mountPoint
     }
 
-    /// Called with every open, which is after the greeting and before the first read.
+    /// Call with every open, which is after INIT and before the first read.
     func applyOnce() {
         guard !isApplied.load(ordering: .relaxed),
             !isApplied.exchange(true, ordering: .relaxed)
@@ -34,7 +34,7 @@ final class ReadAhead: Sendable {
         write(file, text, text.utf8.count)
     }
 
-    /// The device number, as `major:minor`, of the topmost mount at a path.
+    /// Returns the device number, as `major:minor`, of the topmost mount at a path.
     ///
     /// - Parameter mounts: The lines of `/proc/self/mountinfo`, see proc_pid_mountinfo(5).
     static func device(of mountPoint: String, in mounts: String) -> String? {
@@ -45,7 +45,7 @@ final class ReadAhead: Sendable {
         return line?.split(separator: " ").dropFirst(2).first.map(String.init)
     }
 
-    /// As the kernel writes paths there.
+    /// The path as the kernel writes it in mountinfo.
     private static func escaped(_ path: String) -> String {
         path.replacing("\\", with: #"\134"#).replacing(" ", with: #"\040"#)
             .replacing("\t", with: #"\011"#).replacing("\n", with: #"\012"#)

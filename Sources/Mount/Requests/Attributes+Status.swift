@@ -24,10 +24,10 @@ extension Timestamp {
 }
 
 extension Attributes {
-    /// What `stat` shows.
+    /// The attributes in the form of `stat`.
     ///
-    /// Blocks follow from the size, also for a file whose bytes are not here: programs take a file
-    /// with fewer blocks for a sparse one, and some then read holes as zeros without asking.
+    /// The number of blocks follows from the size even if the content is not local: programs treat
+    /// a file with fewer blocks as sparse, and some read its holes as zeros without asking.
     var status: stat {
         var status = stat()
         status.st_ino = ino_t(inode.rawValue)
@@ -40,27 +40,27 @@ extension Attributes {
         status.st_blksize = 4096
         status.st_mtim = modified.timespec
         status.st_ctim = changed.timespec
-        // Access times are not kept.
+        // Access times are not stored.
         status.st_atim = modified.timespec
         return status
     }
 
-    /// What the kernel learns of a name that points here.
+    /// The answer to a lookup of a name that points at this inode.
     func entry(_ timeouts: CacheTimeouts) -> fuse_entry_param {
         var entry = fuse_entry_param()
         entry.ino = fuse_ino_t(inode.rawValue)
-        // Inode numbers are never used twice, so they need no generations.
+        // Inode numbers are never reused, so they need no generations.
         entry.generation = 0
         entry.attr = status
         entry.attr_timeout = timeouts.seconds(for: self)
-        // What turns out to be a link gets another inode.
+        // A file that turns out to be a symbolic link gets another inode.
         entry.entry_timeout = isKindProvisional ? 0 : timeouts.entries.seconds
         return entry
     }
 }
 
 extension AttributeChange {
-    /// What SETATTR asks for. Access times are not kept, and the kernel sets no others.
+    /// The change that SETATTR asks for, without access times, which are not stored.
     init(_ status: stat, settable: CInt) {
         self.init()
         if settable & FUSE_SET_ATTR_MODE != 0 { mode = UInt16(status.st_mode & 0o7777) }
@@ -74,10 +74,6 @@ extension AttributeChange {
         }
     }
 
-    /// Whether it sets nothing that is kept.
+    /// Whether it changes no stored attribute.
     var isEmpty: Bool { self == AttributeChange() }
-}
-
-extension Duration {
-    var seconds: Double { self / .seconds(1) }
 }

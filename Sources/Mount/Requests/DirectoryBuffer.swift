@@ -2,16 +2,16 @@ import CFuse
 import Engine
 import Glibc
 
-/// Packs directory entries as the kernel reads them, until the room is used up.
+/// Packs directory entries in the kernel's format until the buffer is full.
 struct DirectoryBuffer: ~Copyable {
     enum Format: Sendable {
         case names
-        /// READDIRPLUS: with what a lookup of each name would say.
+        /// READDIRPLUS: each name comes with the answer to its lookup.
         case attributes
 
-        /// About how many entries fit, so that few are fetched in vain.
+        /// An estimate of how many entries fit, so that few are fetched in vain.
         func entriesMax(in room: Int) -> Int {
-            // The kernel's records with a name of a dozen bytes.
+            // The size of the kernel's record with a name of a dozen bytes.
             max(1, room / (self == .names ? 40 : 168))
         }
     }
@@ -39,15 +39,15 @@ struct DirectoryBuffer: ~Copyable {
         reply.bytes(bytes)
     }
 
-    /// Lives as long as this buffer.
+    /// Valid as long as this buffer.
     private var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(memory)[..<count])
     }
 
-    /// Adds `.` or `..`: only their inode, as the kernel looks up neither.
+    /// Adds `.` or `..` without attributes, as the kernel looks up neither.
     ///
-    /// - Parameter next: The offset that goes on after this entry.
-    /// - Returns: Whether it fitted.
+    /// - Parameter next: The offset at which to continue after this entry.
+    /// - Returns: Whether it fits.
     mutating func append(_ name: StaticString, _ inode: InodeNumber, next: Int64) -> Bool {
         var entry = fuse_entry_param()
         entry.attr.st_ino = ino_t(inode.rawValue)
@@ -58,8 +58,7 @@ struct DirectoryBuffer: ~Copyable {
 
     mutating func append(_ entry: DirectoryEntry, next: Int64) -> Bool {
         var parameters = entry.attributes.entry(timeouts)
-        // Names and types only: the kernel takes no inode for 0, and looks the name up when somebody
-        // wants to know more.
+        // Inode 0 means that no attributes follow: the kernel looks the name up before it is used.
         if entry.attributes.isKindProvisional { parameters.ino = 0 }
         let name = entry.name.bytes
         return withUnsafeTemporaryAllocation(
@@ -78,7 +77,7 @@ struct DirectoryBuffer: ~Copyable {
         let room = memory.count - count
         let place = memory.baseAddress.map { $0 + count }
         var entry = entry
-        // libfuse takes the request for nothing, and writes nothing where there is no room.
+        // libfuse ignores the request argument, and writes nothing if the entry does not fit.
         let needed =
             switch format {
             case .names: fuse_add_direntry(nil, place, room, name, &entry.attr, off_t(next))

@@ -3,7 +3,7 @@ import Glibc
 import Logging
 
 extension EngineError.Kind {
-    /// The one translation of failures for the kernel; EIO only where nothing else is true.
+    /// The only translation of failures for the kernel; EIO if nothing else applies.
     var errno: CInt {
         switch self {
         case .notFound: ENOENT
@@ -14,7 +14,7 @@ extension EngineError.Kind {
         case .invalid, .noConflict, .ambiguous: EINVAL
         case .readOnly: EROFS
         case .denied, .contained: EACCES
-        // What link(2), symlink(2) and mknod(2) name for a file system that has no such thing.
+        // As link(2), symlink(2) and mknod(2) specify for a file system without the feature.
         case .unsupported: EPERM
         case .nameTooLong: ENAMETOOLONG
         case .tooLarge: EFBIG
@@ -28,7 +28,7 @@ extension EngineError.Kind {
         }
     }
 
-    /// How loudly a request that failed so is logged; nil for what programs meet every day.
+    /// The level at which a failed request is logged; nil for failures that are part of normal use.
     var logLevel: Logger.Level? {
         switch self {
         case .outOfSpace, .damaged, .failed: .error

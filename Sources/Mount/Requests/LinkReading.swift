@@ -1,33 +1,33 @@
 import CFuse
 import Glibc
 
-/// Tells a program that looks at a symbolic link from one that follows it.
+/// Distinguishes a program that reads a symbolic link from one that follows it.
 ///
-/// The kernel asks for the target in the same words in both cases. But the thread that made it ask
-/// waits in a system call until we answer, and `/proc` says in which one; see
-/// `docs/decisions/006-contained-symlinks.md`. In doubt it is following.
+/// The kernel sends the same request in both cases. But the calling thread waits in a system call
+/// until it is answered, and `/proc` names that call; see
+/// `docs/decisions/006-contained-symlinks.md`. In doubt the program is taken to follow the link.
 enum LinkReading {
-    /// How often a thread is looked at that has asked and does not wait yet.
-    private static let looksMax = 200
+    /// How often to check a calling thread that does not wait yet.
+    private static let checksMax = 200
 
     /// Whether the thread waits in `readlink` or `readlinkat`.
     ///
-    /// Blocks for a few milliseconds at the most.
+    /// Blocks for a few milliseconds at most.
     ///
-    /// - Parameter thread: As this process knows it; 0 where it cannot.
+    /// - Parameter thread: See ``Reply/thread``.
     static func isShown(to thread: pid_t) -> Bool {
         guard thread > 0 else { return false }
-        for _ in 0..<looksMax {
+        for _ in 0..<checksMax {
             guard let text = readText("/proc/\(thread)/syscall") else { return false }
             guard text.hasPrefix("running") else { return isReading(text) }
-            // It has asked, so it is on its way to sleep, and nothing tells when it has got there.
+            // It has sent its request, so it is about to sleep, but there is no event for that.
             usleep(50)
         }
         return false
     }
 
-    /// - Parameter text: What `/proc/PID/syscall` says: a number, arguments and two addresses.
-    ///   Programs of 32 bits have other numbers, and so count as following.
+    /// - Parameter text: The content of `/proc/PID/syscall`: a number, arguments and two addresses.
+    ///   32-bit programs have other numbers, and so count as following.
     static func isReading(_ text: String) -> Bool {
         guard let number = text.split(separator: " ").first.flatMap({ Int($0) }) else {
             return false

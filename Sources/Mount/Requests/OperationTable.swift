@@ -5,8 +5,8 @@ import Glibc
 extension fuse_lowlevel_ops {
     /// The callbacks of a session whose user data is its ``RequestServer``.
     ///
-    /// What is missing here the kernel learns once as ENOSYS, and then answers itself: locks are
-    /// local, allocating and copying fall back to writing.
+    /// For a missing operation libfuse answers ENOSYS, and the kernel asks no more: locks become
+    /// local, and allocating and copying fall back to writing.
     static var serving: fuse_lowlevel_ops {
         var table = fuse_lowlevel_ops()
         table.addSession()
@@ -22,7 +22,7 @@ extension fuse_lowlevel_ops {
             connection?.pointee.negotiate(
                 cachesSymlinks: RequestServer.of(server!).cachesSymlinks)
         }
-        // Inodes live in the database, whether the kernel knows them or not.
+        // Inodes live in the database, whether or not the kernel knows them.
         forget = { request, _, _ in
             Reply(request!).none()
         }
@@ -33,54 +33,54 @@ extension fuse_lowlevel_ops {
 
     private mutating func addNames() {
         lookup = { request, parent, name in
-            let server = RequestServer.serving(request!)
+            let names = RequestServer.serving(request!).names
             let reply = Reply(request!)
             let parent = InodeNumber(parent)
             switch RequestedName(name!) {
-            case .name(let name): server.lookup(reply, name, in: parent)
-            case .itself: server.lookupItself(reply, parent)
-            case .parent: server.lookupParent(reply, of: parent)
+            case .name(let name): names.lookUp(reply, name, in: parent)
+            case .itself: names.lookUpItself(reply, parent)
+            case .parent: names.lookUpParent(reply, of: parent)
             case .impossible(let errno): reply.fail(errno)
             }
         }
         mknod = { request, parent, name, mode, _ in
             naming(request!, name!) { server, reply, name in
-                server.makeNode(reply, name, in: InodeNumber(parent), mode: mode)
+                server.names.makeNode(reply, name, in: InodeNumber(parent), mode: mode)
             }
         }
         mkdir = { request, parent, name, mode in
             naming(request!, name!) { server, reply, name in
-                server.makeDirectory(reply, name, in: InodeNumber(parent), mode: mode)
+                server.names.makeDirectory(reply, name, in: InodeNumber(parent), mode: mode)
             }
         }
         symlink = { request, target, parent, name in
             let target = [UInt8](cString: target!)
             naming(request!, name!) { server, reply, name in
-                server.makeSymlink(reply, name, in: InodeNumber(parent), target: target)
+                server.names.makeSymlink(reply, name, in: InodeNumber(parent), target: target)
             }
         }
-        // What link(2) names for a file system without hard links; git and others then rename.
+        // As link(2) specifies for a file system without hard links; git and others then rename.
         link = { request, _, _, _ in
             Reply(request!).fail(EPERM)
         }
         readlink = { request, inode in
-            RequestServer.serving(request!).readSymlink(Reply(request!), InodeNumber(inode))
+            RequestServer.serving(request!).names.readSymlink(Reply(request!), InodeNumber(inode))
         }
         unlink = { request, parent, name in
             naming(request!, name!) { server, reply, name in
-                server.unlink(reply, name, in: InodeNumber(parent))
+                server.names.unlink(reply, name, in: InodeNumber(parent))
             }
         }
         rmdir = { request, parent, name in
             naming(request!, name!) { server, reply, name in
-                server.removeDirectory(reply, name, in: InodeNumber(parent))
+                server.names.removeDirectory(reply, name, in: InodeNumber(parent))
             }
         }
         rename = { request, parent, name, newParent, newName, flags in
             naming(request!, name!) { server, reply, name in
                 switch RequestedName(newName!) {
                 case .name(let newName):
-                    server.rename(
+                    server.names.rename(
                         reply, name, in: InodeNumber(parent), to: newName,
                         in: InodeNumber(newParent), flags: flags)
                 case .itself, .parent: reply.fail(EINVAL)
@@ -92,79 +92,81 @@ extension fuse_lowlevel_ops {
 
     private mutating func addAttributes() {
         getattr = { request, inode, _ in
-            RequestServer.serving(request!).getAttributes(Reply(request!), InodeNumber(inode))
+            RequestServer.serving(request!).attributes.get(Reply(request!), InodeNumber(inode))
         }
         setattr = { request, inode, status, settable, _ in
-            RequestServer.serving(request!).setAttributes(
+            RequestServer.serving(request!).attributes.set(
                 Reply(request!), InodeNumber(inode),
                 to: AttributeChange(status!.pointee, settable: settable))
         }
         getxattr = { request, inode, name, room in
-            RequestServer.serving(request!).getExtendedAttribute(
+            RequestServer.serving(request!).attributes.getExtended(
                 Reply(request!), InodeNumber(inode), name!, room: room)
         }
         listxattr = { request, inode, room in
-            RequestServer.serving(request!).listExtendedAttributes(
+            RequestServer.serving(request!).attributes.listExtended(
                 Reply(request!), InodeNumber(inode), room: room)
         }
         setxattr = { request, inode, name, value, count, flags in
-            RequestServer.serving(request!).setExtendedAttribute(
+            RequestServer.serving(request!).attributes.setExtended(
                 Reply(request!), InodeNumber(inode), name!,
                 to: [UInt8](UnsafeRawBufferPointer(start: value, count: count)), flags: flags)
         }
         removexattr = { request, inode, name in
-            RequestServer.serving(request!).setExtendedAttribute(
+            RequestServer.serving(request!).attributes.setExtended(
                 Reply(request!), InodeNumber(inode), name!, to: nil, flags: 0)
         }
         statfs = { request, inode in
-            RequestServer.serving(request!).statistics(Reply(request!), InodeNumber(inode))
+            RequestServer.serving(request!).attributes.statistics(
+                Reply(request!), InodeNumber(inode))
         }
     }
 
     private mutating func addContent() {
         open = { request, inode, info in
-            RequestServer.serving(request!).open(
+            RequestServer.serving(request!).content.open(
                 Reply(request!), InodeNumber(inode), flags: info!.pointee.flags)
         }
         create = { request, parent, name, mode, info in
             let flags = info!.pointee.flags
             naming(request!, name!) { server, reply, name in
-                server.create(reply, name, in: InodeNumber(parent), mode: mode, flags: flags)
+                server.content.create(
+                    reply, name, in: InodeNumber(parent), mode: mode, flags: flags)
             }
         }
         read = { request, inode, length, offset, _ in
-            RequestServer.serving(request!).read(
+            RequestServer.serving(request!).content.read(
                 Reply(request!), InodeNumber(inode), at: UInt64(clamping: offset), length: length)
         }
         write = { request, inode, bytes, count, offset, _ in
-            RequestServer.serving(request!).write(
+            RequestServer.serving(request!).content.write(
                 Reply(request!), InodeNumber(inode),
                 UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(clamping: offset))
         }
         flush = { request, inode, info in
-            RequestServer.serving(request!).flush(
+            RequestServer.serving(request!).content.flush(
                 Reply(request!), InodeNumber(inode), handle: info!.pointee.fh)
         }
         fsync = { request, inode, _, _ in
-            RequestServer.serving(request!).synchronize(Reply(request!), InodeNumber(inode))
+            RequestServer.serving(request!).content.synchronize(Reply(request!), InodeNumber(inode))
         }
         release = { request, inode, info in
-            RequestServer.serving(request!).release(
+            RequestServer.serving(request!).content.release(
                 Reply(request!), InodeNumber(inode), handle: info!.pointee.fh)
         }
     }
 
     private mutating func addDirectories() {
         opendir = { request, inode, _ in
-            RequestServer.serving(request!).openDirectory(Reply(request!), InodeNumber(inode))
+            RequestServer.serving(request!).directories.open(Reply(request!), InodeNumber(inode))
         }
         readdir = { request, inode, room, offset, _ in
-            RequestServer.serving(request!).readDirectory(
+            RequestServer.serving(request!).directories.read(
                 Reply(request!), InodeNumber(inode), after: Int64(offset), room: room,
                 format: .names)
         }
         readdirplus = { request, inode, room, offset, _ in
-            RequestServer.serving(request!).readDirectory(
+            RequestServer.serving(request!).directories.read(
                 Reply(request!), InodeNumber(inode), after: Int64(offset), room: room,
                 format: .attributes)
         }
@@ -172,12 +174,12 @@ extension fuse_lowlevel_ops {
             Reply(request!).succeed()
         }
         fsyncdir = { request, inode, _, _ in
-            RequestServer.serving(request!).synchronize(Reply(request!), InodeNumber(inode))
+            RequestServer.serving(request!).content.synchronize(Reply(request!), InodeNumber(inode))
         }
     }
 }
 
-/// Goes on with a request that names a file, or answers that there can be no such file.
+/// Passes on a request that names a file, or answers that no file can have the name.
 private func naming(
     _ request: fuse_req_t, _ name: UnsafePointer<CChar>,
     _ body: (RequestServer, consuming Reply, FileName) -> Void

@@ -3,12 +3,12 @@ import Engine
 
 /// The answer owed to one kernel request.
 ///
-/// At most once: every answer consumes the value. At least once: a dropped one answers EIO.
-/// An escaping closure cannot consume it, so it enters a task in a ``ReplySlot``.
-struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply on any thread
+/// At most once: every answer consumes the value. At least once: a dropped reply answers EIO.
+/// An escaping closure cannot consume it, so a ``ReplySlot`` carries it into a task.
+struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse accepts a reply on any thread
     private let request: fuse_req_t
 
-    /// Takes over the duty to answer `request`.
+    /// Takes over the obligation to answer `request`.
     init(_ request: fuse_req_t) {
         self.request = request
     }
@@ -17,29 +17,23 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         fuse_reply_err(request, EIO)
     }
 
-    /// Who asks, for what it makes.
+    /// The calling user, who will own a new file.
     var caller: Caller {
         let context = fuse_req_ctx(request)
         return Caller(userID: context?.pointee.uid ?? 0, groupID: context?.pointee.gid ?? 0)
     }
 
-    /// The thread that asks, as this process knows it; 0 where it cannot.
+    /// The calling thread; 0 if it is outside this process's PID namespace.
     var thread: pid_t { fuse_req_ctx(request)?.pointee.pid ?? 0 }
 
-    /// Has the task behind `ticket` cancelled once the kernel interrupts the request, at once if it
-    /// already has.
+    /// Registers a handler for the kernel's INTERRUPT, and calls it at once if that has arrived.
     ///
-    /// libfuse may still call the handler while the reply is sent on another thread. So what it is
-    /// given is no pointer to anything, only a number that ``RequestTasks`` may have forgotten.
-    borrowing func onInterrupt(cancel ticket: RequestTicket) {
-        fuse_req_interrupt_func(
-            request,
-            { request, data in
-                guard let request, let data else { return }
-                let ticket = RequestTicket(rawValue: UInt(bitPattern: data))
-                RequestServer.serving(request).tasks.cancel(ticket)
-            },
-            UnsafeMutableRawPointer(bitPattern: ticket.rawValue))
+    /// libfuse may still call the handler while the reply is sent on another thread. It therefore
+    /// gets the number of a ticket, which may be obsolete by then, instead of a pointer.
+    borrowing func onInterrupt(
+        _ ticket: RequestTicket, _ handler: @escaping fuse_interrupt_func_t
+    ) {
+        fuse_req_interrupt_func(request, handler, ticket.pointer)
     }
 
     // MARK: Answers
@@ -66,7 +60,7 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         discard self
     }
 
-    /// - Returns: Whether the kernel took it; it sends a RELEASE only then.
+    /// - Returns: Whether the kernel accepted it; only then does it send a RELEASE.
     consuming func created(_ entry: fuse_entry_param, _ handle: fuse_file_info) -> Bool {
         var entry = entry
         var handle = handle
@@ -75,7 +69,7 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         return result == 0
     }
 
-    /// - Returns: Whether the kernel took it; it sends a RELEASE only then.
+    /// - Returns: Whether the kernel accepted it; only then does it send a RELEASE.
     @discardableResult
     consuming func opened(_ handle: fuse_file_info) -> Bool {
         var handle = handle
@@ -84,7 +78,7 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         return result == 0
     }
 
-    /// - Parameter timeout: How long the kernel may remember them, in seconds.
+    /// - Parameter timeout: How long the kernel may cache them, in seconds.
     consuming func attributes(_ attributes: Attributes, timeout: Double) {
         var status = attributes.status
         fuse_reply_attr(request, &status, timeout)
@@ -97,7 +91,7 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         discard self
     }
 
-    /// Answers with what `descriptor` holds from `offset` on. The bytes do not pass through Swift.
+    /// Answers with the bytes of a file from `offset` on, which do not pass through Swift.
     ///
     /// The descriptor stays open until this returns.
     consuming func content(of descriptor: CInt, at offset: UInt64, count: Int) {
@@ -117,7 +111,7 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         discard self
     }
 
-    /// Where a symbolic link points.
+    /// Answers with the target of a symbolic link.
     consuming func target(_ target: [UInt8]) {
         let text = target.map { CChar(bitPattern: $0) } + [0]
         fuse_reply_readlink(request, text)
@@ -130,7 +124,7 @@ struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse takes a reply 
         discard self
     }
 
-    /// Answers getxattr and listxattr: the bytes, or only how many there are where `room` is 0.
+    /// Answers getxattr and listxattr: with the bytes, or only their number if `room` is 0.
     consuming func extendedAttribute(_ bytes: [UInt8], room: Int) {
         if room == 0 {
             fuse_reply_xattr(request, bytes.count)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Carries a ``Reply`` into a task: one slot, taken once.
+/// Carries a ``Reply`` into a task: one slot, emptied once.
 final class ReplySlot: Sendable {
     private let slot: Mutex<Reply?>
 

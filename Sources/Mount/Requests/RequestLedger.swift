@@ -1,11 +1,11 @@
-/// Knows the requests that go on as tasks, and decides what becomes of each.
+/// Tracks the requests that continue as tasks, and decides which work to cancel.
 ///
-/// A request is admitted before its task exists, as the kernel may interrupt it in between. Calls
-/// about a ticket that is no longer known change nothing, so each may come late.
+/// A request is admitted before its task exists, because the kernel may interrupt it in between.
+/// Calls with an unknown ticket have no effect, so each call may come late.
 struct RequestLedger<Work> {
     private enum State {
         case admitted
-        /// Interrupted before its task was there.
+        /// Interrupted before its task was started.
         case cancelled
         case running(Work)
     }
@@ -16,7 +16,7 @@ struct RequestLedger<Work> {
 
     var count: Int { states.count }
 
-    /// - Returns: nil once ``stop()`` was called.
+    /// - Returns: nil after ``stop()``.
     mutating func admit() -> RequestTicket? {
         guard !isStopping else { return nil }
         ticketLast += 1
@@ -25,7 +25,7 @@ struct RequestLedger<Work> {
         return ticket
     }
 
-    /// - Returns: Whether `work` is to be cancelled at once.
+    /// - Returns: Whether `work` must be cancelled at once.
     mutating func started(_ ticket: RequestTicket, _ work: Work) -> Bool {
         switch states[ticket] {
         case .admitted:
@@ -34,12 +34,12 @@ struct RequestLedger<Work> {
         case .cancelled:
             states[ticket] = .running(work)
             return true
-        case .running, nil:  // nil: it ended before its starter came to say so
+        case .running, nil:  // nil: the work finished before this call
             return false
         }
     }
 
-    /// - Returns: The work to cancel, if it runs.
+    /// - Returns: The work to cancel, if it is running.
     mutating func cancel(_ ticket: RequestTicket) -> Work? {
         switch states[ticket] {
         case .admitted:
@@ -56,7 +56,7 @@ struct RequestLedger<Work> {
         states[ticket] = nil
     }
 
-    /// Admits none from here on.
+    /// Admits no more requests.
     ///
     /// - Returns: All work to cancel.
     mutating func stop() -> [Work] {

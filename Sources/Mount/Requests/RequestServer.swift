@@ -2,34 +2,35 @@ import CFuse
 import Engine
 import Logging
 
-/// Answers the kernel's requests: asks the engine, and replies.
+/// Serves kernel requests: runs each operation on the engine and sends its reply.
 ///
-/// On libfuse's threads an operation is answered from local state. One that needs the network is
-/// copied out of the callback and goes on as a task that carries the reply; a kernel INTERRUPT
-/// cancels it.
+/// On libfuse's threads an operation is answered from local state. An operation that needs the
+/// network is copied out of the callback and continues as a task that carries the reply; a kernel
+/// INTERRUPT cancels the task.
 final class RequestServer: Sendable {
     let engine: Engine
     let tasks: RequestTasks
     let timeouts: CacheTimeouts
     let readAhead: ReadAhead
     let cachesSymlinks: Bool
-    let logger: Logger
-    /// Looked up once, so that requests that nobody traces pay one branch.
-    private let traces: Bool
+    private let logger: Logger
+    /// Read once, so that tracing costs one branch per request while it is off.
+    private let isTracing: Bool
 
     init(
-        engine: Engine, tasks: RequestTasks, options: MountOptions, logger: Logger
+        engine: Engine, tasks: RequestTasks, timeouts: CacheTimeouts, readAhead: ReadAhead,
+        cachesSymlinks: Bool, logger: Logger
     ) {
         self.engine = engine
         self.tasks = tasks
-        self.timeouts = options.timeouts
-        self.readAhead = ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint)
-        self.cachesSymlinks = options.cachesSymlinks
+        self.timeouts = timeouts
+        self.readAhead = readAhead
+        self.cachesSymlinks = cachesSymlinks
         self.logger = logger
-        self.traces = logger.logLevel <= .trace
+        isTracing = logger.logLevel <= .trace
     }
 
-    /// The server of the session that a request came in on.
+    /// The server of the session that a request arrived on.
     static func serving(_ request: fuse_req_t) -> RequestServer {
         guard let userdata = fuse_req_userdata(request) else {
             preconditionFailure("every session is made with its server as user data")
@@ -42,11 +43,11 @@ final class RequestServer: Sendable {
         Unmanaged<RequestServer>.fromOpaque(userdata).takeUnretainedValue()
     }
 
-    /// Runs `operation` and hands its value to `answer`, both perhaps later on another thread.
+    /// Runs `operation` and passes its value to `answer`, both possibly later on another thread.
     ///
     /// - Parameters:
     ///   - name: The request's name, for the log.
-    ///   - operation: Called again after what it needs was fetched.
+    ///   - operation: Called again once the data that it lacked has been fetched.
     func serve<Value: Sendable>(
         _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply,
         _ operation: @escaping @Sendable () throws(Halt) -> Value,
@@ -56,24 +57,32 @@ final class RequestServer: Sendable {
         switch Result(catching: operation) {
         case .success(let value): answer(reply, value)
         case .failure(.failure(let error)): fail(name, inode, reply, error)
-        case .failure(.awaits): finishLater(name, inode, reply, operation, answer: answer)
+        case .failure(.awaits(let need)):
+            finishLater(name, inode, reply, need, operation, answer: answer)
         }
     }
 
-    /// Goes on with a request that needs the network as a task.
+    /// Continues a request that needs the network as a task.
+    ///
+    /// - Parameter need: The data that `operation` has just been found to lack.
     func finishLater<Value: Sendable>(
-        _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply,
+        _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply, _ need: Need,
         _ operation: @escaping @Sendable () throws(Halt) -> Value,
         answer: @escaping @Sendable (consuming Reply, Value) -> Void
     ) {
-        guard let ticket = tasks.admit() else {
+        guard let admission = tasks.admit() else {
             reply.fail(ENOTCONN)
             return
         }
-        reply.onInterrupt(cancel: ticket)
+        reply.onInterrupt(admission.ticket) { request, data in
+            guard let request, let ticket = RequestTicket(data) else { return }
+            RequestServer.serving(request).tasks.cancel(ticket)
+        }
+        // Another request may have fetched the same data during a wait for a slot.
+        let need = admission.hasWaited ? nil : need
         let slot = ReplySlot(reply)
-        tasks.start(ticket) { [self] in
-            let outcome = await completing(operation)
+        tasks.start(admission.ticket) { [self] in
+            let outcome = await complete(operation, startingWith: need)
             guard let reply = slot.take() else { return }
             switch outcome {
             case .success(let value): answer(reply, value)
@@ -82,17 +91,18 @@ final class RequestServer: Sendable {
         }
     }
 
-    private func completing<Value: Sendable>(
-        _ operation: @Sendable () throws(Halt) -> Value
+    /// Runs `operation` to completion, fetching the data that it lacks.
+    func complete<Value: Sendable>(
+        _ operation: @Sendable () throws(Halt) -> Value, startingWith need: Need?
     ) async -> Result<Value, EngineError> {
         do throws(EngineError) {
-            return .success(try await engine.completing(operation))
+            return .success(try await engine.completing(startingWith: need, operation))
         } catch {
             return .failure(error)
         }
     }
 
-    /// Answers with a failure, and logs it if a user must know.
+    /// Answers with an error, and logs it if users should know about it.
     func fail(
         _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply, _ error: EngineError
     ) {
@@ -109,13 +119,13 @@ final class RequestServer: Sendable {
     }
 
     func trace(_ name: StaticString, _ inode: InodeNumber) {
-        guard traces else { return }
+        guard isTracing else { return }
         logger.trace("request", metadata: ["request": "\(name)", "inode": "\(inode)"])
     }
 }
 
 extension InodeNumber {
-    /// - Parameter inode: As the kernel names it; it only knows numbers that it was told.
+    /// - Parameter inode: A number that the kernel got from us.
     init(_ inode: fuse_ino_t) {
         self.init(rawValue: Int64(bitPattern: UInt64(inode)))
     }

@@ -8,10 +8,10 @@ enum RequestedName: Equatable {
     /// `..`
     case parent
     case name(FileName)
-    /// No file can have this name; the errno says why.
+    /// A name that no file can have, and the errno to answer.
     case impossible(CInt)
 
-    /// - Parameter text: Copied; it may go once this returns.
+    /// - Parameter text: Copied; only needs to live during the call.
     init(_ text: UnsafePointer<CChar>) {
         let bytes = [UInt8](cString: text)
         switch bytes {

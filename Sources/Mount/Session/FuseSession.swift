@@ -4,15 +4,12 @@ import Glibc
 package import Logging
 import Synchronization
 
-/// One mount: from the empty directory to the last answer.
+/// One mount, from mounting to the last answer.
 ///
-/// ``mount()``, then ``run()`` on a thread that may block, which returns after ``unmount()``,
-/// ``stop()``, or an unmount by somebody else. libfuse's signal handlers stay uninstalled: signals
-/// are the command's business.
+/// Call ``mount()``, then ``run()`` on a thread that may block; it returns after ``unmount()``,
+/// ``stop()``, or an unmount by another process. libfuse's signal handlers are not installed: the
+/// command handles signals.
 package final class FuseSession: Sendable {
-    /// Makes the mount's type `fuse.apus`.
-    static let subtype = "apus"
-
     /// libfuse's session, owned by this object, destroyed once at the end of ``run()``.
     private struct Handle: @unchecked Sendable {  // sound: libfuse's sessions are thread-safe
         let session: OpaquePointer
@@ -33,8 +30,8 @@ package final class FuseSession: Sendable {
     private let state = Mutex(State.idle)
 
     /// - Parameters:
-    ///   - engine: Its kernel cache is this session's from here on.
-    ///   - executor: The engine's, for requests that wait for the network.
+    ///   - engine: Its kernel cache becomes this session's.
+    ///   - executor: The engine's executor, for requests that wait for the network.
     package init(
         engine: Engine, options: MountOptions,
         executor: any TaskExecutor, logger: Logger
@@ -43,31 +40,32 @@ package final class FuseSession: Sendable {
         notifier = KernelNotifier(logger: logger)
         self.logger = logger
         tasks = RequestTasks(slots: options.waitingRequestsMax, executor: executor)
-        server = RequestServer(engine: engine, tasks: tasks, options: options, logger: logger)
+        server = RequestServer(
+            engine: engine, tasks: tasks, timeouts: options.timeouts,
+            readAhead: ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint),
+            cachesSymlinks: options.cachesSymlinks, logger: logger)
         engine.attach(notifier)
     }
 
     deinit {
-        // Mounted and never run: nobody would answer.
+        // Mounted but never run: no request would be answered.
         if case .mounted(let handle) = state.withLock({ $0 }) {
             fuse_session_unmount(handle.session)
             fuse_session_destroy(handle.session)
         }
     }
 
-    /// Mounts. Requests wait for ``run()`` from here on.
-    ///
-    /// Called once.
+    /// Mounts; from then on requests wait for ``run()``. Call once.
     package func mount() throws(MountError) {
         LibfuseLog.shared.use(logger)
         try Prerequisites.check(options, attempt: "cannot mount on \(options.mountPoint)")
         let session = try newSession()
-        let (result, complaints) = LibfuseComplaints.capturing {
+        let (result, diagnostics) = MountDiagnostics.capturing {
             fuse_session_mount(session, options.mountPoint)
         }
         guard result == 0 else {
             fuse_session_destroy(session)
-            throw complaints.error("cannot mount on \(options.mountPoint)")
+            throw diagnostics.error("cannot mount on \(options.mountPoint)")
         }
         state.withLock { $0 = .mounted(Handle(session: session)) }
         logger.info(
@@ -75,10 +73,10 @@ package final class FuseSession: Sendable {
             metadata: ["mountPoint": "\(options.mountPoint)", "source": "\(options.source)"])
     }
 
-    /// Answers requests until the mount is gone, on this thread and others.
+    /// Answers requests on this thread and others until the mount is gone.
     ///
-    /// On return no request is open, no task is left, and the mount point is free. Called once,
-    /// after ``mount()``.
+    /// On return every request is answered, no task is left, and the mount point is free. Call
+    /// once, after ``mount()``.
     package func run() throws(MountError) {
         guard case .mounted(let handle) = state.withLock({ $0 }) else {
             preconditionFailure("mount() comes first")
@@ -97,29 +95,29 @@ package final class FuseSession: Sendable {
         }
     }
 
-    /// Ends ``run()`` although the mount may be in use: requests that wait for the network are
+    /// Ends ``run()`` even if the mount is in use: requests that wait for the network are
     /// interrupted, later ones fail.
     ///
-    /// Bytes that programs wrote through `mmap` and the kernel still holds are lost; ``unmount()``
-    /// keeps them. Blocks shortly; not for FUSE threads and the engine's executor.
+    /// Bytes written through `mmap` that the kernel has not written back are lost; ``unmount()``
+    /// keeps them. Blocks briefly; must not be called on FUSE threads or the engine's executor.
     package func stop() {
         tasks.stop()
-        // While requests are still answered, as the kernel may wait for them in a notification.
+        // While requests are still answered, as a notification may wait for them in the kernel.
         notifier.detach()
         loop.stop()
     }
 
-    /// Unmounts if nobody uses the mount; ``run()`` then returns.
+    /// Unmounts if the mount is not in use; ``run()`` then returns.
     ///
-    /// Blocks while the kernel writes back what it holds; not for FUSE threads and the engine's
-    /// executor.
+    /// Blocks while the kernel writes back its cache; must not be called on FUSE threads or the
+    /// engine's executor.
     ///
     /// - Throws: `.busy` if it is in use.
     package func unmount() throws(MountError) {
         guard case .mounted = state.withLock({ $0 }) else { return }
         try Mount.unmount(options.mountPoint)
-        // Another mount namespace, such as a container's, may have a copy of the mount, which would
-        // keep it alive, and the daemon busy with it, for as long as that namespace lives.
+        // A copy of the mount in another mount namespace, such as a container's, would keep the
+        // session alive, and the daemon busy, as long as that namespace exists.
         stop()
     }
 
@@ -130,7 +128,7 @@ package final class FuseSession: Sendable {
     }
 
     private func newSession() throws(MountError) -> OpaquePointer {
-        // The server outlives the session: both end with this object at the latest.
+        // The server outlives the session, as both are owned by this object.
         let userdata = Unmanaged.passUnretained(server).toOpaque()
         let (session, lines) = LibfuseLog.shared.capturing {
             var words = ["apus", "-o", options.libfuseOptions].map { (word: String) in strdup(word)
@@ -138,7 +136,7 @@ package final class FuseSession: Sendable {
             defer { for word in words { free(word) } }
             var operations = fuse_lowlevel_ops.serving
             return words.withUnsafeMutableBufferPointer { words in
-                // libfuse goes on with a copy of its own.
+                // libfuse makes its own copy.
                 var arguments = fuse_args(
                     argc: CInt(words.count), argv: words.baseAddress, allocated: 0)
                 defer { fuse_opt_free_args(&arguments) }
@@ -148,7 +146,7 @@ package final class FuseSession: Sendable {
         guard let session else {
             throw MountError(
                 .refused, "cannot mount on \(options.mountPoint)",
-                reason: lines.last ?? "libfuse gives no reason")
+                reason: lines.last ?? "libfuse reported no reason")
         }
         return session
     }

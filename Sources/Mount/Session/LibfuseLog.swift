@@ -3,9 +3,9 @@ import Glibc
 import Logging
 import Synchronization
 
-/// What libfuse says, sent to our log; while a mount is attempted it is kept for the error.
+/// Forwards libfuse's messages to our log, or captures them for the error while mounting.
 ///
-/// libfuse has one log for the whole process, and so has this.
+/// libfuse has one log function per process, so this is a singleton.
 final class LibfuseLog: Sendable {
     static let shared = LibfuseLog()
 
@@ -25,12 +25,12 @@ final class LibfuseLog: Sendable {
         }
     }
 
-    /// Where lines go from here on.
+    /// Sets the destination of all further messages.
     func use(_ logger: Logger) {
         state.withLock { $0.logger = logger }
     }
 
-    /// Runs `body` and returns what libfuse said meanwhile, instead of logging it.
+    /// Runs `body`, and returns libfuse's messages during the call instead of logging them.
     func capturing<Value>(_ body: () -> Value) -> (value: Value, lines: [String]) {
         state.withLock { $0.captured = [] }
         let value = body()
@@ -51,6 +51,6 @@ final class LibfuseLog: Sendable {
         }
         let isError = level.rawValue <= FUSE_LOG_ERR.rawValue
         logger?.log(
-            level: isError ? .warning : .debug, "libfuse says", metadata: ["line": "\(line)"])
+            level: isError ? .warning : .debug, "libfuse message", metadata: ["line": "\(line)"])
     }
 }

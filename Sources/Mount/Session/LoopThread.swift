@@ -3,13 +3,13 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The thread in libfuse's loop, and the way to get it out of there.
+/// Runs libfuse's loop on the calling thread, and makes it return.
 ///
-/// `fuse_session_exit` only sets a flag. The loop looks at it when a request comes or a signal
-/// interrupts its sleep, so this sends signals until the loop has ended: one alone could arrive
-/// between the look and the sleep.
+/// `fuse_session_exit` only sets a flag. The loop checks it when a request arrives or a signal
+/// interrupts its sleep, so this sends signals until the loop has ended: a single one could arrive
+/// between the check and the sleep.
 final class LoopThread: Sendable {
-    /// No program sends this one, and Swift, Dispatch and glibc leave it alone.
+    /// A signal that no program sends and that Swift, Dispatch and glibc do not use.
     private static let signal = __libc_current_sigrtmin() + 7
 
     private enum State {
@@ -18,7 +18,7 @@ final class LoopThread: Sendable {
         case ended
     }
 
-    private struct Guarded: @unchecked Sendable {  // sound: libfuse ends loops from any thread
+    private struct Guarded: @unchecked Sendable {  // sound: libfuse can end a loop from any thread
         var state = State.idle
         var isStopping = false
     }
@@ -28,7 +28,7 @@ final class LoopThread: Sendable {
 
     /// Answers requests on this thread and others until the mount is gone or ``stop()`` is called.
     ///
-    /// - Returns: 0, or what went wrong as an errno of either sign.
+    /// - Returns: 0, or an errno of either sign.
     func run(_ session: OpaquePointer, threadsMax: Int) -> CInt {
         Self.catchSignal()
         let isStopping = guarded.withLock { guarded in
@@ -42,7 +42,7 @@ final class LoopThread: Sendable {
         return result
     }
 
-    /// Ends the loop, and returns once it has ended. Not on one of its threads.
+    /// Ends the loop and returns once it has ended. Must not be called on one of its threads.
     func stop() {
         guarded.withLock { guarded in
             guarded.isStopping = true
@@ -57,9 +57,9 @@ final class LoopThread: Sendable {
         }
     }
 
-    /// - Returns: Whether the loop runs.
+    /// - Returns: Whether the loop is running.
     private func wake() -> Bool {
-        // Under the lock, so that the thread is still there.
+        // Under the lock, so that the thread still exists.
         guarded.withLock { guarded in
             guard case .running(let thread, _) = guarded.state else { return false }
             pthread_kill(thread, Self.signal)
@@ -67,7 +67,7 @@ final class LoopThread: Sendable {
         }
     }
 
-    /// Has the signal interrupt this thread's sleep and do nothing else.
+    /// Installs an empty handler, so that the signal only interrupts this thread's sleep.
     private static func catchSignal() {
         var action = sigaction()
         action.__sigaction_handler.sa_handler = { _ in }

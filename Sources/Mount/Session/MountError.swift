@@ -1,9 +1,9 @@
 /// Why a folder could not be mounted, unmounted or served.
 package struct MountError: Error, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
-        /// The kernel's FUSE device is not there.
+        /// The kernel's FUSE device does not exist.
         case deviceMissing
-        /// The device may not be opened.
+        /// The permission to open the device is missing.
         case deviceDenied
         /// `fusermount3` is not installed; ordinary users need it.
         case helperMissing
@@ -11,15 +11,15 @@ package struct MountError: Error, CustomStringConvertible {
         case busy
         /// `/etc/fuse.conf` does not let ordinary users share a mount.
         case sharingDenied
-        /// The kernel, libfuse or fusermount3 refused for a reason of their own.
+        /// The kernel, libfuse or fusermount3 refused for another reason.
         case refused
     }
 
     package let kind: Kind
-    /// What was attempted, with its values: `cannot mount on /mnt/cloud`.
+    /// The failed action with its values: `cannot mount on /mnt/cloud`.
     package let attempt: String
     package let reason: String
-    /// What the user can do, or nil when nothing helps.
+    /// Advice for the user, or nil if there is none.
     package let remedy: String?
 
     init(_ kind: Kind, _ attempt: String, reason: String, remedy: String? = nil) {
@@ -29,7 +29,7 @@ package struct MountError: Error, CustomStringConvertible {
         self.remedy = remedy
     }
 
-    /// One line for people.
+    /// One line for users.
     package var description: String {
         "\(attempt): \(reason)" + (remedy.map { "; \($0)" } ?? "")
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a mount needs from the machine, looked at before libfuse tries.
+/// Checks the requirements of a mount on the machine before libfuse mounts.
 enum Prerequisites {
     static func check(_ options: MountOptions, attempt: String) throws(MountError) {
         try checkDevice(attempt)
@@ -9,7 +9,7 @@ enum Prerequisites {
         if options.allowsOthers { try checkSharing(attempt) }
     }
 
-    /// Ordinary users get the device opened by fusermount3.
+    /// Only root needs the permission: for ordinary users fusermount3 opens the device.
     private static func checkDevice(_ attempt: String) throws(MountError) {
         let device = open("/dev/fuse", O_RDWR | O_CLOEXEC)
         if device >= 0 {
@@ -41,8 +41,8 @@ enum Prerequisites {
             return
         }
         throw MountError(
-            .sharingDenied, attempt, reason: "this system does not let users share a mount",
-            remedy: "have root put the line user_allow_other into /etc/fuse.conf, or mount without"
+            .sharingDenied, attempt, reason: "this system does not allow users to share a mount",
+            remedy: "have root add the line user_allow_other to /etc/fuse.conf, or mount without"
                 + " --allow-other")
     }
 }
@@ -50,13 +50,13 @@ enum Prerequisites {
 extension MountError {
     static func missingDevice(_ attempt: String) -> MountError {
         MountError(
-            .deviceMissing, attempt, reason: "there is no /dev/fuse",
+            .deviceMissing, attempt, reason: "/dev/fuse does not exist",
             remedy: "load it with: modprobe fuse (in a container: --device /dev/fuse)")
     }
 
     static func deniedDevice(_ attempt: String) -> MountError {
         MountError(
-            .deviceDenied, attempt, reason: "/dev/fuse may not be opened",
+            .deviceDenied, attempt, reason: "no permission to open /dev/fuse",
             remedy: "have root allow it with: chmod 666 /dev/fuse (in a container:"
                 + " --device /dev/fuse --cap-add SYS_ADMIN)")
     }

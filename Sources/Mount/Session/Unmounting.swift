@@ -1,6 +1,6 @@
 import Glibc
 
-/// Takes a mount away that nobody uses: as root by the system call, else by `fusermount3`.
+/// Unmounts a mount that is not in use: as root with the system call, else with `fusermount3`.
 ///
 /// - Parameter path: Absolute, without symbolic links.
 /// - Throws: `.busy`, `.helperMissing`, `.refused`.
@@ -18,14 +18,14 @@ func unmount(_ path: String) throws(MountError) {
     case .failure(let code):
         throw MountError(
             .helperMissing, attempt,
-            reason: "fusermount3 does not run: \(String(cString: strerror(code.errno)))",
+            reason: "fusermount3 cannot be run: \(String(cString: strerror(code.errno)))",
             remedy: "install the package fuse3")
     }
 }
 
 private struct Code: Error { let errno: CInt }
 
-/// - Returns: What `waitpid` tells of it.
+/// - Returns: The status from `waitpid`.
 private func runHelper(_ words: [String]) -> Result<CInt, Code> {
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { (word: String) in strdup(word) }
     defer { for argument in arguments { free(argument) } }
@@ -42,6 +42,6 @@ extension MountError {
     fileprivate static func busy(_ attempt: String, _ path: String) -> MountError {
         MountError(
             .busy, attempt, reason: "it is in use",
-            remedy: "close what uses it; fuser -vm \(path) shows what")
+            remedy: "close the programs that use it; fuser -vm \(path) lists them")
     }
 }

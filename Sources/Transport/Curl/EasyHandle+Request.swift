@@ -1,19 +1,21 @@
 import CCurl
 
 extension EasyHandle {
-    /// How much libcurl asks of a socket or a body source at a time.
+    /// The size of libcurl's reads from a socket or a body source.
     private static var pieceBytes: Int { 256 * 1024 }
-    /// From here on a body waits for the server's word (RFC 9110, 10.1.1). A smaller one is sent at
-    /// once: it costs less than the wait, which is a round trip, and a second where a server or a
-    /// proxy never says it. Servers that refuse before they have such a body close the connection.
+    /// The length from which a body waits for the server's approval (RFC 9110, 10.1.1).
+    ///
+    /// Sending a smaller one costs less than the wait: a round trip, or a second if a server or
+    /// proxy never answers. A server that refuses before it has read a small body closes the
+    /// connection.
     private static var expectBytes: UInt64 { 64 * 1024 }
 
-    /// Says what to ask, and how. The callbacks are set beside.
+    /// Sets the options of a request, except the callbacks.
     ///
     /// - Parameters:
-    ///   - bodyBytes: Length of the body; nil where there is none.
-    ///   - knownScheme: How this host authenticates, as far as an earlier answer has told.
-    /// - Returns: The first refusal.
+    ///   - bodyBytes: Length of the body; nil if there is none.
+    ///   - knownScheme: The authentication scheme of this host, if known from an earlier answer.
+    /// - Returns: The first error.
     mutating func configure(
         _ request: HTTPRequest, bodyBytes: UInt64?, knownScheme: AuthenticationScheme?,
         options: TransportOptions
@@ -26,17 +28,17 @@ extension EasyHandle {
         }
         let isSmall = bodyBytes.map { $0 < Self.expectBytes } ?? true
         var codes = [
-            // Signals belong to the process, not to a library on one of its threads.
+            // A library on one of its threads must not change the process's signals.
             set(CURLOPT_NOSIGNAL, 1),
             set(CURLOPT_URL, request.url),
-            // `..` may be a name, and what is signed must be what is sent.
+            // `..` may be a name, and the URL must be sent as it was signed.
             set(CURLOPT_PATH_AS_IS, 1),
             set(CURLOPT_PROTOCOLS_STR, "http,https"),
             set(CURLOPT_FOLLOWLOCATION, 0),
             set(CURLOPT_HTTP_VERSION, httpVersion(options)),
             set(CURLOPT_USERAGENT, options.userAgent),
             set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout.milliseconds),
-            // A name server that does not answer must not hold up the thread of all transfers.
+            // A silent name server must not block the thread of all transfers.
             set(CURLOPT_QUICK_EXIT, 1),
             set(CURLOPT_TCP_KEEPALIVE, 1),
             set(CURLOPT_BUFFERSIZE, Self.pieceBytes),
@@ -52,7 +54,7 @@ extension EasyHandle {
             codes.append(set(CURLOPT_CAINFO, caFile))
         }
         if let path = request.unixSocketPath {
-            // A proxy of the environment has no business between us and a program on this machine.
+            // The environment's proxy is not for connections to a program on this machine.
             codes.append(set(CURLOPT_PROXY, ""))
             codes.append(set(CURLOPT_UNIX_SOCKET_PATH, path))
         }
@@ -77,12 +79,12 @@ extension EasyHandle {
                 set(CURLOPT_PASSWORD, password),
             ]
         case .negotiated(let user, let password):
-            // With Digest alone, libcurl would first send a change without its body, to be
-            // refused; a server that does not refuse it would then hold an empty file.
-            let ways =
+            // With Digest alone, libcurl would first send a change without its body, expecting a
+            // refusal; a server that accepts it would then hold an empty file.
+            let schemes =
                 knownScheme == .basic ? apus_auth_basic : apus_auth_basic | apus_auth_digest
             return [
-                set(CURLOPT_HTTPAUTH, ways), set(CURLOPT_USERNAME, user),
+                set(CURLOPT_HTTPAUTH, schemes), set(CURLOPT_USERNAME, user),
                 set(CURLOPT_PASSWORD, password),
             ]
         case .bearer(let token):
@@ -107,7 +109,7 @@ extension EasyHandle {
     }
 }
 
-/// How a host wants to be told who asks.
+/// How a host authenticates requests.
 enum AuthenticationScheme: Sendable {
     case basic
     case digest
@@ -125,7 +127,7 @@ enum AuthenticationScheme: Sendable {
 }
 
 extension Duration {
-    /// Rounded up, so that a short timeout is not none, which is what 0 means to libcurl.
+    /// Rounded up, at least 1: to libcurl, 0 means no timeout.
     var milliseconds: Int {
         let (seconds, attoseconds) = components
         let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000

@@ -1,15 +1,16 @@
 import CCurl
 
-/// One libcurl easy handle with what it points into. It has one owner, and ends with it.
+/// One libcurl easy handle and the memory that it points into, with one owner.
 ///
-/// libcurl lets a handle move between threads, but not be used by two at once: see ``Transfer``.
+/// libcurl allows a handle to move between threads, but not to be used by two at once: see
+/// ``Transfer``.
 struct EasyHandle: ~Copyable {
     let pointer: UnsafeMutableRawPointer
-    /// `CURL_ERROR_SIZE` bytes that libcurl writes its reason into.
+    /// `CURL_ERROR_SIZE` bytes into which libcurl writes error messages.
     private let reasonBuffer: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
 
-    /// - Returns: nil where there is no memory left.
+    /// - Returns: nil if there is no memory left.
     init?() {
         guard Self.libraryIsReady, let pointer = curl_easy_init() else { return nil }
         self.pointer = pointer
@@ -37,13 +38,13 @@ struct EasyHandle: ~Copyable {
         apus_easy_set_string(pointer, option, value)
     }
 
-    /// Adds request headers; libcurl reads the list during the transfer, so the handle keeps it.
+    /// Adds request headers. libcurl reads the list during the transfer, so the handle keeps it.
     ///
-    /// - Parameter suppressed: The names of headers that libcurl would send by itself, and is not to.
+    /// - Parameter suppressed: Names of headers that libcurl must not add by itself.
     mutating func setHeaders(
         _ fields: [(name: String, value: String)], suppressed: [String]
     ) -> CURLcode {
-        // libcurl takes `Name:` for a wish not to send it, and `Name;` for one without value.
+        // To libcurl, `Name:` means not to send the header, and `Name;` to send it without a value.
         let lines = fields.map { $1.isEmpty ? "\($0);" : "\($0): \($1)" }
         for line in lines + suppressed.map({ "\($0):" }) {
             guard let longer = curl_slist_append(headers, line) else {
@@ -54,7 +55,7 @@ struct EasyHandle: ~Copyable {
         return apus_easy_set_pointer(pointer, CURLOPT_HTTPHEADER, headers)
     }
 
-    /// Has libcurl call `callback` for `function`, with `context`, which must outlive the transfer.
+    /// Makes libcurl call `callback` for `function` with `context`, which must outlive the transfer.
     func setCallback(
         _ function: CURLoption, _ callback: apus_data_callback, _ data: CURLoption,
         context: UnsafeMutableRawPointer
@@ -72,7 +73,7 @@ struct EasyHandle: ~Copyable {
         return apus_easy_set_pointer(pointer, CURLOPT_SEEKDATA, context)
     }
 
-    /// Keeps the sockets from programs that this process starts.
+    /// Makes child processes not inherit the sockets.
     func setCloseOnExec() -> CURLcode {
         apus_easy_set_close_on_exec(pointer)
     }
@@ -82,18 +83,18 @@ struct EasyHandle: ~Copyable {
         return apus_easy_get_long(pointer, info, &value) == CURLE_OK ? value : 0
     }
 
-    /// What the kernel still has to send, or to see acknowledged; nil where nothing is connected.
+    /// Bytes that the kernel has not sent or that are not acknowledged; nil without a connection.
     var unsentBytes: Int? {
         let bytes = apus_easy_unsent_bytes(pointer)
         return bytes < 0 ? nil : bytes
     }
 
-    /// libcurl's words for why the transfer failed with `code`.
+    /// Returns libcurl's message for a transfer that failed with `code`.
     func reason(for code: CURLcode) -> String {
         let detail = String(cString: reasonBuffer)
         return detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
     }
 
-    /// The library wants to be set up once, before any other call.
+    /// The library must be initialised once, before any other call.
     private static let libraryIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 }

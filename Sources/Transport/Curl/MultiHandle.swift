@@ -1,15 +1,15 @@
 import CCurl
 
-/// The libcurl multi handle of one thread, which makes, uses and ends it.
+/// The libcurl multi handle of one thread, which creates, uses and destroys it.
 struct MultiHandle: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 
-    /// Connections that are kept open for the next request.
+    /// Connections kept open for later requests.
     private static let connectionsMax = 64
-    /// With HTTP/2, requests over one connection; more of them open another one, for speed.
+    /// Requests per HTTP/2 connection; beyond that, another connection is faster.
     private static let streamsMax = 8
 
-    /// - Returns: nil where there is no memory left.
+    /// - Returns: nil if there is no memory left.
     init?() {
         guard let pointer = curl_multi_init() else { return nil }
         apus_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, Self.connectionsMax)
@@ -29,13 +29,13 @@ struct MultiHandle: ~Copyable {
         curl_multi_remove_handle(pointer, transfer.pointer)
     }
 
-    /// Reads and writes what is possible without waiting.
+    /// Reads and writes without waiting.
     func perform() {
         var running: Int32 = 0
         curl_multi_perform(pointer, &running)
     }
 
-    /// The next transfer that has ended since the last call, and how.
+    /// Returns the next transfer that has ended since the last call, and its result.
     func nextEnded() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(pointer, &left) {
@@ -46,9 +46,8 @@ struct MultiHandle: ~Copyable {
         return nil
     }
 
-    /// Waits until there is something to do, `curl_multi_wakeup` is called, or `limit` is over.
-    ///
-    /// libcurl wakes earlier for its own timers.
+    /// Waits until a socket or one of libcurl's timers is ready, `curl_multi_wakeup` is called, or
+    /// `limit` has passed.
     func wait(atMost limit: Duration) {
         curl_multi_poll(pointer, nil, 0, Int32(clamping: limit.milliseconds), nil)
     }

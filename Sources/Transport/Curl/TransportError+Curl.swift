@@ -14,7 +14,7 @@ extension TransportError.Kind {
             case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE,
                 CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_FAIL_REWIND, CURLE_UPLOAD_FAILED:
                 .interrupted
-            // What libcurl before 8.6 says of a header line longer than 100 KiB.
+            // libcurl before 8.6 reports this for a header line longer than 100 KiB.
             case CURLE_OUT_OF_MEMORY: .tooLarge
             default: .invalid
             }

@@ -1,35 +1,35 @@
 import CCurl
 
-/// What the transport's thread has under way; touched by that thread alone.
+/// The transfers of the transport's thread, used only by that thread.
 struct TransportLoop: ~Copyable {
     private typealias ID = ObjectIdentifier
 
     private let multi: MultiHandle
-    /// Those that libcurl works on, by what it calls them.
+    /// Transfers that libcurl works on, by its identifier.
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// Those that wait for a place, by their identity.
+    /// Transfers that wait for a place.
     private var waiting: [ID: Transfer] = [:]
     private var admission: Admission<ID>
-    private let birth = ContinuousClock.now
-    /// No deadline passes before.
+    private let startTime = ContinuousClock.now
+    /// A lower bound of all deadlines and stall checks.
     private var nextDeadline: ContinuousClock.Instant?
-    private var nextJudgement: ContinuousClock.Instant
-    /// When those that wait are next told that they do.
+    private var nextAdjustment: ContinuousClock.Instant
+    /// When to tell the next time that transfers wait.
     private var nextReminder: ContinuousClock.Instant
     private static let reminderInterval: Duration = .seconds(5)
 
     init(_ multi: consuming MultiHandle, requestsPerHost: HostLimit.Bounds) {
         self.multi = multi
         admission = Admission(requestsPerHost)
-        nextJudgement = birth + HostLimit.windowMin
-        nextReminder = birth + Self.reminderInterval
+        nextAdjustment = startTime + HostLimit.windowMin
+        nextReminder = startTime + Self.reminderInterval
     }
 
     // MARK: Commands
 
     mutating func start(_ transfer: Transfer) {
         noteDeadline(transfer.deadline)
-        guard let host = transfer.limitedHost else { return activate(transfer) }
+        guard let host = transfer.destination.limitedHost else { return activate(transfer) }
         waiting[ID(transfer)] = transfer
         activate(admission.enqueue(ID(transfer), host: host, lane: transfer.lane, at: uptime))
     }
@@ -44,7 +44,7 @@ struct TransportLoop: ~Copyable {
 
     // MARK: Work
 
-    /// Moves what can be moved without waiting, and ends what is at its end.
+    /// Moves bytes without waiting, and ends the transfers that are complete.
     mutating func perform() {
         multi.perform()
         while let (easy, code) = multi.nextEnded() {
@@ -52,17 +52,17 @@ struct TransportLoop: ~Copyable {
             multi.remove(transfer)
             leave(transfer, status: transfer.finish(code))
         }
-        judge()
+        adjustLimits()
         endOverdue()
     }
 
-    /// Waits for the next thing to do.
+    /// Waits until ``perform()`` has work to do.
     func wait() {
         let now = ContinuousClock.now
-        // libcurl knows its own timers; the bound only matters if a wake-up got lost.
+        // libcurl considers its own timers; the limit only matters if a wake-up got lost.
         var limit = Duration.seconds(60)
         if let nextDeadline { limit = min(limit, nextDeadline - now) }
-        if admission.hasWaiting { limit = min(limit, nextJudgement - now) }
+        if admission.hasWaiting { limit = min(limit, nextAdjustment - now) }
         multi.wait(atMost: limit)
     }
 
@@ -74,7 +74,7 @@ struct TransportLoop: ~Copyable {
 
     private mutating func activate(_ transfer: Transfer) {
         transfer.noteStart()
-        noteDeadline(transfer.nextLook(from: .now))
+        noteDeadline(transfer.nextStallCheck(from: .now))
         if multi.add(transfer) == CURLM_OK {
             active[transfer.pointer] = transfer
         } else {
@@ -82,10 +82,10 @@ struct TransportLoop: ~Copyable {
         }
     }
 
-    /// Takes a transfer out before its time.
+    /// Removes a transfer that is not complete.
     ///
-    /// - Parameter status: What the host has answered, if it did.
-    /// - Returns: Whether it was still there.
+    /// - Parameter status: The host's answer, if there is one.
+    /// - Returns: Whether the transfer had not ended before.
     private mutating func end(_ transfer: Transfer, status: Int? = nil) -> Bool {
         if active.removeValue(forKey: transfer.pointer) != nil {
             multi.remove(transfer)
@@ -97,33 +97,33 @@ struct TransportLoop: ~Copyable {
         return true
     }
 
-    /// Gives the place of a transfer to the next one.
+    /// Frees the place of a transfer for the next one.
     private mutating func leave(_ transfer: Transfer, status: Int?) {
-        guard let host = transfer.limitedHost else { return }
+        guard let host = transfer.destination.limitedHost else { return }
         admission.noteBytes(transfer.takeUncountedBytes(), host: host)
         activate(admission.end(host: host, lane: transfer.lane, status: status, at: uptime))
     }
 
     // MARK: Time
 
-    private var uptime: Duration { ContinuousClock.now - birth }
+    private var uptime: Duration { ContinuousClock.now - startTime }
 
-    private mutating func judge() {
+    private mutating func adjustLimits() {
         let now = ContinuousClock.now
-        guard now >= nextJudgement else { return }
-        nextJudgement = now + HostLimit.windowMin
+        guard now >= nextAdjustment else { return }
+        nextAdjustment = now + HostLimit.windowMin
         if nextReminder <= now {
             nextReminder = now + Self.reminderInterval
             for transfer in waiting.values { transfer.noteWaiting() }
         }
-        var standing: [String: [Lane: Int]] = [:]
+        var slow: [String: [Lane: Int]] = [:]
         for transfer in active.values {
-            guard let host = transfer.limitedHost else { continue }
+            guard let host = transfer.destination.limitedHost else { continue }
             admission.noteBytes(transfer.takeUncountedBytes(), host: host)
-            guard transfer.isStanding(at: now) else { continue }
-            standing[host, default: [:]][transfer.lane, default: 0] += 1
+            guard transfer.progress.isSlow(at: now) else { continue }
+            slow[host, default: [:]][transfer.lane, default: 0] += 1
         }
-        activate(admission.judge(at: uptime, standing: standing))
+        activate(admission.adjustLimits(at: uptime, slow: slow))
     }
 
     private mutating func noteDeadline(_ deadline: ContinuousClock.Instant?) {
@@ -138,12 +138,14 @@ struct TransportLoop: ~Copyable {
         for transfer in Array(active.values) + Array(waiting.values) {
             let isActive = active[transfer.pointer] != nil
             if let deadline = transfer.deadline, deadline <= now {
-                if end(transfer) { transfer.fail(.timedOut, "it took too long") }
+                if end(transfer) {
+                    transfer.fail(.timedOut, "the time limit of the request has passed")
+                }
             } else if isActive, transfer.isStalled(at: now) {
                 if end(transfer, status: transfer.refusal) { transfer.finishStalled() }
             } else {
                 noteDeadline(transfer.deadline)
-                if isActive { noteDeadline(transfer.nextLook(from: now)) }
+                if isActive { noteDeadline(transfer.nextStallCheck(from: now)) }
             }
         }
     }

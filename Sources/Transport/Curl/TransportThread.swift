@@ -1,19 +1,19 @@
 import CCurl
 import Synchronization
 
-/// The thread that owns the multi handle, seen from the others: an inbox and a bell.
+/// The thread that owns the multi handle, as other threads see it: an inbox and a way to wake it.
 final class TransportThread: Sendable {
     enum Command: Sendable {
         case start(Transfer)
-        /// Means nothing for a transfer that has ended.
+        /// Has no effect on a transfer that has ended.
         case cancel(Transfer)
         case stop
     }
 
     private struct Inbox {
         var commands: [Command] = []
-        /// The multi handle, for `curl_multi_wakeup` alone; nil before and after the thread's life.
-        nonisolated(unsafe) var bell: UnsafeMutableRawPointer?
+        /// The multi handle, only for `curl_multi_wakeup`; nil if the thread is not running.
+        nonisolated(unsafe) var wakeup: UnsafeMutableRawPointer?
         var isClosed = false
     }
 
@@ -24,36 +24,36 @@ final class TransportThread: Sendable {
         self.options = options
     }
 
-    /// Leaves a command for the thread; after it has stopped, a transfer ends as cancelled.
+    /// Sends a command to the thread. If that has stopped, a transfer ends as cancelled.
     func post(_ command: Command) {
-        let isTaken = inbox.withLock { inbox in
+        let isAccepted = inbox.withLock { inbox in
             guard !inbox.isClosed else { return false }
             inbox.commands.append(command)
-            // Under the lock, so that the handle cannot end in between; it never blocks.
-            if let bell = inbox.bell { curl_multi_wakeup(bell) }
+            // Under the lock, so that the handle still exists; never blocks.
+            if let wakeup = inbox.wakeup { curl_multi_wakeup(wakeup) }
             return true
         }
-        if !isTaken, case .start(let transfer) = command { transfer.cancel() }
+        if !isAccepted, case .start(let transfer) = command { transfer.cancel() }
     }
 
-    /// The thread's whole life.
+    /// Runs the thread until ``Command/stop``.
     func run() {
         guard let multi = MultiHandle() else { return close() }
-        inbox.withLock { $0.bell = multi.pointer }
+        inbox.withLock { $0.wakeup = multi.pointer }
         var loop = TransportLoop(multi, requestsPerHost: options.requestsPerHost)
-        while obey(&loop) {
+        while executeCommands(&loop) {
             loop.perform()
             loop.wait()
         }
-        // Before the loop ends, and the multi handle with it.
+        // Before the loop is destroyed, and the multi handle with it.
         close()
         loop.cancelAll()
     }
 
-    /// Does what the inbox says.
+    /// Executes the commands in the inbox.
     ///
-    /// - Returns: Whether to go on.
-    private func obey(_ loop: inout TransportLoop) -> Bool {
+    /// - Returns: Whether to continue.
+    private func executeCommands(_ loop: inout TransportLoop) -> Bool {
         let commands = inbox.withLock { inbox in
             defer { inbox.commands = [] }
             return inbox.commands
@@ -73,7 +73,7 @@ final class TransportThread: Sendable {
     private func close() {
         let left = inbox.withLock { inbox in
             inbox.isClosed = true
-            inbox.bell = nil
+            inbox.wakeup = nil
             defer { inbox.commands = [] }
             return inbox.commands
         }

@@ -1,22 +1,24 @@
-/// Decides which request to which host starts when. Each ``Lane`` of a host has its own places and
-/// its own order, so that no request ever waits for one of another kind; as many of a lane run side
-/// by side as the host's ``HostLimit`` says. One that stands still keeps none of these places, only
-/// one of those of the limit's upper bound: a request that is never answered holds up nobody.
+/// Decides which request to which host starts when.
 ///
-/// The queues have no bound of their own: every request in them is an awaiting task, so whoever
-/// bounds the tasks bounds the queues.
+/// Each ``Lane`` of a host has its own places and its own order, so that no request waits for one
+/// of another kind. The host's ``HostLimit`` sets the number of places in a lane. A slow request
+/// does not count against it, only against the limit's upper bound: a request that is never
+/// answered delays no other.
+///
+/// The queues have no bound of their own: each request in them is a waiting task, and the number
+/// of tasks is bounded.
 struct Admission<Request: Hashable> {
     private struct Queue {
         var active = 0
-        /// Of these, in which next to nothing has moved for a while.
-        var standing = 0
-        /// Those before `next` have started; those not in `Admission.waiting` are gone.
+        /// The active requests in which hardly anything has moved for a while.
+        var slow = 0
+        /// Those before `next` have started; those not in `Admission.waiting` were withdrawn.
         var requests: [Request] = []
         var next = 0
 
         mutating func noteEnd() {
             active -= 1
-            standing = min(standing, active)
+            slow = min(slow, active)
         }
 
         mutating func dropStarted() {
@@ -34,7 +36,7 @@ struct Admission<Request: Hashable> {
         var isIdle: Bool { queues.allSatisfy { $0.active == 0 && $0.requests.isEmpty } }
     }
 
-    /// Hosts whose limit is remembered while nothing goes there.
+    /// The number of hosts whose limit is kept while they are idle.
     private static var hostsKept: Int { 64 }
 
     private let bounds: HostLimit.Bounds
@@ -47,9 +49,9 @@ struct Admission<Request: Hashable> {
 
     var hasWaiting: Bool { !waiting.isEmpty }
 
-    /// - Returns: Those that start now.
+    /// - Returns: The requests to start now.
     mutating func enqueue(
-        _ request: Request, host name: String, lane: Lane = .look, at now: Duration
+        _ request: Request, host name: String, lane: Lane = .metadata, at now: Duration
     ) -> [Request] {
         waiting[request] = name
         hosts[name, default: Host(limit: HostLimit(bounds, now: now))].queues[lane.rawValue]
@@ -57,17 +59,17 @@ struct Admission<Request: Hashable> {
         return start(name)
     }
 
-    /// Forgets one that waits.
+    /// Removes a waiting request.
     mutating func withdraw(_ request: Request) {
         waiting[request] = nil
     }
 
-    /// One that was started is at its end.
+    /// Notes the end of a started request.
     ///
-    /// - Parameter status: What the host answered; nil where it did not.
-    /// - Returns: Those that start now.
+    /// - Parameter status: The host's answer; nil if there was none.
+    /// - Returns: The requests to start now.
     mutating func end(
-        host name: String, lane: Lane = .look, status: Int?, at now: Duration
+        host name: String, lane: Lane = .metadata, status: Int?, at now: Duration
     ) -> [Request] {
         guard hosts[name] != nil else { return [] }
         hosts[name]?.queues[lane.rawValue].noteEnd()
@@ -83,19 +85,19 @@ struct Admission<Request: Hashable> {
         hosts[name]?.limit.noteBytes(bytes)
     }
 
-    /// Looks at what got done lately.
+    /// Adjusts the limits of all hosts to their recent throughput.
     ///
-    /// - Parameter standing: How many requests stand still, by their hosts and lanes.
-    /// - Returns: Those that start now.
-    mutating func judge(
-        at now: Duration, standing: [String: [Lane: Int]] = [:]
+    /// - Parameter slow: The number of slow requests by host and lane.
+    /// - Returns: The requests to start now.
+    mutating func adjustLimits(
+        at now: Duration, slow: [String: [Lane: Int]] = [:]
     ) -> [Request] {
         var started: [Request] = []
         for name in hosts.keys {
             for lane in Lane.allCases {
-                hosts[name]?.queues[lane.rawValue].standing = standing[name]?[lane] ?? 0
+                hosts[name]?.queues[lane.rawValue].slow = slow[name]?[lane] ?? 0
             }
-            hosts[name]?.limit.judge(at: now)
+            hosts[name]?.limit.adjust(at: now)
             started += start(name)
         }
         return started
@@ -117,7 +119,7 @@ struct Admission<Request: Hashable> {
         while queue.next < queue.requests.count {
             let request = queue.requests[queue.next]
             if waiting[request] != nil {
-                guard queue.active - queue.standing < host.limit.current,
+                guard queue.active - queue.slow < host.limit.current,
                     others + queue.active < lane.room(within: bounds.max)
                 else {
                     host.limit.noteWaiting()

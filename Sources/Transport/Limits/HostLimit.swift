@@ -1,15 +1,15 @@
-/// Decides how many requests of a kind run side by side to one host, without clock or I/O: time is
+/// Decides how many requests of a kind run concurrently to one host, without clock or I/O: time is
 /// an argument.
 ///
-/// It tries more for as long as more gets done, goes back where a step brought nothing, and halves
-/// when the host asks to be left alone (429, 503). What gets done is counted in windows, and only
-/// while somebody waits: else the limit is not what holds us back.
+/// The limit rises while that increases the throughput, falls back after a step without effect, and
+/// is halved if the host refuses requests as too many (429, 503). Throughput is measured in windows,
+/// and only while requests wait: otherwise the limit is not the bottleneck.
 package struct HostLimit: Sendable {
     package struct Bounds: Hashable, Sendable {
         package var start: Int
         package var max: Int
 
-        /// - Parameters: Both at least 1, `start` no more than `max`.
+        /// - Parameters: At least 1, and `start` at most `max`.
         package init(start: Int, max: Int) {
             precondition(1 <= start && start <= max)
             self.start = start
@@ -18,18 +18,17 @@ package struct HostLimit: Sendable {
     }
 
     static let windowMin: Duration = .milliseconds(250)
-    /// A request that has not moved ``bytesPerStep`` within so long stands still: one that only
-    /// trickles is worth no place either.
-    static let standstill: Duration = .seconds(5)
+    /// A request that has not moved ``bytesPerStep`` for this time is slow.
+    static let slowAfter: Duration = .seconds(5)
     static let bytesPerStep = 4 * 1024
-    /// How long nothing more is tried after it brought nothing, or was refused.
-    static let pause: Duration = .seconds(5)
-    /// Refusals within this time after one that counted are of the same crowd.
-    static let crowd: Duration = .seconds(1)
-    /// What an answer is worth beside its bytes, so that small requests count too.
+    /// How long the limit stays after a step without effect or a refusal.
+    static let pauseTime: Duration = .seconds(5)
+    /// Further refusals within this time after one belong to the same burst.
+    static let burst: Duration = .seconds(1)
+    /// The weight of an answer in addition to its bytes, so that small requests count too.
     static let bytesPerAnswer: UInt64 = 64 * 1024
-    /// By how much more has to get done for a step to be worth it.
-    static let worthwhile = 1.1
+    /// The factor by which a step must increase the throughput to be kept.
+    static let gainMin = 1.1
 
     private struct Window {
         var start: Duration
@@ -39,20 +38,20 @@ package struct HostLimit: Sendable {
     }
 
     private enum Phase {
-        /// Nothing is known of this limit yet.
+        /// Nothing has been measured yet.
         case new
-        /// A window passes by before the one that counts: new connections start slowly.
-        case settling(from: Int)
-        /// A step up from a limit is being tried.
+        /// The window after a step does not count: new connections start slowly.
+        case warmingUp(from: Int)
+        /// A step up is being measured.
         case trying(from: Int)
-        case resting(until: Duration)
+        case paused(until: Duration)
     }
 
     private(set) var current: Int
     private let max: Int
     private var window: Window
     private var phase = Phase.new
-    /// What got done in a second before the step that is being tried.
+    /// Throughput per second before the step that is being measured.
     private var rate = 0.0
     private var refusedAt: Duration?
 
@@ -62,31 +61,31 @@ package struct HostLimit: Sendable {
         window = Window(start: now)
     }
 
-    /// Somebody waits for a place.
+    /// Notes that a request waits for a place.
     mutating func noteWaiting() {
         window.isWaitedFor = true
     }
 
-    /// Bytes went out or came in.
+    /// Notes bytes sent or received.
     mutating func noteBytes(_ bytes: UInt64) {
         window.work += bytes
     }
 
-    /// A request has been answered.
+    /// Notes an answer.
     mutating func noteAnswer(isRefusal: Bool, at now: Duration) {
         guard isRefusal else {
             window.work += Self.bytesPerAnswer
             window.answers += 1
             return
         }
-        if let refusedAt, now - refusedAt < Self.crowd { return }
+        if let refusedAt, now - refusedAt < Self.burst { return }
         refusedAt = now
         current = Swift.max(1, current / 2)
-        rest(from: now)
+        pause(from: now)
     }
 
-    /// Draws the conclusions once a window is over.
-    mutating func judge(at now: Duration) {
+    /// Adjusts the limit if a window is complete.
+    mutating func adjust(at now: Duration) {
         guard now - window.start >= Self.windowMin else { return }
         guard window.isWaitedFor else { return window = Window(start: now) }
         let isTelling =
@@ -102,17 +101,17 @@ package struct HostLimit: Sendable {
         case .new:
             rate = found
             step(at: now)
-        case .settling(let from):
+        case .warmingUp(let from):
             phase = .trying(from: from)
         case .trying(let from):
-            if found >= rate * Self.worthwhile {
+            if found >= rate * Self.gainMin {
                 rate = found
                 step(at: now)
             } else {
                 current = from
-                rest(from: now)
+                pause(from: now)
             }
-        case .resting(let until):
+        case .paused(let until):
             guard now >= until else { return }
             rate = found
             step(at: now)
@@ -120,13 +119,13 @@ package struct HostLimit: Sendable {
     }
 
     private mutating func step(at now: Duration) {
-        guard current < max else { return rest(from: now) }
-        phase = .settling(from: current)
+        guard current < max else { return pause(from: now) }
+        phase = .warmingUp(from: current)
         current = Swift.min(max, current + Swift.max(1, current / 2))
     }
 
-    private mutating func rest(from now: Duration) {
-        phase = .resting(until: now + Self.pause)
+    private mutating func pause(from now: Duration) {
+        phase = .paused(until: now + Self.pauseTime)
         window = Window(start: now)
     }
 }

@@ -1,19 +1,19 @@
-/// What a request has to share its places with: its like. The more urgent come first.
+/// The kinds of requests that share places, the most urgent first.
 enum Lane: Int, CaseIterable {
-    /// A question with a short answer, for which somebody mostly waits.
-    case look
-    /// A few bytes of a file, for which somebody mostly waits.
+    /// A request with a short answer, for which a program usually waits.
+    case metadata
+    /// A few bytes of a file, for which a program usually waits.
     case read
-    /// Something that is soon said, though a server may think about it for long.
+    /// A change with a short body, though the server may need long to answer.
     case change
-    /// A long piece of a file.
+    /// A large part of a file.
     case download
-    /// A long body on its way out.
+    /// A request with a long body.
     case upload
 
-    /// A body up to this length is gone in no time, however slow the line.
+    /// A body up to this length is sent quickly even over a slow connection.
     private static let shortBodyBytesMax: UInt64 = 16 << 10
-    /// The engine asks for more only where nobody waits for just these bytes.
+    /// The engine reads more at once only if no program waits for just these bytes.
     private static let shortAnswerBytesMax: UInt64 = 1 << 20
 
     init(_ request: HTTPRequest) {
@@ -24,11 +24,11 @@ enum Lane: Int, CaseIterable {
         } else if request.answerBytes > Self.shortAnswerBytesMax {
             self = .download
         } else {
-            self = request.answerBytes > 0 ? .read : .look
+            self = request.answerBytes > 0 ? .read : .metadata
         }
     }
 
-    /// How many requests of all lanes may be under way when one of this lane starts: each leaves
-    /// some of the places to the more urgent ones.
+    /// Returns how many requests of all lanes may be active when one of this lane starts, so that
+    /// each lane leaves some places to the more urgent ones.
     func room(within max: Int) -> Int { max - rawValue * (max / 8) }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A proxy that the environment names, without what proves to it who asks.
+/// A proxy that the environment names, without its credentials.
 package struct EnvironmentProxy: Hashable, Sendable {
     /// `https_proxy`.
     package let variable: String
@@ -9,9 +9,9 @@ package struct EnvironmentProxy: Hashable, Sendable {
     private let host: String
     private let port: String
 
-    /// The one that libcurl takes for a URL, unless `no_proxy` says otherwise; nil for none.
+    /// The proxy that libcurl uses for a URL unless `no_proxy` excludes it; nil for none.
     init?(for url: URLParts) {
-        // HTTP_PROXY is no such variable: a CGI program's client sets it.
+        // HTTP_PROXY is not among them: a client of a CGI program can set it.
         let names = url.isSecure ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let found = (names + ["all_proxy", "ALL_PROXY"]).lazy.compactMap { name in
             getenv(name).map { (name: name, text: String(cString: $0)) }
@@ -21,7 +21,7 @@ package struct EnvironmentProxy: Hashable, Sendable {
         var rest =
             found.text.firstRange(of: "://").map { found.text[$0.upperBound...] }
             ?? found.text[...]
-        // A password may have any character in it, and none of it is to be left.
+        // A password may contain any character, and none of it may remain.
         if let at = rest.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
         let place = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         variable = found.name
@@ -34,7 +34,7 @@ package struct EnvironmentProxy: Hashable, Sendable {
             ?? (scheme == "https" ? "443" : "1080")
     }
 
-    /// Whether libcurl's words for a failure are about this proxy.
+    /// Whether libcurl's error message is about this proxy.
     func isMeant(by reason: String) -> Bool {
         ["\(host) port \(port)", "resolve proxy", "CONNECT tunnel", "SOCKS"].contains {
             reason.contains($0)

@@ -1,11 +1,10 @@
-/// What a request carries.
+/// The body of a request.
 package enum HTTPBody: Sendable {
     case none
     case bytes([UInt8])
     /// A part of a source, streamed from it. The range lies within the source.
     case source(any HTTPBodySource, range: Range<UInt64>)
 
-    /// Its length.
     var byteCount: UInt64 {
         switch self {
         case .none: 0
@@ -15,25 +14,25 @@ package enum HTTPBody: Sendable {
     }
 }
 
-/// Gives the bytes of a request's body as they are sent.
+/// Provides the bytes of a request's body.
 ///
-/// Calls come on the transport's thread, which serves every other transfer too: they block no
-/// longer than a read from disk. The same bytes may be asked for again, if a server wants the
-/// request a second time. None comes after ``HTTPTransport/send(_:into:)`` has returned.
+/// Called on the transport's thread, which serves all other transfers too, so a call must not block
+/// longer than a read from disk. The same bytes may be read again if the request must be sent
+/// again. Not called after ``HTTPTransport/send(_:into:)`` has returned.
 package protocol HTTPBodySource: Sendable {
-    /// Length in bytes; it never changes.
+    /// Length in bytes; must not change.
     var size: UInt64 { get }
 
-    /// Reads into `buffer` from `offset` on, at least one byte if there is any.
+    /// Reads into `buffer` from `offset` on, at least one byte unless at the end.
     ///
-    /// - Returns: The bytes read.
+    /// - Returns: The number of bytes read.
     /// - Throws: To end the transfer, which then throws ``TransportError/Kind/source``.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 }
 
-/// A source gave fewer bytes than it said it had.
+/// A source provided fewer bytes than its size.
 package struct HTTPBodySourceEnded: Error, Hashable {
-    /// Where it gave nothing more.
+    /// The offset at which it ended.
     package let offset: UInt64
 }
 

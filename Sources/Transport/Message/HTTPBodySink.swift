@@ -1,13 +1,12 @@
-/// Takes the body of a response as it arrives.
+/// Receives the body of a response.
 ///
-/// Calls come one after the other, on the transport's thread, which serves every other transfer
-/// too: they block no longer than a write to disk. None comes after ``HTTPTransport/send(_:into:)``
-/// has returned.
+/// Called on the transport's thread, which serves all other transfers too, so a call must not block
+/// longer than a write to disk. Not called after ``HTTPTransport/send(_:into:)`` has returned.
 package protocol HTTPBodySink: Sendable {
-    /// Takes the next bytes, in order; they are valid during the call only.
+    /// Receives the next bytes, in order; they are valid only during the call.
     ///
-    /// - Parameter response: The same in every call of one transfer, so that the body of a refusal
-    ///   need not be mistaken for what was asked for.
+    /// - Parameter response: The same in each call of one transfer; it distinguishes the body of a
+    ///   refusal from requested content.
     /// - Throws: To end the transfer, which then throws ``TransportError/Kind/sink``.
     func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws
 }

@@ -1,4 +1,4 @@
-/// The header fields of an answer, in the order in which they came.
+/// The header fields of an answer, in order of arrival.
 package struct HTTPHeaders: Hashable, Sendable {
     package struct Field: Hashable, Sendable {
         /// In lower case.
@@ -14,7 +14,7 @@ package struct HTTPHeaders: Hashable, Sendable {
         for field in fields { append(field.name, field.value) }
     }
 
-    /// The first value of a field; nil where it is not there.
+    /// The first value of a field; nil if it is missing.
     ///
     /// - Parameter name: In any case.
     package subscript(name: String) -> String? {
@@ -22,7 +22,7 @@ package struct HTTPHeaders: Hashable, Sendable {
         return fields.first { $0.name == name }?.value
     }
 
-    /// Every value of a field that may be there several times.
+    /// Returns all values of a field that may occur several times.
     package func all(_ name: String) -> [String] {
         let name = name.lowercased()
         return fields.filter { $0.name == name }.map(\.value)
@@ -32,7 +32,7 @@ package struct HTTPHeaders: Hashable, Sendable {
         fields.append(Field(name: name.lowercased(), value: value))
     }
 
-    /// Goes on with the last value, as a line that begins with a blank does. RFC 9112: obs-fold.
+    /// Continues the last value, as a line that begins with a blank does. RFC 9112: obs-fold.
     mutating func fold(_ value: String) {
         guard let last = fields.popLast() else { return }
         fields.append(Field(name: last.name, value: "\(last.value) \(value)"))

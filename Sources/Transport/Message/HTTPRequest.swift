@@ -1,29 +1,29 @@
-/// What to ask of a server.
+/// An HTTP request, with its time limits.
 package struct HTTPRequest: Sendable {
     package var method: HTTPMethod
-    /// Absolute, with everything percent-encoded that RFC 3986 wants so, and without credentials.
+    /// Absolute, percent-encoded according to RFC 3986, and without credentials.
     package var url: String
-    /// Sent as they are. Names are tokens, values hold no line ends.
+    /// Sent as they are. Names are tokens, values contain no line ends.
     package var headers: [(name: String, value: String)]
     package var body: HTTPBody
-    /// How long the body of the answer will be where that is file content; else 0. What is long
-    /// does not hold up what is short, see ``HTTPTransport``.
+    /// The expected length of an answer with file content; 0 for any other answer. Long answers do
+    /// not delay short ones, see ``HTTPTransport``.
     package var answerBytes: UInt64 = 0
-    /// Who asks. Never logged, and never sent to another host than the URL's.
+    /// Never logged, and never sent to another host than the URL's.
     package var credentials: HTTPCredentials?
-    /// Where to connect instead of the URL's host and port; the URL's host goes into `Host` only.
+    /// The socket to connect to instead of the URL's host, which is only sent as `Host`.
     package var unixSocketPath: String?
-    /// How long the connection may take, with resolving the name and TLS.
+    /// Time limit for connecting, including name resolution and TLS.
     package var connectTimeout: Duration
-    /// How long it may take until the next byte goes out or comes in; nil for as long as it takes.
-    /// Within the body of an answer, a minute at the most.
+    /// Time limit for the next byte in either direction, once the request has its turn; nil for
+    /// none. File content (a body, or an answer with ``answerBytes``) may stall for at most 30
+    /// seconds, and the body of any other answer for at most a minute.
     package var stallTimeout: Duration?
-    /// How long everything may take, from the call to the last byte; nil for as long as it takes.
+    /// Time limit for the whole request, from the call to the last byte; nil for none.
     package var timeout: Duration?
     package var redirects: RedirectPolicy
-    /// Told on the transport's thread how many bytes of the bodies went out and came in, both
-    /// ascending; and the same once more, every few seconds, while the request has to wait for its
-    /// turn, which is no fault of the server's.
+    /// Called on the transport's thread with the number of body bytes sent and received, both
+    /// ascending; and every few seconds with the same numbers while the request waits for its turn.
     package var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
 
     package typealias Method = HTTPMethod
@@ -50,7 +50,7 @@ package struct HTTPRequest: Sendable {
     }
 }
 
-/// What a request does, as it stands in its first line.
+/// The method in the first line of a request.
 package struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     package let rawValue: String
 
@@ -75,26 +75,27 @@ package struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     package static let unlock = Self(rawValue: "UNLOCK")
     package static let report = Self(rawValue: "REPORT")
 
-    /// Whether it changes nothing, so that it may be sent to another place as well.
+    /// Whether the method changes nothing, so that a redirect of it may always be followed.
     var isSafe: Bool { [.get, .head, .options, .propfind, .report].contains(self) }
 }
 
 package enum HTTPCredentials: Sendable {
-    /// Sent with the first request; over plain HTTP anybody on the way can read it.
+    /// Sent with the first request; over plain HTTP, the network can read it.
     case basic(user: String, password: String)
-    /// Digest or Basic, whichever the server asks for, Digest if it takes both.
+    /// Digest or Basic, as the server asks for; Digest if it accepts both.
     case negotiated(user: String, password: String)
     case bearer(String)
 }
 
-/// Whether an answer that names another place is followed there.
+/// Whether redirects are followed.
 package enum RedirectPolicy: Hashable, Sendable {
-    /// It is an answer like any other.
+    /// A redirect is returned like any other answer.
     case none
-    /// At most `max` times, to the same host or to any by HTTPS, but never from HTTPS to HTTP.
+    /// Follows at most `max` redirects, to the same host or to any by HTTPS, but never from HTTPS
+    /// to HTTP.
     ///
-    /// Another host is sent no credentials, and of the headers only those that say nothing about
-    /// who asks. A change is sent to another place only if the server says that the method must
-    /// stay (307, 308). What this does not allow is an answer like any other.
+    /// Another host is sent no credentials, and only headers that do not identify the user. A
+    /// change is only redirected if the server requires the same method (307, 308). Any other
+    /// redirect is returned like any other answer.
     case sameHostOrHTTPS(max: Int)
 }

@@ -1,8 +1,8 @@
-/// What a server answered, without the body, which went to an ``HTTPBodySink``.
+/// A server's answer without its body, which an ``HTTPBodySink`` receives.
 package struct HTTPResponse: Hashable, Sendable {
     /// 200 to 599.
     package let status: Int
-    /// Those of this answer, not of one that came before it on the way.
+    /// The headers of this answer, without those of interim answers.
     package let headers: HTTPHeaders
 
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders()) {
@@ -12,10 +12,10 @@ package struct HTTPResponse: Hashable, Sendable {
 
     package var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// How long the server asks to be left alone, an hour at the most; nil where it does not say.
+    /// Returns how long the server asks to wait, at most an hour; nil if it does not ask.
     /// RFC 9110: Retry-After.
     ///
-    /// - Parameter now: Seconds since 1970, for a server that names a point in time.
+    /// - Parameter now: Seconds since 1970, as the server may name a point in time.
     package func retryAfter(now: Int64) -> Duration? {
         guard let text = headers["retry-after"] else { return nil }
         if let seconds = Int64(text) {
@@ -24,6 +24,6 @@ package struct HTTPResponse: Hashable, Sendable {
         return HTTPDate.seconds(text).map { .seconds(min(max(0, $0 - now), Self.retryAfterMax)) }
     }
 
-    /// Who asks for more has made a mistake, and would keep a change from the cloud for years.
+    /// A longer wait is a server's mistake, and could delay an upload for years.
     private static let retryAfterMax: Int64 = 3_600
 }

@@ -1,8 +1,8 @@
-/// Collects the header of an answer line by line, within bounds.
+/// Parses the header of an answer line by line, within limits.
 struct HeaderReader {
     enum Progress: Equatable {
         case more
-        /// The header is whole; ``HeaderReader/headers`` has it.
+        /// The header is complete; see ``HeaderReader/headers``.
         case complete
         case tooLarge
     }
@@ -15,10 +15,10 @@ struct HeaderReader {
     private var bytes = 0
     private var isComplete = false
 
-    /// Takes one line with its end.
+    /// Reads one line, including its end.
     ///
-    /// A status line begins another answer: one that asks for credentials, or an interim one, may
-    /// have come before. What comes after the empty line are trailers, of which we want none.
+    /// A status line starts a new answer: an interim answer or a request for credentials may come
+    /// first. Lines after the empty line are trailers, which are ignored.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Progress {
         let text = Self.trimmed(line[...])
         if text.starts(with: "HTTP/".utf8) {
@@ -44,7 +44,7 @@ struct HeaderReader {
         return .more
     }
 
-    /// Without blanks and line ends on either side.
+    /// Removes blanks and line ends on both sides.
     private static func trimmed(
         _ bytes: Slice<UnsafeRawBufferPointer>
     ) -> Slice<UnsafeRawBufferPointer> {

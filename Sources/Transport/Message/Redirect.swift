@@ -1,12 +1,12 @@
-/// Where an answer sends a request to.
+/// Evaluates redirects.
 enum Redirect {
-    /// Headers that another host may see: they say what is asked for, not who asks.
+    /// Headers that another host may see, as they do not identify the user.
     private static let harmless: Set<String> = [
         "accept", "content-type", "depth", "if-match", "if-modified-since", "if-none-match",
         "if-range", "if-unmodified-since", "overwrite", "range",
     ]
 
-    /// The request to be sent next; nil where `response` is the answer to be given.
+    /// Returns the request to send next; nil if `response` is the final answer.
     static func next(after response: HTTPResponse, to request: HTTPRequest) -> HTTPRequest? {
         guard case .sameHostOrHTTPS(let max) = request.redirects, max > 0,
             let location = response.headers["location"],
@@ -28,7 +28,7 @@ enum Redirect {
         next.url = new.url
         next.redirects = .sameHostOrHTTPS(max: max - 1)
         if new.origin != old.origin {
-            // A socket stands for the first host only.
+            // The socket only replaces the first host.
             next.unixSocketPath = nil
             if !new.isUpgrade(of: old) {
                 next.credentials = nil

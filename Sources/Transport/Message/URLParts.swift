@@ -1,20 +1,20 @@
 import CCurl
 
-/// A URL as libcurl takes it apart, so that there is one opinion on where a request goes.
+/// A URL as libcurl parses it, so that all code agrees on where a request goes.
 struct URLParts {
     /// The whole URL.
     let url: String
-    /// The same without query, fragment and credentials: for people and logs.
+    /// The URL without query, fragment and credentials, for messages and logs.
     let shown: String
-    /// Scheme, host and port, each spelled in one way.
+    /// Scheme, host and port in normalised form.
     let origin: String
     let hasUser: Bool
     private let scheme: String
     private let host: String
     private let port: String
 
-    /// - Parameter base: What `reference` is relative to, if it is no whole URL.
-    /// - Returns: nil for what is no URL.
+    /// - Parameter base: The URL to resolve a relative `reference` against.
+    /// - Returns: nil if `reference` is not a URL.
     init?(_ reference: String, relativeTo base: String? = nil) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }
@@ -41,7 +41,8 @@ struct URLParts {
     var isHTTP: Bool { scheme == "http" || scheme == "https" }
     var isSecure: Bool { scheme == "https" }
 
-    /// Whether this is the same host by HTTPS, each on its usual port: no stranger has that one.
+    /// Whether this is the same host by HTTPS, both on their standard ports, which belong to the
+    /// same operator.
     func isUpgrade(of other: Self) -> Bool {
         host == other.host && other.scheme == "http" && other.port == "80" && isSecure
             && port == "443"

@@ -2,31 +2,37 @@ import CFuse
 import Engine
 import Glibc
 
-// The operations on content. A handle (`fh`) is the access it was opened with and nothing more, so
-// that a process that takes over from a killed one knows all that its handles mean.
-extension RequestServer {
-    /// - Parameter flags: As of `open`, without O_CREAT and O_EXCL.
+/// The operations on content.
+///
+/// A handle (`fh`) is just the access mode that it was opened with, so that a process that takes
+/// over from a killed one understands all handles.
+struct ContentOperations {
+    let server: RequestServer
+
+    private var engine: Engine { server.engine }
+
+    /// - Parameter flags: Those of `open`, without O_CREAT and O_EXCL.
     func open(_ reply: consuming Reply, _ inode: InodeNumber, flags: CInt) {
-        readAhead.applyOnce()
+        server.readAhead.applyOnce()
         let access = FileAccess(openFlags: flags)
         let truncating = flags & O_TRUNC != 0
-        serve("open", inode, reply) { [engine] () throws(Halt) in
+        server.serve("open", inode, reply) { [engine] () throws(Halt) in
             try engine.open(inode, access: access, truncating: truncating)
         } answer: { [engine] reply, _ in
-            // Interrupted meanwhile: no RELEASE will come.
+            // Interrupted in between: no RELEASE will come.
             if !reply.opened(fuse_file_info(access)) { engine.release(inode, access: access) }
         }
     }
 
-    /// - Parameter flags: As of `open`.
+    /// - Parameter flags: Those of `open`.
     func create(
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t,
         flags: CInt
     ) {
-        readAhead.applyOnce()
+        server.readAhead.applyOnce()
         let caller = reply.caller
         let isExclusive = flags & O_EXCL != 0
-        serve("create", parent, reply) { [engine] () throws(Halt) -> Attributes? in
+        server.serve("create", parent, reply) { [engine] () throws(Halt) -> Attributes? in
             do throws(Halt) {
                 return try engine.createFile(
                     name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
@@ -35,10 +41,11 @@ extension RequestServer {
                 else { throw error }
                 return nil
             }
-        } answer: { [engine, timeouts] reply, attributes in
+        } answer: { [engine, timeouts = server.timeouts] reply, attributes in
             guard let attributes else {
-                // The remote made it since the kernel looked. ESTALE has the kernel look again and
-                // open what is there, with the permission check that creating does without.
+                // A remote change created it after the kernel's lookup. ESTALE makes the kernel
+                // look the name up again and open the file, with the permission check that
+                // creating skips.
                 reply.fail(ESTALE)
                 return
             }
@@ -50,7 +57,7 @@ extension RequestServer {
     }
 
     func read(_ reply: consuming Reply, _ inode: InodeNumber, at offset: UInt64, length: Int) {
-        serve("read", inode, reply) { [engine] () throws(Halt) in
+        server.serve("read", inode, reply) { [engine] () throws(Halt) in
             try engine.read(inode, at: offset, length: length)
         } answer: { [self] in
             answerContent($0, inode, $1, at: offset)
@@ -72,7 +79,7 @@ extension RequestServer {
         }
     }
 
-    /// For files without a descriptor, such as simulated ones.
+    /// Answers for a file without a descriptor, such as a simulated one.
     private func answerCopy(
         _ reply: consuming Reply, _ inode: InodeNumber, _ range: ReadableRange,
         at offset: UInt64
@@ -84,16 +91,16 @@ extension RequestServer {
         case .success(let count):
             reply.bytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         case .failure(let error):
-            fail("read", inode, reply, EngineError(.failed, error.attempt, cause: error))
+            server.fail("read", inode, reply, EngineError(.failed, error.attempt, cause: error))
         }
     }
 
-    /// - Parameter bytes: Live until the callback returns.
+    /// - Parameter bytes: Valid until the callback returns.
     func write(
         _ reply: consuming Reply, _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer,
         at offset: UInt64
     ) {
-        trace("write", inode)
+        server.trace("write", inode)
         let engine = engine
         let count = bytes.count
         let written = Result { () throws(Halt) in try engine.write(inode, bytes, at: offset) }
@@ -101,10 +108,10 @@ extension RequestServer {
         case .success:
             reply.written(count)
         case .failure(.failure(let error)):
-            fail("write", inode, reply, error)
-        case .failure(.awaits):
+            server.fail("write", inode, reply, error)
+        case .failure(.awaits(let need)):
             let copy = Array(bytes)
-            finishLater("write", inode, reply) { () throws(Halt) in
+            server.finishLater("write", inode, reply, need) { () throws(Halt) in
                 try copy.withUnsafeBytes { bytes in
                     Result { () throws(Halt) in try engine.write(inode, bytes, at: offset) }
                 }.get()
@@ -119,16 +126,16 @@ extension RequestServer {
             reply.succeed()
             return
         }
-        serve("flush", inode, reply) { [engine] () throws(Halt) in
+        server.serve("flush", inode, reply) { [engine] () throws(Halt) in
             try engine.flush(inode)
         } answer: { reply, _ in
             reply.succeed()
         }
     }
 
-    /// For files and directories.
+    /// Serves fsync and fsyncdir.
     func synchronize(_ reply: consuming Reply, _ inode: InodeNumber) {
-        serve("fsync", inode, reply) { [engine] () throws(Halt) in
+        server.serve("fsync", inode, reply) { [engine] () throws(Halt) in
             try engine.synchronize(inode)
         } answer: { reply, _ in
             reply.succeed()
@@ -136,20 +143,24 @@ extension RequestServer {
     }
 
     func release(_ reply: consuming Reply, _ inode: InodeNumber, handle: UInt64) {
-        trace("release", inode)
+        server.trace("release", inode)
         engine.release(inode, access: FileAccess(handle: handle))
         reply.succeed()
     }
 }
 
+extension RequestServer {
+    var content: ContentOperations { ContentOperations(server: self) }
+}
+
 extension FileAccess {
-    /// - Parameter flags: As of `open`.
+    /// - Parameter flags: Those of `open`.
     init(openFlags flags: CInt) {
-        // Linux truncates at `open` whatever the access mode says.
+        // Linux truncates at `open` regardless of the access mode.
         self = flags & O_ACCMODE == O_RDONLY && flags & O_TRUNC == 0 ? .read : .write
     }
 
-    /// - Parameter handle: As given to the kernel by ``fuse_file_info/init(_:)``.
+    /// - Parameter handle: A handle from ``fuse_file_info/init(_:)``.
     init(handle: UInt64) {
         guard let access = Self(rawValue: handle) else {
             preconditionFailure("the kernel returns handles as they were given: \(handle)")
@@ -159,14 +170,14 @@ extension FileAccess {
 }
 
 extension fuse_file_info {
-    /// What the kernel is told of an open file.
+    /// The answer for a newly opened file.
     init(_ access: FileAccess) {
         self.init()
         fh = access.rawValue
-        // An inode's bytes change through the kernel only: what the remote changes becomes a new
-        // inode. So cached pages stay right from one open to the next.
+        // The bytes of an inode change only through the kernel, as a remote change makes a new
+        // inode. Cached pages therefore stay valid from one open to the next.
         keep_cache = 1
-        // Only writers have something to flush.
+        // Only writers have anything to flush.
         if access == .read { apus_file_info_set_noflush(&self) }
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A small text file, as those of `/proc` and `/etc`; nil where it cannot be read.
+/// Returns a small text file such as those of `/proc` and `/etc`, or nil if it cannot be read.
 func readText(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -8,7 +8,7 @@ func readText(_ path: String) -> String? {
     return String(decoding: readAll(descriptor), as: UTF8.self)
 }
 
-/// All bytes from a descriptor's position to its end, or to the first failure.
+/// Returns the bytes from a descriptor's position to its end, or to the first failure.
 func readAll(_ descriptor: CInt) -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)

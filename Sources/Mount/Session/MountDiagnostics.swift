@@ -1,21 +1,21 @@
 import CFuse
 import Glibc
 
-/// What libfuse and fusermount3 say while they mount, so that our error can be the one line that
-/// the user sees.
-struct LibfuseComplaints {
+/// The messages of libfuse and fusermount3 during mounting, from which the one error line is made
+/// that the user sees.
+struct MountDiagnostics {
     let lines: [String]
 
-    /// Runs `body` with its complaints kept off stderr.
+    /// Runs `body` and captures its messages instead of printing them.
     ///
-    /// fusermount3 writes to the stderr that it inherits, so this process's is a pipe for as long.
-    static func capturing<Value>(_ body: () -> Value) -> (Value, LibfuseComplaints) {
+    /// fusermount3 writes to the stderr that it inherits, so this process's is a pipe meanwhile.
+    static func capturing<Value>(_ body: () -> Value) -> (Value, MountDiagnostics) {
         var ends: [CInt] = [-1, -1]
         let original = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
         guard original >= 0, apus_pipe_cloexec(&ends) == 0 else {
             if original >= 0 { close(original) }
             let (value, lines) = LibfuseLog.shared.capturing(body)
-            return (value, LibfuseComplaints(lines: lines))
+            return (value, MountDiagnostics(lines: lines))
         }
         dup2(ends[1], STDERR_FILENO)
         close(ends[1])
@@ -26,10 +26,10 @@ struct LibfuseComplaints {
         close(ends[0])
         let (ours, others) = sorted(text)
         for line in others { write(STDERR_FILENO, "\(line)\n", line.utf8.count + 1) }
-        return (value, LibfuseComplaints(lines: lines + ours))
+        return (value, MountDiagnostics(lines: lines + ours))
     }
 
-    /// Tells fusermount3's lines from what other threads wrote meanwhile.
+    /// Separates fusermount3's lines from those of other threads.
     private static func sorted(_ text: String) -> (ours: [String], others: [String]) {
         var ours: [String] = []
         var others: [String] = []
@@ -40,7 +40,7 @@ struct LibfuseComplaints {
     }
 
     func error(_ attempt: String) -> MountError {
-        let reason = lines.last ?? "libfuse gives no reason"
+        let reason = lines.last ?? "libfuse reported no reason"
         if reason.contains("/dev/fuse") {
             return reason.contains("Permission denied") || reason.contains("not permitted")
                 ? .deniedDevice(attempt) : .missingDevice(attempt)

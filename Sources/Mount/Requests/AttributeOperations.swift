@@ -2,45 +2,49 @@ import CFuse
 import Engine
 import Glibc
 
-// The operations on attributes and on the file system as a whole.
-extension RequestServer {
-    func getAttributes(_ reply: consuming Reply, _ inode: InodeNumber) {
-        serve("getattr", inode, reply) { [engine] () throws(Halt) in
+/// The operations on attributes, and on the file system as a whole.
+struct AttributeOperations {
+    let server: RequestServer
+
+    private var engine: Engine { server.engine }
+
+    func get(_ reply: consuming Reply, _ inode: InodeNumber) {
+        server.serve("getattr", inode, reply) { [engine] () throws(Halt) in
             try engine.attributes(of: inode)
         } answer: { [self] in
-            $0.attributes($1, timeout: timeouts.seconds(for: $1))
+            $0.attributes($1, timeout: server.timeouts.seconds(for: $1))
         }
     }
 
-    func setAttributes(
+    func set(
         _ reply: consuming Reply, _ inode: InodeNumber, to change: AttributeChange
     ) {
-        // What sets access times only changes nothing that is kept.
+        // Access times are not stored.
         guard !change.isEmpty else {
-            getAttributes(reply, inode)
+            get(reply, inode)
             return
         }
-        serve("setattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("setattr", inode, reply) { [engine] () throws(Halt) in
             try engine.setAttributes(of: inode, to: change)
         } answer: { [self] in
-            $0.attributes($1, timeout: timeouts.seconds(for: $1))
+            $0.attributes($1, timeout: server.timeouts.seconds(for: $1))
         }
     }
 
     /// - Parameters:
-    ///   - name: Lives until the callback returns.
-    ///   - room: Bytes that the asker has room for; 0 asks for the length only.
-    func getExtendedAttribute(
+    ///   - name: Valid until the callback returns.
+    ///   - room: The size of the caller's buffer in bytes; 0 asks for the length only.
+    func getExtended(
         _ reply: consuming Reply, _ inode: InodeNumber, _ name: UnsafePointer<CChar>, room: Int
     ) {
-        // The kernel asks for `security.capability` before every write and `ls` for access lists
-        // of every file: answered without a look at the inode.
+        // The kernel asks for `security.capability` before every write, and `ls` for the access
+        // list of every file: answered without reading the inode.
         guard strncmp(name, "user.", 5) == 0 else {
             reply.fail(strncmp(name, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
             return
         }
         let name = [UInt8](cString: name)
-        serve("getxattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("getxattr", inode, reply) { [engine] () throws(Halt) in
             try engine.extendedAttribute(name, of: inode)
         } answer: {
             $0.extendedAttribute($1, room: room)
@@ -48,10 +52,10 @@ extension RequestServer {
     }
 
     /// - Parameters:
-    ///   - name: Lives until the callback returns.
+    ///   - name: Valid until the callback returns.
     ///   - value: nil to remove the attribute.
     ///   - flags: Linux: `XATTR_CREATE`, `XATTR_REPLACE`.
-    func setExtendedAttribute(
+    func setExtended(
         _ reply: consuming Reply, _ inode: InodeNumber, _ name: UnsafePointer<CChar>,
         to value: [UInt8]?, flags: CInt
     ) {
@@ -69,15 +73,15 @@ extension RequestServer {
             reply.fail(EINVAL)
             return
         }
-        serve("setxattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("setxattr", inode, reply) { [engine] () throws(Halt) in
             try engine.setExtendedAttribute(name, to: value, change, of: inode)
         } answer: { reply, _ in
             reply.succeed()
         }
     }
 
-    func listExtendedAttributes(_ reply: consuming Reply, _ inode: InodeNumber, room: Int) {
-        serve("listxattr", inode, reply) { [engine] () throws(Halt) in
+    func listExtended(_ reply: consuming Reply, _ inode: InodeNumber, room: Int) {
+        server.serve("listxattr", inode, reply) { [engine] () throws(Halt) in
             try engine.extendedAttributes(of: inode)
         } answer: { reply, attributes in
             // Each name ends with NUL. Linux: `listxattr`.
@@ -86,7 +90,7 @@ extension RequestServer {
     }
 
     func statistics(_ reply: consuming Reply, _ inode: InodeNumber) {
-        serve("statfs", inode, reply) { [engine] () throws(Halt) in
+        server.serve("statfs", inode, reply) { [engine] () throws(Halt) in
             engine.space
         } answer: {
             $0.statistics($1.statistics)
@@ -94,8 +98,12 @@ extension RequestServer {
     }
 }
 
+extension RequestServer {
+    var attributes: AttributeOperations { AttributeOperations(server: self) }
+}
+
 extension StorageSpace {
-    /// What `df` shows. Inodes are not limited, and shown as 0 as by other such file systems.
+    /// The values that `df` shows. The number of inodes is unlimited, which is reported as 0.
     var statistics: statvfs {
         let blockBytes: UInt64 = 4096
         var statistics = statvfs()

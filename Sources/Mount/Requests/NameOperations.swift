@@ -2,19 +2,23 @@ import CFuse
 import Engine
 import Glibc
 
-// The operations on names.
-extension RequestServer {
-    func lookup(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        let engine = engine
+/// The operations on names.
+struct NameOperations {
+    let server: RequestServer
+
+    private var engine: Engine { server.engine }
+    private var timeouts: CacheTimeouts { server.timeouts }
+
+    func lookUp(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
         guard timeouts.negativeEntries > .zero else {
-            serve("lookup", parent, reply) { () throws(Halt) in
+            server.serve("lookup", parent, reply) { [engine] () throws(Halt) in
                 try engine.lookup(name, in: parent)
             } answer: { [self] in
                 answerEntry($0, $1)
             }
             return
         }
-        serve("lookup", parent, reply) { () throws(Halt) -> Attributes? in
+        server.serve("lookup", parent, reply) { [engine] () throws(Halt) -> Attributes? in
             do throws(Halt) {
                 return try engine.lookup(name, in: parent)
             } catch {
@@ -27,7 +31,7 @@ extension RequestServer {
             if let attributes {
                 answerEntry(reply, attributes)
             } else {
-                // Inode 0 has the kernel remember that there is none.
+                // Inode 0 makes the kernel cache the absence.
                 var entry = fuse_entry_param()
                 entry.entry_timeout = timeouts.negativeEntries.seconds
                 reply.entry(entry)
@@ -36,8 +40,8 @@ extension RequestServer {
     }
 
     /// Looks up `.`, as NFS and `open_by_handle_at` do.
-    func lookupItself(_ reply: consuming Reply, _ inode: InodeNumber) {
-        serve("lookup", inode, reply) { [engine] () throws(Halt) in
+    func lookUpItself(_ reply: consuming Reply, _ inode: InodeNumber) {
+        server.serve("lookup", inode, reply) { [engine] () throws(Halt) in
             try engine.attributes(of: inode)
         } answer: { [self] in
             answerEntry($0, $1)
@@ -45,15 +49,15 @@ extension RequestServer {
     }
 
     /// Looks up `..`, as NFS and `open_by_handle_at` do.
-    func lookupParent(_ reply: consuming Reply, of directory: InodeNumber) {
-        serve("lookup", directory, reply) { [engine] () throws(Halt) in
+    func lookUpParent(_ reply: consuming Reply, of directory: InodeNumber) {
+        server.serve("lookup", directory, reply) { [engine] () throws(Halt) in
             try engine.attributes(of: try engine.parent(of: directory))
         } answer: { [self] in
             answerEntry($0, $1)
         }
     }
 
-    /// - Parameter mode: With its file type.
+    /// - Parameter mode: Includes the file type.
     func makeNode(
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t
     ) {
@@ -63,10 +67,10 @@ extension RequestServer {
             return
         }
         let caller = reply.caller
-        serve("mknod", parent, reply) { [engine] () throws(Halt) in
+        server.serve("mknod", parent, reply) { [engine] () throws(Halt) in
             let attributes = try engine.createFile(
                 name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
-            // Creating opens; this request does not.
+            // Creating a file also opens it, but this request does not.
             engine.release(attributes.inode, access: .write)
             return attributes
         } answer: { [self] in
@@ -78,7 +82,7 @@ extension RequestServer {
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t
     ) {
         let caller = reply.caller
-        serve("mkdir", parent, reply) { [engine] () throws(Halt) in
+        server.serve("mkdir", parent, reply) { [engine] () throws(Halt) in
             try engine.createDirectory(
                 name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
         } answer: { [self] in
@@ -90,7 +94,7 @@ extension RequestServer {
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, target: [UInt8]
     ) {
         let caller = reply.caller
-        serve("symlink", parent, reply) { [engine] () throws(Halt) in
+        server.serve("symlink", parent, reply) { [engine] () throws(Halt) in
             try engine.createSymlink(name, in: parent, target: target, caller: caller)
         } answer: { [self] in
             answerEntry($0, $1)
@@ -99,7 +103,7 @@ extension RequestServer {
 
     func readSymlink(_ reply: consuming Reply, _ inode: InodeNumber) {
         let thread = reply.thread
-        serve("readlink", inode, reply) { [engine] () throws(Halt) in
+        server.serve("readlink", inode, reply) { [engine] () throws(Halt) in
             let link = try engine.symbolicLink(inode)
             if link.isContained, !LinkReading.isShown(to: thread) {
                 throw .failure(
@@ -114,7 +118,7 @@ extension RequestServer {
     }
 
     func unlink(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        serve("unlink", parent, reply) { [engine] () throws(Halt) in
+        server.serve("unlink", parent, reply) { [engine] () throws(Halt) in
             try engine.unlink(name, in: parent)
         } answer: { reply, _ in
             reply.succeed()
@@ -122,7 +126,7 @@ extension RequestServer {
     }
 
     func removeDirectory(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        serve("rmdir", parent, reply) { [engine] () throws(Halt) in
+        server.serve("rmdir", parent, reply) { [engine] () throws(Halt) in
             try engine.removeDirectory(name, in: parent)
         } answer: { reply, _ in
             reply.succeed()
@@ -142,7 +146,7 @@ extension RequestServer {
             reply.fail(EINVAL)
             return
         }
-        serve("rename", parent, reply) { [engine] () throws(Halt) in
+        server.serve("rename", parent, reply) { [engine] () throws(Halt) in
             try engine.rename(name, in: parent, to: newName, in: newParent, mode: mode)
         } answer: { reply, _ in
             reply.succeed()
@@ -152,4 +156,8 @@ extension RequestServer {
     private func answerEntry(_ reply: consuming Reply, _ attributes: Attributes) {
         reply.entry(attributes.entry(timeouts))
     }
+}
+
+extension RequestServer {
+    var names: NameOperations { NameOperations(server: self) }
 }

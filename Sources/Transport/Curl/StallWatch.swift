@@ -1,0 +1,74 @@
+/// Decides when a transfer has stalled, without clock or I/O: time is an argument.
+///
+/// A request may allow a server much time to act on it. A body needs no such time: it stalls after
+/// a fixed time without a byte.
+struct StallWatch {
+    enum Phase {
+        /// The body of the request is not all sent.
+        case sending
+        case awaitingAnswer
+        case receiving
+        /// The answer is a refusal, whose body need not be complete.
+        case refused(at: ContinuousClock.Instant)
+    }
+
+    /// For the body of a request, and for an answer with file content, including the wait for it.
+    static let contentMax: Duration = .seconds(30)
+    /// For the body of any other answer.
+    static let answerMax: Duration = .seconds(60)
+    /// For the whole body of a refusal, which only explains it.
+    static let refusalMax: Duration = .seconds(5)
+
+    /// As in ``HTTPRequest/stallTimeout``.
+    private let timeout: Duration?
+    private let isContentAwaited: Bool
+    private var lastActivity: ContinuousClock.Instant
+    private var unsentBytes = 0
+
+    init(_ request: HTTPRequest, at now: ContinuousClock.Instant) {
+        timeout = request.stallTimeout
+        isContentAwaited = request.answerBytes > 0
+        lastActivity = now
+    }
+
+    mutating func noteActivity(at now: ContinuousClock.Instant) {
+        lastActivity = now
+    }
+
+    /// Returns when to check next. An answer in between may bring the time forward.
+    func nextCheck(
+        _ phase: Phase, from now: ContinuousClock.Instant
+    ) -> ContinuousClock.Instant {
+        let next = now + Self.refusalMax
+        return end(phase).map { min($0, next) } ?? next
+    }
+
+    /// Returns whether nothing moves, neither through libcurl nor out of the kernel's buffer, or
+    /// whether the rest of a refusal has been awaited long enough.
+    ///
+    /// - Parameter unsent: The bytes in the kernel's buffer; asked for only in case of doubt.
+    mutating func isStalled(
+        _ phase: Phase, unsent: @autoclosure () -> Int, at now: ContinuousClock.Instant
+    ) -> Bool {
+        guard let end = end(phase), end <= now else { return false }
+        if case .refused = phase { return true }
+        let unsent = unsent()
+        defer { unsentBytes = unsent }
+        guard unsent != 0, unsent != unsentBytes else { return true }
+        lastActivity = now
+        return false
+    }
+
+    /// When the transfer has stalled unless a byte moves before; nil if it may take any time.
+    private func end(_ phase: Phase) -> ContinuousClock.Instant? {
+        if case .refused(let start) = phase { return start + Self.refusalMax }
+        guard let timeout else { return nil }
+        let limit: Duration =
+            switch phase {
+            case .sending: Self.contentMax
+            case .awaitingAnswer: isContentAwaited ? Self.contentMax : timeout
+            case .receiving, .refused: isContentAwaited ? Self.contentMax : Self.answerMax
+            }
+        return lastActivity + min(timeout, limit)
+    }
+}
