@@ -155,6 +155,17 @@ extension Engine {
     }
 }
 
+extension Store {
+    /// The sizes of all files of which some bytes are local, in bytes.
+    package func presentBytes() throws(EngineError) -> UInt64 {
+        do throws(Halt) {
+            return try read { try $0.presentBytes() }
+        } catch {
+            throw error.failure
+        }
+    }
+}
+
 extension Database {
     /// The sizes of all files of which something is here, in bytes; more than they take where they
     /// are partial.
