@@ -98,7 +98,8 @@ extension Engine {
             }
             // A store that asks for more time than there is will not be asked again: it fails now.
             let next = clock.uptime + max(backoff.next(random), failure.retryAfter ?? .zero)
-            guard failure.isPassing, next < deadline else { throw EngineError(failure) }
+            guard failure.isPassing, !failure.isForLackOfDescriptors, next < deadline
+            else { throw EngineError(failure) }
             logger.debug(
                 "request waits for the remote",
                 metadata: ["attempt": "\(failure.attempt)", "reason": "\(failure.reason)"])
@@ -130,7 +131,8 @@ extension EngineError {
             case .unsupported: (.unsupported, nil)
             case .sink, .source: (.failed, nil)
             }
-        let isLocal = error.kind == .sink || error.kind == .source
+        let isLocal =
+            error.kind == .sink || error.kind == .source || error.isForLackOfDescriptors
         if isLocal, let inner = error.cause as? DiskError {
             self.init(inner, error.attempt)
         } else if isLocal, case .failure(let inner)? = error.cause as? Halt {

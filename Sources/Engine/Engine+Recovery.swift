@@ -151,16 +151,21 @@ extension Engine {
 }
 
 extension EngineError {
-    init(_ error: DiskError, _ attempt: String) {
+    package init(_ error: DiskError, _ attempt: String) {
         let (kind, remedy): (Kind, String?) =
             switch error.kind {
             case .full: (.outOfSpace, "free space on the disk of the state directory")
             case .tooLarge: (.tooLarge, nil)
             case .denied: (.denied, "see to it that the state directory can be written")
+            case .tooManyOpen: (.tooManyOpen, Self.openFilesRemedy)
             case .missing, .failed: (.failed, nil)
             }
         self.init(
             kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
+    }
+
+    private static var openFilesRemedy: String {
+        "raise the limit of open files (ulimit -n, or LimitNOFILE of the service) and mount again"
     }
 }
 

@@ -114,9 +114,9 @@ import Testing
     @Test func `the descriptor is the file's own`() throws {
         let file = try PosixDisk(directory: directory.path).open(DiskPath("a"))
         try file.write(Array("swift".utf8), at: 0)
-        let descriptor = try #require(file.descriptor)
+        let descriptor = try #require(try file.openDescriptor())
         var bytes = [UInt8](repeating: 0, count: 5)
-        #expect(pread(descriptor, &bytes, 5, 0) == 5)
+        #expect(pread(descriptor.rawValue, &bytes, 5, 0) == 5)
         #expect(bytes == Array("swift".utf8))
     }
 

@@ -264,9 +264,9 @@ extension Database {
 }
 
 extension EngineError {
-    /// Whether it is this machine that has no room, which may change by itself.
+    /// Whether it is this machine that has no room or descriptor, which may change by itself.
     fileprivate var isLocalAndPassing: Bool {
-        kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
+        kind == .tooManyOpen || kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
     }
 }
 

@@ -61,9 +61,13 @@ package protocol DiskFile: AnyObject, Sendable {
     /// - Throws: `.full` for what the file system has no room for, `.failed` where it keeps none.
     func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError)
 
-    /// The file descriptor beneath, for replies that splice; nil for a simulated file. Valid as
-    /// long as this object is.
-    var descriptor: Int32? { get }
+    /// The file descriptor beneath, for replies that splice; nil for a simulated file.
+    func openDescriptor() throws(DiskError) -> (any OpenDescriptor)?
+}
+
+/// A file descriptor that stays open for as long as this object lives.
+package protocol OpenDescriptor: AnyObject, Sendable {
+    var rawValue: Int32 { get }
 }
 
 /// A path below the state directory, `/` between its parts.
@@ -123,6 +127,8 @@ package struct DiskError: Error {
         case missing
         /// POSIX: `EACCES`, `EPERM`, `EROFS`.
         case denied
+        /// This process or machine has too many open files. POSIX: `EMFILE`, `ENFILE`.
+        case tooManyOpen
         /// Everything else, `EIO` first.
         case failed
     }
