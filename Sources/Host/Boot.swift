@@ -1,11 +1,11 @@
 import Foundation
 
-/// The time since this machine was started.
+/// The current boot of this machine.
 package enum Boot {
-    /// Another one after each start of the machine. Linux: `/proc/sys/kernel/random/boot_id`.
+    /// A different value after each start of the machine. Linux: `/proc/sys/kernel/random/boot_id`.
     ///
-    /// Where the kernel does not tell, another one each time: then nothing that may have been lost
-    /// in a power cut is believed.
+    /// If the kernel has none, a new value each time, so that bytes that a power cut may have taken
+    /// are never trusted.
     package static var identifier: String {
         let path = "/proc/sys/kernel/random/boot_id"
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {

@@ -1,14 +1,14 @@
 import Glibc
 
-/// Finds the regular files of a tree. What is no file of ours (links, sockets, names that are no
-/// UTF-8) it passes over.
+/// Finds the regular files of a tree. Skips everything that we never make: links, sockets, names
+/// that are not UTF-8.
 struct DirectoryWalk {
     let root: Descriptor
-    /// A directory in the root that is not shown.
+    /// A directory in the root that is skipped.
     let hidden: String?
 
     /// - Parameter directory: Relative to the root; empty for the root itself.
-    /// - Returns: Paths relative to the root; none where the directory is missing.
+    /// - Returns: Paths relative to the root; none if the directory is missing.
     func files(below directory: String) throws(SystemError) -> [String] {
         var files: [String] = []
         var pending = [directory]
@@ -25,7 +25,7 @@ struct DirectoryWalk {
         return files
     }
 
-    /// Everything in the root, in no order; names that are no UTF-8 left out.
+    /// All names in the root that are UTF-8, in no order.
     func names() throws(SystemError) -> [String] {
         try entries(of: "").map(\.name)
     }
@@ -40,7 +40,7 @@ struct DirectoryWalk {
                 openat(root.rawValue, directory.isEmpty ? "." : directory, flags)
             }
         } catch {
-            // A file in its place is no directory of that name either.
+            // A file in its place means that the directory is missing.
             if error.code == ENOENT || error.code == ENOTDIR { return [] }
             throw error
         }
@@ -64,7 +64,7 @@ struct DirectoryWalk {
     }
 
     private static func name(of entry: UnsafeMutablePointer<dirent>) -> String? {
-        // The declared array is longer or shorter than the name really is: go by its first byte.
+        // The declared length of the array means nothing: use the address of its first byte.
         guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else {
             preconditionFailure("d_name is a stored field")
         }
@@ -81,7 +81,7 @@ struct DirectoryWalk {
         case Int(DT_UNKNOWN): break
         default: return .other
         }
-        // Some file systems leave it to `stat`.
+        // Some file systems only tell by `stat`.
         var status = stat()
         if fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 {
             let error = SystemError.last

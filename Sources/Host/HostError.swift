@@ -1,9 +1,9 @@
-/// Why this machine did not give what the program needs to start.
+/// A failure to get from this machine something that the program needs to start.
 package struct HostError: Error, CustomStringConvertible {
-    /// What was attempted, with its values: `use the state directory "/var/lib/apus/photos"`.
+    /// The attempt, with its values: `use the state directory "/var/lib/apus/photos"`.
     package let attempt: String
     package let reason: String
-    /// What the user can do.
+    /// Advice for the user.
     package let remedy: String
 
     package init(attempt: String, reason: String, remedy: String) {

@@ -18,7 +18,7 @@ final class OpenInode: Sendable {
         var isRecent = true
         /// Whether there are writes that no `fsync` followed.
         var isUnsynchronized = false
-        /// Whether the file's name is on the medium, where it then stays.
+        /// Whether the file's name is on the medium; it then stays there.
         var isNameDurable = false
         /// The number of failures of `fsync`, and the last of them. The kernel reports a failure once and
         /// then takes the lost pages for clean, so that a later success would promise too much.

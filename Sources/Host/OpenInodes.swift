@@ -1,14 +1,13 @@
 import Glibc
 import Synchronization
 
-/// The files of a ``PosixDisk`` in use, any number of them, of which at most ``capacity`` idle ones
-/// keep their descriptor.
+/// The files of a ``PosixDisk`` in use, in any number, of which a bounded number keep their descriptor.
 ///
-/// A descriptor that is over the bound is closed and opened again by path at its next use. The one to
-/// close is found by a clock hand, which passes over those used since its last round. Three kinds stay:
-/// those in use, as somebody holds a reference to the ``Descriptor``; those of files without a
-/// name, which could not be opened again; and until `fsync` has returned, those of files
-/// that were written, as the kernel may forget the failure of a write once nothing has the file open.
+/// If there are too many, the descriptor of an idle file is closed, and reopened by path at the next
+/// use. A clock hand selects it, skipping those used since its last round. Never closed are
+/// descriptors in use, that is while a caller holds a reference to the ``Descriptor``, and those of
+/// files without a name, which could not be reopened. A file with unsynchronised writes gets an
+/// `fsync` first, as the kernel may forget a failed write once no descriptor of the file is open.
 ///
 /// No lock is held during a system call that may wait for the disk.
 final class OpenInodes: Sendable {
@@ -85,7 +84,7 @@ final class OpenInodes: Sendable {
         return try body(inode)
     }
 
-    /// The file at `path` was given `destination`, and what was there before has lost its name.
+    /// The file at `path` was moved to `destination`, and a file there has lost its name.
     /// The caller holds the descriptors of both.
     func noteMove(of path: String, to destination: Location) {
         state.withLock { state in

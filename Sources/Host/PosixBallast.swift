@@ -2,30 +2,30 @@ package import Engine
 import Glibc
 import Synchronization
 
-/// A file of the state directory that holds blocks for the database, and no bytes that matter.
+/// A file of the state directory that reserves blocks for the database; its bytes mean nothing.
 ///
-/// It is given up from its end, a piece at a time: should somebody else take a piece before the
-/// database does, there is another one.
+/// It is given up piece by piece, from its end: if another program takes a piece before the database
+/// does, there are more.
 package final class PosixBallast: Ballast {
     package static let name = "ballast"
-    /// How much it holds on a disk that is not small, in bytes: a write-ahead log comes to a quarter.
+    /// Its size on a disk that is not small, in bytes; a write-ahead log takes about a quarter.
     private static let bytesMax: UInt64 = 16 << 20
     private static let pieceBytes: UInt64 = 1 << 20
 
     private let file: Descriptor
-    /// 16 MiB, of a small disk a sixteenth.
+    /// Its full size: 16 MiB, or a sixteenth of a small disk.
     private let bytes: UInt64
     private let state: Mutex<State>
 
     private struct State {
-        /// How many bytes are held.
+        /// The bytes that it has now.
         var held: UInt64
-        /// Whether the file system can hold blocks for a file at all.
+        /// Whether the file system can reserve blocks at all.
         var isPossible = true
     }
 
-    /// Takes up what an earlier mount held, and takes the rest where there is room for it. On a disk
-    /// that is full a piece goes at once, as a database takes some room to be opened.
+    /// Keeps the blocks of an earlier mount, and reserves the rest if there is room. On a full disk it
+    /// gives up a piece at once, as opening a database takes some room.
     ///
     /// - Parameter path: The state directory, held by a ``StateDirectory``.
     package init(directory path: String) throws(DiskError) {
@@ -35,11 +35,11 @@ package final class PosixBallast: Ballast {
                 opening: Self.name, in: directory, flags: O_RDWR | O_CREAT, mode: 0o600)
             let status = try file.status()
             let size = UInt64(max(0, status.st_size))
-            // POSIX: st_blocks counts 512 bytes each. One with holes holds nothing to rely on.
+            // POSIX: st_blocks counts 512 bytes each. A file with holes reserves nothing.
             let isAllocated = UInt64(max(0, status.st_blocks)) * 512 >= size
             bytes = min(Self.bytesMax, try file.space().totalBytes / 16)
             state = Mutex(State(held: isAllocated ? min(size, bytes) : 0))
-            // Whole or not: what could not be opened could not make room either.
+            // It may stay incomplete; but a file that is not open could not make room at all.
             _ = restore()
             if isDiskFull() { _ = giveUp() }
         } catch {
@@ -47,10 +47,10 @@ package final class PosixBallast: Ballast {
         }
     }
 
-    /// Whether it holds enough to mount with on a disk that is full: half.
+    /// Whether it is large enough to mount on a full disk: half of its full size.
     package var isSufficient: Bool { heldBytes >= bytes / 2 }
 
-    /// How many bytes it holds now.
+    /// The bytes that it has now.
     var heldBytes: UInt64 { state.withLock(\.held) }
 
     package var isWhole: Bool { state.withLock { $0.held >= bytes || !$0.isPossible } }
@@ -83,11 +83,11 @@ package final class PosixBallast: Ballast {
         state.withLock { state in
             guard state.held < bytes, state.isPossible else { return true }
             let missing = bytes - state.held
-            // A disk that is filled for this is full again at once.
+            // Taking the last free bytes would fill the disk again at once.
             guard let space = try? file.space(),
                 space.availableBytes > missing + Self.pieceBytes
             else { return false }
-            // A quota shows only in what is refused.
+            // A quota shows only when it refuses an allocation.
             switch allocate(missing + Self.pieceBytes, after: state.held) {
             case 0:
                 ftruncate(file.rawValue, off_t(bytes))

@@ -12,7 +12,7 @@ package final class PosixDisk: Disk {
     /// Where clones are made before they get their name. ``files(below:)`` does not show it.
     static let workshop = "clones"
 
-    /// The directory, and what is known of the files in it.
+    /// The directory, and the state of the files in it.
     struct Root: Sendable {
         let directory: Descriptor
         let durableNames = DurableDirectories()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Reads and writes that go on until they are done, over short counts and signals.
+/// Reads and writes that continue after short counts and signals.
 enum PosixIO {
     /// Reads from `offset` on until the buffer is full or the file ends.
     ///

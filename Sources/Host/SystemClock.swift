@@ -1,14 +1,14 @@
 package import Engine
 import Glibc
 
-/// This machine's time.
+/// This machine's clock.
 ///
-/// ``uptime`` starts when the clock is made and counts the time that the machine was suspended too
+/// ``uptime`` starts at 0 when the clock is made, and includes the time that the machine is suspended
 /// (`CLOCK_BOOTTIME`).
 package struct SystemClock: Clock {
-    /// A long sleep is several short ones. The timers beneath may stand still while the machine is
-    /// suspended, and cannot be set to an instant however far away; so a laptop that wakes up does
-    /// what fell due meanwhile within this time.
+    /// The longest single sleep; a longer one is split. The underlying timers may stop while the
+    /// machine is suspended, and cannot be set to a very distant instant. After a laptop wakes, work that
+    /// fell due meanwhile starts within this time.
     private static let napMax: Duration = .seconds(60)
 
     private let start = ContinuousClock.now

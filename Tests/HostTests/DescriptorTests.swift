@@ -6,7 +6,7 @@ import Testing
 
 @testable import Host
 
-/// Goal: any number of files can be open with few descriptors, and nothing can tell.
+/// Goal: any number of files can be open with few descriptors, without any visible difference.
 @Suite struct DescriptorTests {
     private let directory: TemporaryDirectory
 
@@ -121,7 +121,7 @@ import Testing
         let whole = try inodes.descriptor(of: inode)
         #expect(throws: SystemError.self) { try inode.synchronize(whole, after: 0) }
         #expect(throws: SystemError.self) { try inode.synchronize(whole, after: 0) }
-        // For a user that came later there was none, as with a descriptor of its own.
+        // A later user sees no failure, as with a descriptor of its own.
         try inode.synchronize(whole, after: 1)
     }
 
