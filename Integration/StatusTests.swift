@@ -32,6 +32,22 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(2)))
+        func `names the bound of local copies, given or by default`() throws {
+            try MountedFolder.with { folder in
+                var space = statvfs()
+                #expect(statvfs(folder.state, &space) == 0)
+                let tenth = UInt64(space.f_blocks) * UInt64(space.f_frsize) / 10
+                let bound = try #require(try report(folder)["cacheBytesMax"] as? UInt64)
+                #expect((64 << 20...max(64 << 20, tenth)).contains(bound))
+            }
+            var options = MountedFolder.Options()
+            options.mount = ["--cache-size", "64MiB"]
+            try MountedFolder.with(options) { folder in
+                #expect(try report(folder)["cacheBytesMax"] as? UInt64 == 64 << 20)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
         func `ends without a word where nobody reads it, and says so where there is no room`()
             throws
         {

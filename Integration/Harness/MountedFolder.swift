@@ -15,6 +15,8 @@ final class MountedFolder: Sendable {
         var mount: [String] = []
         /// Of the daemon, beside what the tests have.
         var environment: [String: String] = [:]
+        /// How many descriptors the daemon may have, as `ulimit -n` would set it; nil for no change.
+        var descriptorsMax: Int?
         /// Where the state directory is made; a temporary directory by default.
         var stateParent: String?
         /// Where the folder that plays the cloud is made; a temporary directory by default.
@@ -81,23 +83,25 @@ final class MountedFolder: Sendable {
 
     func mount(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let command = ["mount", source, point, "--state-dir", state] + options.mount
+        let limits = options.descriptorsMax.map { ["prlimit", "--nofile=\($0):\($0)"] } ?? []
         try require(
-            command, environment: options.environment, sourceLocation: sourceLocation)
+            limits + [Apus.path] + command, environment: options.environment,
+            sourceLocation: sourceLocation)
         #expect(isMounted, "apus mount returned before the folder was mounted")
     }
 
     /// Waits until everything is on the remote.
     func sync(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        try require(["sync", point], sourceLocation: sourceLocation)
+        try require([Apus.path, "sync", point], sourceLocation: sourceLocation)
     }
 
     func evict(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        try require(["evict", local(name)], sourceLocation: sourceLocation)
+        try require([Apus.path, "evict", local(name)], sourceLocation: sourceLocation)
     }
 
     func unmount(now: Bool = false, sourceLocation: SourceLocation = #_sourceLocation) throws {
         try require(
-            ["unmount", point] + (now ? ["--now"] : []), sourceLocation: sourceLocation)
+            [Apus.path, "unmount", point] + (now ? ["--now"] : []), sourceLocation: sourceLocation)
         #expect(!isMounted, "apus unmount returned before the folder was unmounted")
     }
 
@@ -214,7 +218,7 @@ final class MountedFolder: Sendable {
     private func require(
         _ command: [String], environment: [String: String] = [:], sourceLocation: SourceLocation
     ) throws {
-        let result = try Apus.run(command, environment: environment)
+        let result = try Program.start(command, environment: environment).wait()
         try #require(
             result.status == 0, Comment(rawValue: result.description),
             sourceLocation: sourceLocation)

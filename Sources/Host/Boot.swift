@@ -1,11 +1,11 @@
 import Foundation
 
-/// The current run of this machine's kernel.
+/// The current boot of this machine.
 package enum Boot {
-    /// An identifier that changes with each boot. Linux: `/proc/sys/kernel/random/boot_id`.
+    /// A different value after each start of the machine. Linux: `/proc/sys/kernel/random/boot_id`.
     ///
-    /// If it cannot be read, the identifier is new on each call, so that all data that a power cut
-    /// may have damaged is distrusted.
+    /// If the kernel has none, a new value each time, so that bytes that a power cut may have taken
+    /// are never trusted.
     package static var identifier: String {
         let path = "/proc/sys/kernel/random/boot_id"
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {

@@ -1,23 +1,23 @@
 import Engine
 import Glibc
 
-/// One open file descriptor: it closes when the last reference goes.
-final class Descriptor: Sendable {
+/// An open file descriptor, closed with its last reference.
+final class Descriptor: OpenDescriptor {
     let rawValue: Int32
 
-    /// Takes over an open descriptor.
+    /// Takes ownership of an open descriptor.
     init(adopting rawValue: Int32) {
-        precondition(rawValue >= 0, "a descriptor that is not open cannot be owned")
+        precondition(rawValue >= 0, "only an open descriptor can be owned")
         self.rawValue = rawValue
     }
 
     deinit {
-        // The result is of no use: Linux frees the number even where it reports a failure, and who
-        // must know whether the bytes arrived has called fsync.
+        // The result is ignored: Linux frees the number even if it reports a failure, and fsync
+        // has told those who depend on the bytes.
         close(rawValue)
     }
 
-    /// POSIX: `openat` with `O_CLOEXEC`, and `O_NOFOLLOW`, for what is ours is never a link.
+    /// POSIX: `openat` with `O_CLOEXEC`, and with `O_NOFOLLOW`, as our files are never links.
     convenience init(
         opening path: String, in directory: Descriptor, flags: Int32, mode: mode_t = 0
     ) throws(SystemError) {
@@ -27,7 +27,7 @@ final class Descriptor: Sendable {
         self.init(adopting: rawValue)
     }
 
-    /// Opens a directory by its path; a link to one will do.
+    /// Opens a directory by its path, following links.
     convenience init(directory path: String) throws(SystemError) {
         let rawValue = try retryingInterrupts {
             Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -41,7 +41,7 @@ final class Descriptor: Sendable {
         return status
     }
 
-    /// The file system that it is on.
+    /// Total and free bytes of the file system that holds the file.
     func space() throws(SystemError) -> StorageSpace {
         var status = statvfs()
         _ = try retryingInterrupts { fstatvfs(rawValue, &status) }
@@ -52,7 +52,7 @@ final class Descriptor: Sendable {
             availableBytes: UInt64(status.f_bavail) * unit)
     }
 
-    /// Returns once what was written is on the medium. POSIX: `fsync`.
+    /// Returns once all writes to the file are on the medium. POSIX: `fsync`.
     func synchronize() throws(SystemError) {
         _ = try retryingInterrupts { fsync(rawValue) }
     }

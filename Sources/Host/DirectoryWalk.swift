@@ -1,10 +1,10 @@
 import Glibc
 
-/// Finds the regular files of a tree. Skips everything that is not ours: links, sockets, and names
+/// Finds the regular files of a tree. Skips everything that we never make: links, sockets, names
 /// that are not UTF-8.
 struct DirectoryWalk {
     let root: Descriptor
-    /// A directory in the root to skip.
+    /// A directory in the root that is skipped.
     let hidden: String?
 
     /// - Parameter directory: Relative to the root; empty for the root itself.
@@ -25,7 +25,7 @@ struct DirectoryWalk {
         return files
     }
 
-    /// Returns all names in the root, in any order, except those that are not UTF-8.
+    /// All names in the root that are UTF-8, in no order.
     func names() throws(SystemError) -> [String] {
         try entries(of: "").map(\.name)
     }
@@ -40,7 +40,7 @@ struct DirectoryWalk {
                 openat(root.rawValue, directory.isEmpty ? "." : directory, flags)
             }
         } catch {
-            // A file of that name also means that there is no such directory.
+            // A file in its place means that the directory is missing.
             if error.code == ENOENT || error.code == ENOTDIR { return [] }
             throw error
         }
@@ -64,7 +64,7 @@ struct DirectoryWalk {
     }
 
     private static func name(of entry: UnsafeMutablePointer<dirent>) -> String? {
-        // The declared array may be longer or shorter than the name: use only its address.
+        // The declared length of the array means nothing: use the address of its first byte.
         guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else {
             preconditionFailure("d_name is a stored field")
         }
@@ -81,7 +81,7 @@ struct DirectoryWalk {
         case Int(DT_UNKNOWN): break
         default: return .other
         }
-        // Some file systems report the type only with `stat`.
+        // Some file systems only tell by `stat`.
         var status = stat()
         if fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 {
             let error = SystemError.last

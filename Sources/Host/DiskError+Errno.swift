@@ -2,9 +2,9 @@ import Engine
 import Glibc
 
 extension DiskError {
-    /// The one place where an `errno` of the local disk gets its meaning.
+    /// The only translation of an `errno` of the local disk.
     ///
-    /// - Parameter setsLength: Whether the call takes a length, which `EINVAL` then refuses.
+    /// - Parameter setsLength: Whether the call sets a length, so that `EINVAL` refuses that.
     init(_ error: SystemError, attempt: String, setsLength: Bool = false) {
         let kind: Kind =
             switch error.code {
@@ -13,6 +13,7 @@ extension DiskError {
             case EINVAL where setsLength: .tooLarge
             case ENOENT: .missing
             case EACCES, EPERM, EROFS: .denied
+            case EMFILE, ENFILE: .tooManyOpen
             default: .failed
             }
         self.init(kind, attempt: attempt, reason: error.reason)

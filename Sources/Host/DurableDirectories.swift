@@ -1,25 +1,24 @@
 import Glibc
 import Synchronization
 
-/// Writes the names of files to the medium, together with those of the directories above them.
+/// Puts the names of files on the medium, with those of the directories above them.
 ///
-/// A directory's own name needs this only once, as directories are never removed or renamed here.
-/// A bounded set of finished directories avoids repetition; a missing entry costs only an `fsync`.
+/// A directory's own name needs that once, as directories are never removed or renamed here. The
+/// directories done are remembered, up to a bound: forgetting one costs an `fsync`.
 final class DurableDirectories: Sendable {
-    /// More than the number of content directories.
+    /// More than there are content directories.
     private static let rememberedMax = 4_096
 
-    /// Directories whose names, and those of all directories above, are on the medium.
+    /// Directories whose name, and those of all directories above, are on the medium.
     private let known = Mutex<Set<String>>([])
 
-    /// Returns once all names in the last of `parents`, and that directory itself, survive power
-    /// loss.
+    /// Returns once all names in the last of `parents`, and that directory's own, survive power loss.
     ///
     /// - Parameter parents: The root (`.`) first, then each directory in the one before.
     func synchronize(_ parents: [String], in root: Descriptor) throws(SystemError) {
         guard let holder = parents.last else { return }
         let isKnown = known.withLock { $0.contains(holder) }
-        // The name of a directory is written with its parent.
+        // An `fsync` of a directory writes the names in it, not its own.
         for directory in isKnown ? parents.suffix(1) : parents[...] {
             try Descriptor(opening: directory, in: root, flags: O_RDONLY | O_DIRECTORY)
                 .synchronize()

@@ -1,6 +1,6 @@
-/// A condition of this machine that prevents the program from starting.
+/// A failure to get from this machine something that the program needs to start.
 package struct HostError: Error, CustomStringConvertible {
-    /// The failed action with its values: `use the state directory "/var/lib/apus/photos"`.
+    /// The attempt, with its values: `use the state directory "/var/lib/apus/photos"`.
     package let attempt: String
     package let reason: String
     /// Advice for the user.

@@ -2,33 +2,32 @@ package import Engine
 import Glibc
 import Synchronization
 
-/// A file in the state directory that reserves disk blocks for the database. Its bytes have no
-/// meaning.
+/// A file of the state directory that reserves blocks for the database; its bytes mean nothing.
 ///
-/// It is shortened piece by piece: if another program uses a freed piece before the database does,
-/// there are more.
+/// It is given up piece by piece, from its end: if another program takes a piece before the database
+/// does, there are more.
 package final class PosixBallast: Ballast {
     package static let name = "ballast"
-    /// The size on a disk that is not small, in bytes: four times that of a write-ahead log.
+    /// Its size on a disk that is not small, in bytes; a write-ahead log takes about a quarter.
     private static let bytesMax: UInt64 = 16 << 20
     private static let pieceBytes: UInt64 = 1 << 20
 
     private let file: Descriptor
-    /// The full size: 16 MiB, or a sixteenth of a small disk.
+    /// Its full size: 16 MiB, or a sixteenth of a small disk.
     private let bytes: UInt64
     private let state: Mutex<State>
 
     private struct State {
-        /// The number of bytes reserved.
+        /// The bytes that it has now.
         var held: UInt64
-        /// Whether the file system can reserve blocks for a file.
+        /// Whether the file system can reserve blocks at all.
         var isPossible = true
     }
 
-    /// Adopts the file of an earlier mount, and extends it to its full size if there is room. On a
-    /// full disk it frees a piece at once, as opening a database takes some room.
+    /// Keeps the blocks of an earlier mount, and reserves the rest if there is room. On a full disk it
+    /// gives up a piece at once, as opening a database takes some room.
     ///
-    /// - Parameter path: The state directory, locked by a ``StateDirectory``.
+    /// - Parameter path: The state directory, held by a ``StateDirectory``.
     package init(directory path: String) throws(DiskError) {
         do throws(SystemError) {
             let directory = try Descriptor(directory: path)
@@ -36,11 +35,11 @@ package final class PosixBallast: Ballast {
                 opening: Self.name, in: directory, flags: O_RDWR | O_CREAT, mode: 0o600)
             let status = try file.status()
             let size = UInt64(max(0, status.st_size))
-            // POSIX: st_blocks counts units of 512 bytes. A file with holes reserves too little.
+            // POSIX: st_blocks counts 512 bytes each. A file with holes reserves nothing.
             let isAllocated = UInt64(max(0, status.st_blocks)) * 512 >= size
             bytes = min(Self.bytesMax, try file.space().totalBytes / 16)
             state = Mutex(State(held: isAllocated ? min(size, bytes) : 0))
-            // May fail: a mount that does not open could not free any room either.
+            // It may stay incomplete; but a file that is not open could not make room at all.
             _ = restore()
             if isDiskFull() { _ = giveUp() }
         } catch {
@@ -48,10 +47,10 @@ package final class PosixBallast: Ballast {
         }
     }
 
-    /// Whether the reserve suffices for a mount on a full disk: half of the full size.
+    /// Whether it is large enough to mount on a full disk: half of its full size.
     package var isSufficient: Bool { heldBytes >= bytes / 2 }
 
-    /// The number of bytes reserved now.
+    /// The bytes that it has now.
     var heldBytes: UInt64 { state.withLock(\.held) }
 
     package var isWhole: Bool { state.withLock { $0.held >= bytes || !$0.isPossible } }
@@ -84,11 +83,11 @@ package final class PosixBallast: Ballast {
         state.withLock { state in
             guard state.held < bytes, state.isPossible else { return true }
             let missing = bytes - state.held
-            // The reserve itself must not fill the disk.
+            // Taking the last free bytes would fill the disk again at once.
             guard let space = try? file.space(),
                 space.availableBytes > missing + Self.pieceBytes
             else { return false }
-            // A quota shows only as a refusal.
+            // A quota shows only when it refuses an allocation.
             switch allocate(missing + Self.pieceBytes, after: state.held) {
             case 0:
                 ftruncate(file.rawValue, off_t(bytes))

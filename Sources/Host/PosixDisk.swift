@@ -3,18 +3,24 @@ package import Engine
 import Glibc
 import Synchronization
 
-/// The disk of this machine, below one directory that belongs to us alone.
+/// The disk of this machine, below one directory that only we use.
 ///
-/// Directories are made mode 0700, files 0600; a symbolic link in a file's place is refused.
-/// Clones take shape in a directory of their own, ``workshop``, which is emptied at start: a copy
-/// that a crash cut short is never seen under the name it was meant for.
+/// Directories get mode 0700, files 0600; a symbolic link in place of a file is refused. Clones are
+/// made in a directory of their own, ``workshop``, which is emptied at start: a copy that a crash
+/// interrupted never gets the name that it was made for.
 package final class PosixDisk: Disk {
     /// Where clones are made before they get their name. ``files(below:)`` does not show it.
     static let workshop = "clones"
 
-    private let root: Descriptor
+    /// The directory, and the state of the files in it.
+    struct Root: Sendable {
+        let directory: Descriptor
+        let durableNames = DurableDirectories()
+        let open: OpenInodes
+    }
+
+    private let root: Root
     private let clonesMade = Atomic<UInt64>(0)
-    private let durableNames = DurableDirectories()
     private let copies: SparseCopy
     private let sharesBytes: Bool
 
@@ -23,7 +29,7 @@ package final class PosixDisk: Disk {
     /// - Parameters:
     ///   - path: An existing directory, locked by a ``StateDirectory``: two disks over one directory
     ///     disturb each other's clones.
-    ///   - isReadOnly: Whether even the clones that a killed process left stay.
+    ///   - isReadOnly: Keeps even the clones that a killed process left.
     /// - Throws: `.missing`, `.denied`, `.full`, `.failed`.
     package convenience init(
         directory path: String, isReadOnly: Bool = false
@@ -35,11 +41,15 @@ package final class PosixDisk: Disk {
     /// - Parameters:
     ///   - sharesBytes: Whether clones try `FICLONE` before they copy.
     ///   - copies: How clones are copied.
+    ///   - descriptorsMax: How many idle files keep their descriptor.
     init(
-        directory path: String, sharesBytes: Bool, copies: SparseCopy, isReadOnly: Bool = false
+        directory path: String, sharesBytes: Bool = true, copies: SparseCopy = SparseCopy(),
+        descriptorsMax: Int = DescriptorLimit.forContent, isReadOnly: Bool = false
     ) throws(DiskError) {
         do {
-            root = try Descriptor(directory: path)
+            let directory = try Descriptor(directory: path)
+            root = Root(
+                directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax))
         } catch {
             throw DiskError(error, attempt: "open the directory \"\(path)\"")
         }
@@ -49,63 +59,57 @@ package final class PosixDisk: Disk {
     }
 
     package func open(_ path: DiskPath) throws(DiskError) -> any DiskFile {
+        let location = Location(path)
+        if let inode = root.open.retain(location.path) { return PosixFile(inode, on: root) }
         do throws(SystemError) {
-            let location = Location(path)
             let handle = try withParents(of: location) { () throws(SystemError) in
                 try Descriptor(
-                    opening: location.path, in: root, flags: O_RDWR | O_CREAT, mode: 0o600)
+                    opening: location.path, in: root.directory, flags: O_RDWR | O_CREAT,
+                    mode: 0o600)
             }
-            return file(handle, at: location)
+            return PosixFile(try root.open.insert(handle, at: location), on: root)
         } catch {
             throw DiskError(error, attempt: "open \"\(path)\"")
         }
     }
 
     package func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile {
-        guard let source = file.descriptor else {
+        guard let source = try file.openDescriptor() else {
             preconditionFailure("a file of another disk cannot be cloned by this one")
         }
         do throws(SystemError) {
             let location = Location(path)
             let draft = "\(Self.workshop)/\(clonesMade.add(1, ordering: .relaxed).newValue)"
             let handle = try Descriptor(
-                opening: draft, in: root, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+                opening: draft, in: root.directory, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             do throws(SystemError) {
-                try withExtendedLifetime(file) { () throws(SystemError) in
-                    try fill(handle.rawValue, from: source)
-                }
-                try withParents(of: location) { () throws(SystemError) in
-                    _ = try retryingInterrupts {
-                        renameat(root.rawValue, draft, root.rawValue, location.path)
-                    }
-                }
+                try fill(handle, from: source)
+                try rename(draft, to: location)
             } catch {
-                unlinkat(root.rawValue, draft, 0)
+                unlinkat(root.directory.rawValue, draft, 0)
                 throw error
             }
-            return self.file(handle, at: location)
+            return PosixFile(try root.open.insert(handle, at: location), on: root)
         } catch {
             throw DiskError(error, attempt: "clone a file to \"\(path)\"")
         }
     }
 
     package func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError) {
-        do throws(SystemError) {
-            let (from, to) = (Location(path), Location(destination))
-            // Where the file itself is missing, a second look finds that too.
-            try withParents(of: to) { () throws(SystemError) in
-                _ = try retryingInterrupts {
-                    renameat(root.rawValue, from.path, root.rawValue, to.path)
-                }
-            }
+        do {
+            try rename(Location(path).path, to: Location(destination))
         } catch {
             throw DiskError(error, attempt: "move \"\(path)\" to \"\(destination)\"")
         }
     }
 
     package func remove(_ path: DiskPath) throws(DiskError) {
-        do {
-            _ = try retryingInterrupts { unlinkat(root.rawValue, Location(path).path, 0) }
+        do throws(SystemError) {
+            let path = Location(path).path
+            try root.open.withOpen(path) { inode throws(SystemError) in
+                _ = try retryingInterrupts { unlinkat(root.directory.rawValue, path, 0) }
+                if let inode { root.open.noteRemoval(of: inode, at: path) }
+            }
         } catch {
             if error.code == ENOENT { return }
             throw DiskError(error, attempt: "remove \"\(path)\"")
@@ -114,7 +118,7 @@ package final class PosixDisk: Disk {
 
     package func files(below directory: DiskPath) throws(DiskError) -> [DiskPath] {
         do {
-            return try DirectoryWalk(root: root, hidden: Self.workshop)
+            return try DirectoryWalk(root: root.directory, hidden: Self.workshop)
                 .files(below: directory.description).map { DiskPath($0) }
         } catch {
             throw DiskError(error, attempt: "list the files below \"\(directory)\"")
@@ -123,7 +127,7 @@ package final class PosixDisk: Disk {
 
     package func synchronizeAll() throws(DiskError) {
         do {
-            _ = try retryingInterrupts { apus_synchronize_file_system(root.rawValue) }
+            _ = try retryingInterrupts { apus_synchronize_file_system(root.directory.rawValue) }
         } catch {
             throw DiskError(error, attempt: "put all files on the disk")
         }
@@ -131,37 +135,45 @@ package final class PosixDisk: Disk {
 
     package func space() throws(DiskError) -> StorageSpace {
         do throws(SystemError) {
-            return try root.space()
+            return try root.directory.space()
         } catch {
             throw DiskError(error, attempt: "read the free space of the state directory")
         }
     }
-
 }
 
 // MARK: - Helpers
 
 extension PosixDisk {
-    private func file(_ handle: Descriptor, at location: Location) -> PosixFile {
-        PosixFile(handle, path: DiskPath(location.path)) {
-            [root, durableNames] () throws(DiskError) in
-            do throws(SystemError) {
-                try durableNames.synchronize(location.parents, in: root)
-            } catch {
-                throw DiskError(
-                    error, attempt: "write the name \"\(location.path)\" through to the disk")
+    /// POSIX: `rename`. Files in use keep their bytes, the moved one and one that it replaces.
+    private func rename(_ path: String, to destination: Location) throws(SystemError) {
+        try root.open.withOpen(path) { _ throws(SystemError) in
+            try root.open.withOpen(destination.path) { _ throws(SystemError) in
+                // If the file itself is missing, the second try finds that too.
+                try withParents(of: destination) { () throws(SystemError) in
+                    let directory = root.directory.rawValue
+                    _ = try retryingInterrupts {
+                        renameat(directory, path, directory, destination.path)
+                    }
+                }
+                root.open.noteMove(of: path, to: destination)
             }
         }
     }
 
-    private func fill(_ target: Int32, from source: Int32) throws(SystemError) {
+    private func fill(
+        _ target: Descriptor, from source: any OpenDescriptor
+    ) throws(SystemError) {
+        // The calls below use only the number.
+        defer { withExtendedLifetime(source) {} }
+        let (target, source) = (target.rawValue, source.rawValue)
         if sharesBytes {
             do {
                 _ = try retryingInterrupts { apus_share_bytes(target, source) }
                 return
             } catch {
-                // These would meet a copy too. All else means that this file system cannot share,
-                // or not just now.
+                // A copy would fail with these too. All others mean that this file system cannot
+                // share, or not now.
                 if [ENOSPC, EDQUOT, EIO].contains(error.code) { throw error }
             }
         }
@@ -174,11 +186,11 @@ extension PosixDisk {
         _ = try retryingInterrupts { fstat(source, &status) }
         // POSIX: st_blocks counts 512 bytes each, and no holes.
         let bytes = UInt64(max(0, status.st_blocks)) * 512
-        let space = try root.space()
+        let space = try root.directory.space()
         guard bytes + space.reserve < space.availableBytes else { throw SystemError(ENOSPC) }
     }
 
-    /// Carries out `body`, a second time with the parent directories made if they were missing.
+    /// Carries out `body`; if parent directories are missing, makes them and tries again.
     private func withParents<Result>(
         of location: Location, _ body: () throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
@@ -195,7 +207,7 @@ extension PosixDisk {
 
     private func makeDirectory(_ path: String) throws(SystemError) {
         do {
-            _ = try retryingInterrupts { mkdirat(root.rawValue, path, 0o700) }
+            _ = try retryingInterrupts { mkdirat(root.directory.rawValue, path, 0o700) }
         } catch {
             if error.code != EEXIST { throw error }
         }
@@ -204,9 +216,10 @@ extension PosixDisk {
     private func emptyWorkshop() throws(DiskError) {
         do {
             try makeDirectory(Self.workshop)
-            for draft in try DirectoryWalk(root: root, hidden: nil).files(below: Self.workshop)
+            for draft in try DirectoryWalk(root: root.directory, hidden: nil).files(
+                below: Self.workshop)
             where StateFiles.isClone(DiskPath(draft)) {
-                _ = try retryingInterrupts { unlinkat(root.rawValue, draft, 0) }
+                _ = try retryingInterrupts { unlinkat(root.directory.rawValue, draft, 0) }
             }
         } catch {
             throw DiskError(error, attempt: "empty \"\(Self.workshop)\" in the state directory")

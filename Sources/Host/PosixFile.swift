@@ -5,41 +5,42 @@ import Synchronization
 
 /// An open file of a ``PosixDisk``.
 ///
-/// Calls may come from any threads side by side; the kernel orders them.
+/// Calls may come from any thread, also concurrently; the kernel orders them.
 package final class PosixFile: DiskFile {
-    /// What is known of the way to the medium.
-    private struct Durability {
-        /// Whether the file's name is there, which it then stays.
-        var nameIsDurable = false
-        /// The first failure of an `fsync`. The kernel reports it once, then takes the lost pages
-        /// for clean, so a later success would promise what is not so.
-        var failure: SystemError?
+    private let inode: OpenInode
+    private let disk: PosixDisk.Root
+    /// The failures of `fsync` before this was opened. As with a descriptor of its own, later ones are
+    /// reported here too, even if another user of the file has seen them first.
+    private let failuresBefore: Int
+
+    /// Takes over one use of `inode`.
+    init(_ inode: OpenInode, on disk: PosixDisk.Root) {
+        self.inode = inode
+        self.disk = disk
+        failuresBefore = inode.state.withLock(\.failures)
     }
 
-    private let handle: Descriptor
-    private let path: DiskPath
-    private let synchronizeName: @Sendable () throws(DiskError) -> Void
-    private let durability = Mutex(Durability())
-
-    /// - Parameter synchronizeName: Brings the file's name to the medium; called until it succeeds.
-    init(
-        _ handle: Descriptor, path: DiskPath,
-        synchronizeName: @escaping @Sendable () throws(DiskError) -> Void
-    ) {
-        self.handle = handle
-        self.path = path
-        self.synchronizeName = synchronizeName
+    deinit {
+        disk.open.release(inode)
     }
 
-    package var descriptor: Int32? { handle.rawValue }
+    package func openDescriptor() throws(DiskError) -> (any OpenDescriptor)? {
+        do {
+            return try disk.open.descriptor(of: inode)
+        } catch {
+            throw DiskError(error, attempt: "open \"\(path)\" again")
+        }
+    }
 
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(DiskError) -> Int {
-        // No file has bytes beyond what the kernel can address.
+        // No file has bytes beyond the offsets that the kernel can address.
         guard let start = Self.start(of: buffer.count, at: offset) else { return 0 }
         do {
-            return try PosixIO.read(handle.rawValue, into: buffer, at: start)
+            return try withDescriptor { (descriptor) throws(SystemError) in
+                try PosixIO.read(descriptor.rawValue, into: buffer, at: start)
+            }
         } catch {
             throw DiskError(
                 error, attempt: "read \(buffer.count) bytes at \(offset) of \"\(path)\"")
@@ -49,7 +50,9 @@ package final class PosixFile: DiskFile {
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
         do throws(SystemError) {
             guard let start = Self.start(of: bytes.count, at: offset) else { throw .init(EFBIG) }
-            try PosixIO.write(handle.rawValue, bytes, at: start)
+            try change { (descriptor) throws(SystemError) in
+                try PosixIO.write(descriptor.rawValue, bytes, at: start)
+            }
         } catch {
             throw DiskError(
                 error, attempt: "write \(bytes.count) bytes at \(offset) of \"\(path)\"")
@@ -59,35 +62,37 @@ package final class PosixFile: DiskFile {
     package func truncate(to size: UInt64) throws(DiskError) {
         do throws(SystemError) {
             guard let length = Int64(exactly: size) else { throw .init(EFBIG) }
-            _ = try retryingInterrupts { ftruncate(handle.rawValue, off_t(length)) }
+            try change { (descriptor) throws(SystemError) in
+                _ = try retryingInterrupts { ftruncate(descriptor.rawValue, off_t(length)) }
+            }
         } catch {
             throw DiskError(
                 error, attempt: "set the size of \"\(path)\" to \(size)", setsLength: true)
         }
     }
 
-    /// Once this has failed, it fails for as long as the file stays open: what it could not bring to
-    /// the medium may be lost. Write the bytes again, to another file.
+    /// After a failure this fails for as long as the file stays open, as the bytes may be lost: write
+    /// them again, to another file.
     package func synchronize() throws(DiskError) {
-        try synchronizeBytes()
-        if durability.withLock({ $0.nameIsDurable }) { return }
-        try synchronizeName()
-        durability.withLock { $0.nameIsDurable = true }
-    }
-
-    private func synchronizeBytes() throws(DiskError) {
-        do throws(SystemError) {
-            if let failure = durability.withLock({ $0.failure }) { throw failure }
-            try handle.synchronize()
+        do {
+            try withDescriptor { (descriptor) throws(SystemError) in
+                try inode.synchronize(descriptor, after: failuresBefore)
+            }
         } catch {
-            durability.withLock { $0.failure = $0.failure ?? error }
             throw DiskError(error, attempt: "write \"\(path)\" through to the disk")
+        }
+        do {
+            try inode.synchronizeName(disk)
+        } catch {
+            throw DiskError(error, attempt: "write the name \"\(path)\" through to the disk")
         }
     }
 
     package func status() throws(DiskError) -> DiskFileStatus {
         do {
-            return DiskFileStatus(try handle.status())
+            return try withDescriptor { (descriptor) throws(SystemError) in
+                DiskFileStatus(try descriptor.status())
+            }
         } catch {
             throw DiskError(error, attempt: "read the status of \"\(path)\"")
         }
@@ -99,27 +104,57 @@ package final class PosixFile: DiskFile {
             timespec(tv_sec: Int(time.seconds), tv_nsec: Int(time.nanosecondsOfSecond)),
         ]
         do {
-            _ = try retryingInterrupts { futimens(handle.rawValue, times) }
+            try withDescriptor { (descriptor) throws(SystemError) in
+                _ = try retryingInterrupts { futimens(descriptor.rawValue, times) }
+            }
         } catch {
             throw DiskError(error, attempt: "set the modification time of \"\(path)\"")
         }
     }
 
     package func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
-        do throws(SystemError) {
-            for name in attributes.names {
-                let text = name.map(CChar.init(bitPattern:)) + [0]
-                let value = attributes[name] ?? []
-                _ = try retryingInterrupts {
-                    fsetxattr(handle.rawValue, text, value, value.count, 0)
+        do {
+            try withDescriptor { (descriptor) throws(SystemError) in
+                for name in attributes.names {
+                    let text = name.map(CChar.init(bitPattern:)) + [0]
+                    let value = attributes[name] ?? []
+                    _ = try retryingInterrupts {
+                        fsetxattr(descriptor.rawValue, text, value, value.count, 0)
+                    }
                 }
             }
         } catch {
             throw DiskError(error, attempt: "set the extended attributes of \"\(path)\"")
         }
     }
+}
 
-    /// `offset` as the kernel takes it; nil where `count` bytes from there on pass its end.
+// MARK: - Helpers
+
+extension PosixFile {
+    private var path: String { inode.state.withLock { $0.location.path } }
+
+    private func withDescriptor<Result>(
+        _ body: (Descriptor) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        let descriptor = try disk.open.descriptor(of: inode)
+        // The call below uses only its number.
+        defer { withExtendedLifetime(descriptor) {} }
+        return try body(descriptor)
+    }
+
+    /// Changes the bytes. They count as not synchronised only afterwards, but before the
+    /// descriptor may be closed: an `fsync` meanwhile may have missed them.
+    private func change(
+        _ body: (Descriptor) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        try withDescriptor { (descriptor) throws(SystemError) in
+            defer { inode.state.withLock { $0.isUnsynchronized = true } }
+            try body(descriptor)
+        }
+    }
+
+    /// `offset` as the kernel takes it; nil if `count` bytes from there exceed its range.
     private static func start(of count: Int, at offset: UInt64) -> Int64? {
         guard let start = Int64(exactly: offset), start <= Int64.max - Int64(count) else {
             return nil
@@ -129,7 +164,7 @@ package final class PosixFile: DiskFile {
 }
 
 extension DiskFileStatus {
-    /// - Parameter status: Its blocks are 512 bytes each, whatever the file system's are.
+    /// - Parameter status: Its blocks are 512 bytes each on every file system.
     init(_ status: stat) {
         self.init(
             size: UInt64(status.st_size), allocatedBytes: UInt64(status.st_blocks) * 512,

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Complete reads and writes, which continue after short counts and signals.
+/// Reads and writes that continue after short counts and signals.
 enum PosixIO {
     /// Reads from `offset` on until the buffer is full or the file ends.
     ///
     /// - Parameter offset: At most `Int64.max` less the buffer's length.
-    /// - Returns: The number of bytes read.
+    /// - Returns: The bytes read.
     static func read(
         _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) throws(SystemError) -> Int {

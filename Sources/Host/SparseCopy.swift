@@ -1,13 +1,13 @@
 import CHost
 import Glibc
 
-/// Copies a file into an empty one, preserving holes.
+/// Copies a file's bytes into an empty file, with the source's holes.
 ///
-/// The source must not be written to during the copy. After a failure the target is incomplete.
+/// The source must not change meanwhile. After a failure the target has some of the bytes.
 struct SparseCopy {
     /// Whether to try `copy_file_range` before copying through a buffer.
     var usesKernel = true
-    /// Whether to ask the source's file system for holes; otherwise everything is copied.
+    /// Whether to ask the file system for the source's holes; otherwise all bytes are copied.
     var findsHoles = true
 
     private static let bufferBytes = 256 * 1_024
@@ -24,12 +24,12 @@ struct SparseCopy {
         }
     }
 
-    /// Returns the next range with data; nil if only a hole is left.
+    /// The next range with data; nil if there is only a hole left.
     private func extent(
         of source: Int32, from offset: Int64, size: Int64
     ) throws(SystemError) -> Range<Int64>? {
         guard findsHoles else { return offset..<size }
-        // Moving the file's position is harmless, as reads and writes state their offset.
+        // This moves the file's position, which is not used: reads and writes name their offset.
         let start = lseek(source, off_t(offset), apus_seek_data)
         if start < 0 {
             let error = SystemError.last
@@ -60,7 +60,7 @@ struct SparseCopy {
         }
     }
 
-    /// - Returns: The number of bytes copied, at least one; nil if the kernel cannot copy them.
+    /// - Returns: The bytes copied, at least one; nil if the kernel cannot copy between these files.
     private func copyInKernel(
         _ range: Range<Int64>, from source: Int32, to target: Int32
     ) throws(SystemError) -> Int64? {
@@ -87,7 +87,7 @@ struct SparseCopy {
             let wanted = Int(min(range.upperBound - offset, Int64(buffer.count)))
             let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
             let count = try PosixIO.read(source, into: piece, at: offset)
-            // The file was truncated during the copy, and half a copy is useless.
+            // The source became shorter meanwhile, so that the copy cannot be completed.
             if count == 0 { throw SystemError(EIO) }
             try PosixIO.write(target, UnsafeRawBufferPointer(rebasing: piece[..<count]), at: offset)
             offset += Int64(count)

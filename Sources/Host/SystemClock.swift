@@ -1,15 +1,14 @@
 package import Engine
 import Glibc
 
-/// This machine's time.
+/// This machine's clock.
 ///
-/// ``uptime`` starts when the clock is created and includes the time for which the machine was
-/// suspended (`CLOCK_BOOTTIME`).
+/// ``uptime`` starts at 0 when the clock is made, and includes the time that the machine is suspended
+/// (`CLOCK_BOOTTIME`).
 package struct SystemClock: Clock {
-    /// The maximum length of one sleep; a longer one is divided.
-    ///
-    /// The system's timers may stop while the machine is suspended, and cannot be set to any
-    /// instant. This is how late overdue work starts after a laptop wakes up.
+    /// The longest single sleep; a longer one is split. The underlying timers may stop while the
+    /// machine is suspended, and cannot be set to a very distant instant. After a laptop wakes, work that
+    /// fell due meanwhile starts within this time.
     private static let napMax: Duration = .seconds(60)
 
     private let start = ContinuousClock.now

@@ -6,6 +6,7 @@ struct CommandLineTests {
     @Test(arguments: [
         ["mount"], ["mount", "folder:/x"], ["evict"], ["unmount"], ["nonsense"],
         ["mount", "folder:/x", "/tmp", "--cache-size", "much"],
+        ["mount", "folder:/x", "/tmp", "--cache-size", "63MiB"],
         ["mount", "folder:/x", "/tmp", "--refresh", "soon"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"],
     ])
@@ -58,6 +59,20 @@ struct CommandLineTests {
             words.contains(
                 "(default: $XDG_STATE_HOME/apus/… or ~/.local/state/apus/…, "
                     + "for root /var/lib/apus/…)"))
+    }
+
+    @Test func `help states the default of the cache's size, and too small a one is refused`()
+        async throws
+    {
+        let help = try await Program.run([Program.apus, "mount", "--help"])
+        let words = help.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(
+            words.contains(
+                "at least 64MiB. (default: a tenth of the disk with the state directory, "
+                    + "at most half of its free space)"))
+        let refusal = try await Program.run(
+            [Program.apus, "mount", "folder:/x", "/tmp", "--cache-size", "63MiB"])
+        #expect(refusal.complaint.contains("\"63MiB\" is too small for a cache"))
     }
 
     @Test(arguments: [["sync", "/proc"], ["status", "/no/such"], ["unmount", "/proc"]])

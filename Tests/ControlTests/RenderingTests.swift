@@ -46,6 +46,15 @@ struct RenderingTests {
         #expect(report.text(now: later).contains("  \(word)  2 B  a\n"))
     }
 
+    @Test func `the bound of local copies is shown`() throws {
+        var report = Sample.clean
+        report.cacheBytesMax = 20 << 30
+        #expect(
+            report.text(now: later).contains("\n  1 item, 0 B of at most 20.0 GiB on this disk\n"))
+        let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(json.contains(#""cacheBytesMax":21474836480"#))
+    }
+
     @Test func `a clean status says that everything is on the remote`() {
         #expect(
             Sample.clean.text(now: later) == """

@@ -2,12 +2,12 @@ import Engine
 import Simulation
 import Testing
 
-/// What every ``Disk`` owes, whatever is beneath it.
+/// The behaviour of every ``Disk``.
 @Suite struct DiskConformance {
     private let path = DiskPath("content/00/2a")
 
     @Test(arguments: DiskKind.allCases)
-    func `a new file is empty, wherever it is`(kind: DiskKind) throws {
+    func `a new file is empty at any path`(kind: DiskKind) throws {
         let it = try kind.make()
         let status = try it.disk.open(path).status()
         #expect(status.size == 0)
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `all handles on a path see the same bytes`(kind: DiskKind) throws {
+    func `handles on one path share the bytes`(kind: DiskKind) throws {
         let it = try kind.make()
         let first = try it.disk.open(path)
         try first.write([1, 2, 3], at: 0)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `a read stops where the file ends`(kind: DiskKind) throws {
+    func `a read stops at the end of the file`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         try file.write([1, 2, 3], at: 0)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `what is cut off comes back as zeros`(kind: DiskKind) throws {
+    func `bytes that a truncation removed come back as zeros`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         try file.write([UInt8](repeating: 5, count: 10_000), at: 0)
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `sizes that no file can have are too large`(kind: DiskKind) throws {
+    func `impossible sizes are too large`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         for size in [UInt64.max, 1 << 63, 1 << 62] {
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `a clone goes its own way`(kind: DiskKind) throws {
+    func `a clone is independent of its source`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         try file.write([1, 2, 3], at: 100_000)
@@ -107,7 +107,9 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `a clone replaces what had its name, and open handles keep that`(kind: DiskKind) throws {
+    func `a clone replaces the file of its name, and open handles keep the old one`(kind: DiskKind)
+        throws
+    {
         let it = try kind.make()
         let file = try it.disk.open(path)
         try file.write([1], at: 0)
@@ -119,7 +121,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `a moved file has its new path alone, and open handles follow it`(kind: DiskKind) throws {
+    func `a moved file has only its new path, and open handles follow it`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         try file.write([1], at: 0)
@@ -147,7 +149,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `the files below a directory are listed, those beside it are not`(kind: DiskKind) throws {
+    func `only the files below a directory are listed`(kind: DiskKind) throws {
         let it = try kind.make()
         let below = ["content/00/2a", "content/00/2b", "content/01/2a", "content/3"]
         for path in below + ["contents", "other/1"] { _ = try it.disk.open(DiskPath(path)) }
@@ -161,7 +163,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `a modification time comes back to the nanosecond`(kind: DiskKind) throws {
+    func `a modification time is kept to the nanosecond`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         for nanoseconds in [0, 1_234_567_890_123_456_789, -1_500_000_000] as [Int64] {
@@ -173,7 +175,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `synchronizing may be done often`(kind: DiskKind) throws {
+    func `a file can be synchronised repeatedly`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)
         for byte in 0..<3 as Range<UInt8> {
@@ -186,7 +188,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `all that was done before everything is synchronised lasts`(kind: DiskKind) throws {
+    func `synchronising the disk keeps all earlier changes`(kind: DiskKind) throws {
         let it = try kind.make()
         for number in 0..<3 as Range<UInt8> {
             try it.disk.open(DiskPath("content/\(number)")).write([number, 7], at: 4_096)
@@ -207,7 +209,7 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
-    func `there is no more room than in all`(kind: DiskKind) throws {
+    func `the free space is at most the total space`(kind: DiskKind) throws {
         let it = try kind.make()
         let space = try it.disk.space()
         #expect(space.totalBytes > 0)

@@ -2,7 +2,7 @@ import Engine
 import Host
 import Simulation
 
-/// The disks that owe the same behaviour.
+/// The disks that are tested for the same behaviour.
 enum DiskKind: CaseIterable, Sendable {
     case posix, simulated
 
@@ -21,9 +21,9 @@ enum DiskKind: CaseIterable, Sendable {
 
 struct DiskUnderTest {
     let disk: any Disk
-    /// Kept for as long as the disk is in use.
+    /// Kept while the disk is in use.
     let directory: TemporaryDirectory?
 
-    /// Takes what was not synchronised away from a disk that can lose it.
+    /// Cuts the power, if the disk can lose changes that were not synchronised.
     func losePower() { (disk as? SimulatedDisk)?.powerCut() }
 }

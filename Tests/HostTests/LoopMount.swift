@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// An XFS of its own in a file, mounted for one test.
+/// An XFS file system in a file, mounted for one test.
 final class LoopMount {
-    /// Why there can be none here; nil if there can.
+    /// The reason why XFS cannot be mounted here; nil if it can.
     static var obstacle: String? {
         if geteuid() != 0 { return "mounting needs root" }
         if !FileManager.default.isExecutableFile(atPath: mkfs) { return "mkfs.xfs is missing" }
@@ -11,7 +11,7 @@ final class LoopMount {
     }
 
     private static let mkfs = "/usr/sbin/mkfs.xfs"
-    /// The least that mkfs.xfs takes.
+    /// The smallest size that mkfs.xfs accepts.
     private static let imageBytes: off_t = 320 << 20
 
     private let directory: TemporaryDirectory

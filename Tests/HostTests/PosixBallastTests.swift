@@ -16,7 +16,7 @@ import Testing
         return UInt64(status.st_blocks) * 512
     }
 
-    @Test func `is held in blocks, given up piece by piece, and taken back`() throws {
+    @Test func `reserves blocks, gives them up piece by piece, and takes them back`() throws {
         let ballast = try PosixBallast(directory: directory.path)
         let whole = ballast.heldBytes
         #expect(whole > 0)
@@ -33,7 +33,7 @@ import Testing
         #expect(try allocatedBytes() >= whole)
     }
 
-    @Test func `is taken up from the mount before, unless it has holes`() throws {
+    @Test func `keeps the blocks of an earlier mount, unless they are holes`() throws {
         var ballast: PosixBallast? = try PosixBallast(directory: directory.path)
         let whole = try #require(ballast?.heldBytes)
         ballast = nil

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Host
 
-/// What only a real disk has; the behaviours that every ``Disk`` shares are in `DiskConformance`.
+/// Behaviour of a real disk only; the behaviour of every ``Disk`` is tested in `DiskConformance`.
 @Suite struct PosixDiskTests {
     static let ways = [
         SparseCopy(), SparseCopy(usesKernel: false),
@@ -19,7 +19,7 @@ import Testing
         directory = try TemporaryDirectory()
     }
 
-    @Test func `directories are made mode 0700 and files 0600`() throws {
+    @Test func `directories get mode 0700 and files 0600`() throws {
         let file = try PosixDisk(directory: directory.path).open(DiskPath("content/00/2a"))
         _ = file
         #expect(try directory.mode(of: "content") == 0o700)
@@ -27,7 +27,7 @@ import Testing
         #expect(try directory.mode(of: "content/00/2a") == 0o600)
     }
 
-    @Test func `extended attributes are set beside those that are there, and move along`() throws {
+    @Test func `extended attributes are added to existing ones and move with the file`() throws {
         let disk = try PosixDisk(directory: directory.path)
         let file = try disk.open(DiskPath("content/00/2a"))
         var attributes = ExtendedAttributes()
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: ways)
-    func `a copied clone has the bytes, and the holes where it looks for them`(
+    func `a copied clone has the bytes, and the holes if it looks for them`(
         copies: SparseCopy
     ) throws {
         let disk = try PosixDisk(directory: directory.path, sharesBytes: false, copies: copies)
@@ -69,7 +69,7 @@ import Testing
         #expect(try directory.mode(of: "deep/down/clone") == 0o600)
     }
 
-    @Test func `a clone that fails leaves the name as it was and nothing else`() throws {
+    @Test func `a failed clone leaves its target unchanged and no draft`() throws {
         let disk = try PosixDisk(directory: directory.path)
         let source = try disk.open(DiskPath("source"))
         try source.write([1, 2, 3], at: 0)
@@ -91,7 +91,8 @@ import Testing
     }
 
     @Test
-    func `what a crash left of a clone is gone after the next start, and nothing else`() throws {
+    func `the next start removes the drafts of clones that a crash left, and nothing else`() throws
+    {
         _ = try PosixDisk(directory: directory.path)
         for name in ["7", "7-notes"] {
             try Data([1]).write(to: URL(filePath: directory.path + "/clones/\(name)"))
@@ -103,7 +104,7 @@ import Testing
                 == ["7-notes"])
     }
 
-    @Test func `links and other strange things are neither listed nor followed`() throws {
+    @Test func `symbolic links are neither listed nor followed`() throws {
         let disk = try PosixDisk(directory: directory.path)
         try FileManager.default.createSymbolicLink(
             atPath: directory.path + "/link", withDestinationPath: "/etc/passwd")
@@ -114,9 +115,9 @@ import Testing
     @Test func `the descriptor is the file's own`() throws {
         let file = try PosixDisk(directory: directory.path).open(DiskPath("a"))
         try file.write(Array("swift".utf8), at: 0)
-        let descriptor = try #require(file.descriptor)
+        let descriptor = try #require(try file.openDescriptor())
         var bytes = [UInt8](repeating: 0, count: 5)
-        #expect(pread(descriptor, &bytes, 5, 0) == 5)
+        #expect(pread(descriptor.rawValue, &bytes, 5, 0) == 5)
         #expect(bytes == Array("swift".utf8))
     }
 
@@ -151,7 +152,7 @@ import Testing
     }
 
     @Test(.enabled(if: LoopMount.obstacle == nil, "needs root and mkfs.xfs"))
-    func `a full disk says so, and a clone that it cuts short leaves nothing`() throws {
+    func `a full disk is reported, and an interrupted clone leaves nothing`() throws {
         let mount = try LoopMount()
         let disk = try PosixDisk(
             directory: mount.path, sharesBytes: false, copies: SparseCopy(usesKernel: false))
@@ -182,7 +183,7 @@ import Testing
         let source = try disk.open(DiskPath("source"))
         let neighbour = try disk.open(DiskPath("neighbour"))
         let bytes = [UInt8](repeating: 1, count: 4 << 20)
-        // XFS takes room ahead only for what is written beyond a file's end.
+        // XFS preallocates only for writes beyond a file's end.
         try source.truncate(to: 64 << 20)
         try neighbour.truncate(to: 1 << 30)
         for place in 0..<16 as Range<UInt64> { try source.write(bytes, at: place << 22) }

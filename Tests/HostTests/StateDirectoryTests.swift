@@ -13,7 +13,7 @@ import Testing
 
     private var path: String { directory.path + "/state/apus/photos" }
 
-    @Test func `it is made with all above it and closed to others`() throws {
+    @Test func `it is made with its parents, and closed to others`() throws {
         let state = try StateDirectory(path: path, mountPoint: "/mnt/photos")
         #expect(state.path == path)
         #expect(try directory.mode(of: "state") == 0o700)
@@ -21,7 +21,7 @@ import Testing
         #expect(try directory.mode(of: "state/apus/photos/lock") == 0o600)
     }
 
-    @Test func `a second taker learns who has it`() throws {
+    @Test func `a second process learns which one holds it`() throws {
         let state = try StateDirectory(path: path, mountPoint: "/mnt/a b")
         let error = #expect(throws: StateDirectoryError.self) {
             _ = try StateDirectory(path: path, mountPoint: "/mnt/other")
@@ -35,7 +35,7 @@ import Testing
                 + "\"/mnt/a b\"; unmount that one first (apus unmount \"/mnt/a b\")")
     }
 
-    @Test func `it can be taken again once it is let go`() throws {
+    @Test func `it can be taken again after its release`() throws {
         _ = try StateDirectory(path: path, mountPoint: "/a/much/longer/mount/point")
         let state = try StateDirectory(path: path, mountPoint: "/b")
         let text = try String(contentsOfFile: path + "/lock", encoding: .utf8)
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `the lock of a process that was killed is free`() throws {
+    func `the lock of a killed process is free`() throws {
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
         let holder = Process()
         holder.executableURL = URL(filePath: "/usr/bin/flock")
@@ -62,10 +62,10 @@ import Testing
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
     }
 
-    /// A process whose first thread is a zombie holds the lock for a second more, as one does that was
-    /// killed while it wrote.
+    /// Method: a process whose first thread is a zombie holds the lock for another second, as one that
+    /// was killed during a write does.
     @Test(.timeLimit(.minutes(1)))
-    func `a killed process that is not gone yet is waited for`() throws {
+    func `a killed process that still exists is waited for`() throws {
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
         let holder = Process()
         holder.executableURL = URL(filePath: "/usr/bin/python3")
@@ -94,7 +94,7 @@ import Testing
         holder.waitUntilExit()
     }
 
-    @Test func `one that is used for something else is refused, and stays as it is`() throws {
+    @Test func `one with foreign files is refused and stays unchanged`() throws {
         let mine = directory.path + "/Documents"
         try FileManager.default.createDirectory(
             atPath: mine, withIntermediateDirectories: false,
@@ -111,7 +111,7 @@ import Testing
                 == ["letters.txt", "log", "thesis.odt"])
     }
 
-    @Test func `one that we have used is taken, whatever else was put there`() throws {
+    @Test func `one that we have used is taken, with any other files in it`() throws {
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
         try FileManager.default.createDirectory(
             atPath: path + "/lost+found", withIntermediateDirectories: false)
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: [0o750, 0o707, 0o701])
-    func `one that others may enter is refused`(mode: Int) throws {
+    func `one that other users may enter is refused`(mode: Int) throws {
         try FileManager.default.createDirectory(
             atPath: directory.path + "/open", withIntermediateDirectories: false)
         #expect(chmod(directory.path + "/open", mode_t(mode)) == 0)
@@ -143,7 +143,7 @@ import Testing
         #expect(error?.kind == .foreign(owner: 65_534))
     }
 
-    @Test func `a file in its place is named`() throws {
+    @Test func `a file in its place is reported`() throws {
         try Data().write(to: URL(filePath: directory.path + "/file"))
         let error = #expect(throws: StateDirectoryError.self) {
             _ = try StateDirectory(path: directory.path + "/file", mountPoint: "/mnt")

@@ -11,14 +11,14 @@ import Testing
         #expect(clock.uptime >= instant)
     }
 
-    @Test func `an instant that has passed is not waited for`() async throws {
+    @Test func `sleeping until a past instant returns at once`() async throws {
         let before = clock.uptime
         try await clock.sleep(until: .zero)
         try await clock.sleep(until: before)
         #expect(clock.uptime - before < .seconds(30), "not even one nap")
     }
 
-    @Test func `a cancelled sleep ends at once, however long it was to be`() async throws {
+    @Test func `a cancelled sleep ends at once, even a very long one`() async throws {
         let clock = clock
         let sleeper = Task { try await clock.sleep(until: .seconds(Int64.max)) }
         sleeper.cancel()
@@ -26,7 +26,7 @@ import Testing
         #expect(clock.uptime < .seconds(3_600))
     }
 
-    @Test func `the time of day is after this was written`() {
+    @Test func `the wall clock is later than this test`() {
         #expect(clock.wallTime.seconds > 1_760_000_000)
     }
 }

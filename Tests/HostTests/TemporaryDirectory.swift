@@ -1,6 +1,6 @@
 import Foundation
 
-/// A directory of its own for one test, gone when the last reference is.
+/// A directory for one test, removed with the last reference.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -16,7 +16,7 @@ final class TemporaryDirectory: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// The permission bits of what lies at a path below.
+    /// The permission bits of a file or directory below.
     func mode(of name: String) throws -> Int? {
         let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
         return (attributes[.posixPermissions] as? NSNumber)?.intValue

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ThreadPoolExecutorTests {
     @Test
-    func `tasks, their children and what follows a suspension run on the named threads`()
+    func `tasks, their children and code after a suspension run on the named threads`()
         async throws
     {
         let pool = try ThreadPoolExecutor(name: "apus-test", threadCount: 3)
@@ -30,7 +30,7 @@ import Testing
         #expect(names.isSubset(of: ["apus-test-0", "apus-test-1", "apus-test-2"]))
     }
 
-    @Test func `as many tasks as there are threads may block at a time`() async throws {
+    @Test func `each thread can run a task that blocks`() async throws {
         let pool = try ThreadPoolExecutor(name: "apus-test", threadCount: 4)
         let meeting = Meeting(of: 4)
         await withTaskGroup(of: Void.self) { group in
@@ -41,7 +41,7 @@ import Testing
         pool.shutDown()
     }
 
-    @Test func `shutting down runs what is queued first`() throws {
+    @Test func `shutting down runs the queued jobs first`() throws {
         let pool = try ThreadPoolExecutor(name: "apus-test", threadCount: 2)
         let runs = Tally()
         for _ in 0..<1_000 {
@@ -51,7 +51,7 @@ import Testing
         #expect(runs.count.withLock { $0 } == 1_000)
     }
 
-    @Test func `a task that wakes after the shutdown still reaches its end`() async throws {
+    @Test func `a task that wakes after the shutdown still ends`() async throws {
         let pool = try ThreadPoolExecutor(name: "apus-test", threadCount: 1)
         let (started, start) = AsyncStream<Void>.makeStream()
         let (ended, end) = AsyncStream<Void>.makeStream()
@@ -79,7 +79,7 @@ import Testing
         let count = Mutex(0)
     }
 
-    /// A place where each waits until all have come, blocking its thread.
+    /// A barrier that blocks each thread until all have arrived.
     private final class Meeting: Sendable {
         private let expected: Int
         private let arrived = Mutex(0)

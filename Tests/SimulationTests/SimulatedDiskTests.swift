@@ -246,6 +246,6 @@ import Testing
         clock.jumpWall(by: .seconds(-100))
         try file.truncate(to: 0)
         #expect(try file.status().modified == Timestamp(seconds: 4_905))
-        #expect(file.descriptor == nil)
+        #expect(try file.openDescriptor() == nil)
     }
 }

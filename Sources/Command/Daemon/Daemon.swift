@@ -1,5 +1,6 @@
 import Control
 import Foundation
+import Host
 import Logging
 import UnixSignals
 
@@ -19,6 +20,8 @@ func runDaemon(
     // The mount outlives the terminal that it was started from, and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     chdir("/")
+    // Content files and connections need more than the usual soft limit of 1,024.
+    logger.debug("limit of descriptors", metadata: ["count": "\(DescriptorLimit.raise())"])
     let endings = Endings()
     do {
         do {

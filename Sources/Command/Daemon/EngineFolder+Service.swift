@@ -26,6 +26,7 @@ extension EngineFolder {
                 counts: StatusCounts(),
                 remote: RemoteReachability(isReachable: true, since: Date()),
                 items: [], isTruncated: false)
+            report.cacheBytesMax = cacheBytesMax
             for path in paths {
                 let inode = try await engine.resolve(path)
                 try add(inode, path, to: &report)

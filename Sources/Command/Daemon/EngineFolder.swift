@@ -17,6 +17,8 @@ final class EngineFolder: MountedFolder {
     let since = Mutex(Date())
     /// What the user is to know of a source that was opened all the same.
     let notes: [String]
+    /// How many bytes local copies may take.
+    let cacheBytesMax: UInt64
     private let session: FuseSession
     private let executor: ThreadPoolExecutor
     private let store: Store
@@ -61,11 +63,17 @@ final class EngineFolder: MountedFolder {
             world.atEnd = { endings.add($0) }
             let provider = try await source.connect(world)
             self.notes = notes.all
-            store = try Store(
+            let store = try Store(
                 path: "\(options.stateDirectory)/\(StateDatabase.name)", ballast: ballast)
+            self.store = store
+            let disk = try PosixDisk(directory: options.stateDirectory)
+            cacheBytesMax =
+                try options.cacheBytesMax
+                ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
+            var configuration = Self.configuration(options, source: source)
+            configuration.cacheBytesMax = cacheBytesMax
             engine = try Engine(
-                configuration: Self.configuration(options, source: source), store: store,
-                disk: try PosixDisk(directory: options.stateDirectory), clock: clock,
+                configuration: configuration, store: store, disk: disk, clock: clock,
                 provider: provider, logger: logger, random: { UInt64.random(in: .min ... .max) })
             executor = try ThreadPoolExecutor(
                 name: "apus-engine", threadCount: Self.engineThreads)
@@ -93,7 +101,6 @@ final class EngineFolder: MountedFolder {
         configuration.containsSymlinks = options.containsSymlinks
         configuration.refreshInterval = options.refresh
         configuration.boot = Boot.identifier
-        if let bytes = options.cacheBytesMax { configuration.cacheBytesMax = bytes }
         return configuration
     }
 

@@ -5,7 +5,7 @@ struct MountOptions: Sendable {
     /// An empty directory, without symbolic links.
     let mountPoint: String
     let stateDirectory: String
-    /// nil for no bound but the disk's.
+    /// nil for the default, see `CacheSize`.
     let cacheBytesMax: UInt64?
     let isReadOnly: Bool
     /// How often directories in use look for remote changes.

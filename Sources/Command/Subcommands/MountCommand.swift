@@ -46,8 +46,11 @@ struct MountCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How many bytes local copies may take, such as 20GiB.", valueName: "size"),
-        transform: parseSize)
+            """
+            How many bytes local copies may take, such as 20GiB; at least 64MiB. (default: a tenth of \
+            the disk with the state directory, at most half of its free space)
+            """, valueName: "size"),
+        transform: parseCacheSize)
     var cacheSize: UInt64?
 
     @Flag(help: "Refuse all changes.")
@@ -125,9 +128,12 @@ struct MountCommand: AsyncParsableCommand {
             name: source.stateName, environment: ProcessInfo.processInfo.environment)
     }
 
-    private static func parseSize(_ text: String) throws -> UInt64 {
-        guard let bytes = HumanSize.parse(text), bytes > 0 else {
-            throw ValidationError("\"\(text)\" is no size; write it like 20GiB or 500MiB")
+    private static func parseCacheSize(_ text: String) throws -> UInt64 {
+        guard let bytes = HumanSize.parse(text) else {
+            throw ValidationError("\"\(text)\" is not a size; write it like 20GiB or 500MiB")
+        }
+        guard bytes >= CacheSize.bytesMin else {
+            throw ValidationError("\"\(text)\" is too small for a cache; give at least 64MiB")
         }
         return bytes
     }

@@ -5,6 +5,8 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var mountPoint: String
     package var source: String
     package var stateDirectory: String
+    /// How many bytes local copies may take; nil from a daemon of an earlier version.
+    package var cacheBytesMax: UInt64?
     /// When the folder became usable.
     package var since: Date
     package var counts: StatusCounts
@@ -34,7 +36,8 @@ package struct StatusReport: Codable, Hashable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case mountPoint, source, stateDirectory, since, counts, remote, items, lostAndFound
+        case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
+            lostAndFound
         case isTruncated = "truncated"
     }
 }

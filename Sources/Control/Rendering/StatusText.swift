@@ -45,7 +45,8 @@ extension StatusReport {
 
     private var totals: String {
         let items = counts.items == 1 ? "1 item" : "\(counts.items) items"
-        return "\(items), \(HumanSize.format(counts.localBytes)) on this disk"
+        let bound = cacheBytesMax.map { " of at most \(HumanSize.format($0))" } ?? ""
+        return "\(items), \(HumanSize.format(counts.localBytes))\(bound) on this disk"
     }
 
     /// Of many items that wait for the same reason, the first are shown.

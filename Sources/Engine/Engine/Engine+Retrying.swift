@@ -102,7 +102,8 @@ extension Engine {
             }
             // A store that asks for more time than there is will not be asked again: it fails now.
             let next = clock.uptime + max(backoff.next(random), failure.retryAfter ?? .zero)
-            guard failure.isPassing, next < deadline else { throw EngineError(failure) }
+            guard failure.isPassing, !failure.isForLackOfDescriptors, next < deadline
+            else { throw EngineError(failure) }
             logger.debug(
                 "request waits for the remote",
                 metadata: ["attempt": "\(failure.attempt)", "reason": "\(failure.reason)"])

@@ -55,6 +55,8 @@ package struct DiskError: Error {
         case missing
         /// POSIX: `EACCES`, `EPERM`, `EROFS`.
         case denied
+        /// This process or machine has too many open files. POSIX: `EMFILE`, `ENFILE`.
+        case tooManyOpen
         /// Everything else, `EIO` first.
         case failed
     }

@@ -21,6 +21,8 @@ package struct EngineError: Error {
         case tooLarge
         /// The state directory's disk is full, and nothing could be evicted.
         case outOfSpace
+        /// This process or machine has too many open files.
+        case tooManyOpen
         /// No such extended attribute.
         case noAttribute
         /// Bytes that are needed are on a remote that cannot be reached.
@@ -80,6 +82,7 @@ extension EngineError.Kind {
         case .nameTooLong: "the name is too long"
         case .tooLarge: "it is too large"
         case .outOfSpace: "there is no room"
+        case .tooManyOpen: "too many files are open"
         case .noAttribute: "there is no such attribute"
         case .unreachable: "the remote cannot be reached"
         case .changedRemotely: "the remote no longer has this version"

@@ -66,6 +66,10 @@ package struct ProviderError: Error {
             cause: error)
     }
 
+    /// Whether this machine had no descriptor left: a program is told at once, as it may be the one
+    /// that has them open.
+    var isForLackOfDescriptors: Bool { (cause as? DiskError)?.kind == .tooManyOpen }
+
     /// Whether the same call may well succeed later with nothing else changed.
     package var isPassing: Bool {
         switch kind {

@@ -24,3 +24,14 @@ extension Database {
             .map { ($0[0], $0[1]) }
     }
 }
+
+extension Store {
+    /// The sizes of all files of which some bytes are local, in bytes.
+    package func presentBytes() throws(EngineError) -> UInt64 {
+        do throws(Halt) {
+            return try read { try $0.presentBytes() }
+        } catch {
+            throw error.failure
+        }
+    }
+}

@@ -32,18 +32,21 @@ extension EngineError {
     }
 
     /// Describes a failure of the state directory's disk.
-    init(_ error: DiskError, _ attempt: String) {
+    package init(_ error: DiskError, _ attempt: String) {
         let (kind, remedy): (Kind, String?) =
             switch error.kind {
             case .full: (.outOfSpace, Self.fullRemedy)
             case .tooLarge: (.tooLarge, nil)
             case .denied: (.denied, Self.deniedRemedy)
+            case .tooManyOpen: (.tooManyOpen, Self.openFilesRemedy)
             case .missing, .failed: (.failed, nil)
             }
         self.init(
             kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
     }
 
+    private static let openFilesRemedy =
+        "raise the limit of open files (ulimit -n, or LimitNOFILE of the service) and mount again"
     private static let fullRemedy = "free space on the disk of the state directory"
     private static let deniedRemedy = "make the state directory writable"
 }

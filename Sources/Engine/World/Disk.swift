@@ -61,7 +61,11 @@ package protocol DiskFile: AnyObject, Sendable {
     /// - Throws: `.full` for what the file system has no room for, `.failed` where it keeps none.
     func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError)
 
-    /// The file descriptor beneath, for replies that splice; nil for a simulated file. Valid as
-    /// long as this object is.
-    var descriptor: Int32? { get }
+    /// The file descriptor beneath, for replies that splice; nil for a simulated file.
+    func openDescriptor() throws(DiskError) -> (any OpenDescriptor)?
+}
+
+/// A file descriptor that stays open for as long as this object lives.
+package protocol OpenDescriptor: AnyObject, Sendable {
+    var rawValue: Int32 { get }
 }

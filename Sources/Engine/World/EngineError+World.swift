@@ -19,7 +19,8 @@ extension EngineError {
             case .unsupported: (.unsupported, nil)
             case .sink, .source: (.failed, nil)
             }
-        let isLocal = error.kind == .sink || error.kind == .source
+        let isLocal =
+            error.kind == .sink || error.kind == .source || error.isForLackOfDescriptors
         if isLocal, let inner = error.cause as? DiskError {
             self.init(inner, error.attempt)
         } else if isLocal, case .failure(let inner)? = error.cause as? Halt {

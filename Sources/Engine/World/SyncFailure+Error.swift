@@ -1,7 +1,7 @@
 extension EngineError {
     /// Whether it is this machine that has no room, which may change by itself.
     fileprivate var isLocalAndPassing: Bool {
-        kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
+        kind == .tooManyOpen || kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
     }
 }
 extension SyncFailure {

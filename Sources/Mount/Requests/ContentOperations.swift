@@ -69,13 +69,17 @@ struct ContentOperations {
         at offset: UInt64
     ) {
         if range.count == 0 {
-            reply.bytes(UnsafeRawBufferPointer(start: nil, count: 0))
-        } else if let descriptor = range.file.descriptor {
-            reply.content(of: descriptor, at: offset, count: range.count)
-            // The descriptor is open for as long as its file lives.
-            withExtendedLifetime(range.file) {}
-        } else {
+            return reply.bytes(UnsafeRawBufferPointer(start: nil, count: 0))
+        }
+        let opened = Result { () throws(DiskError) in try range.file.openDescriptor() }
+        switch opened {
+        case .success(let descriptor?):
+            reply.content(of: descriptor.rawValue, at: offset, count: range.count)
+            withExtendedLifetime(descriptor) {}
+        case .success(nil):
             answerCopy(reply, inode, range, at: offset)
+        case .failure(let error):
+            fail("read", inode, reply, EngineError(error, error.attempt))
         }
     }
 
@@ -91,7 +95,7 @@ struct ContentOperations {
         case .success(let count):
             reply.bytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         case .failure(let error):
-            server.fail("read", inode, reply, EngineError(.failed, error.attempt, cause: error))
+            server.fail("read", inode, reply, EngineError(error, error.attempt))
         }
     }
 

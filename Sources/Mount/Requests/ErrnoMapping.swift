@@ -19,6 +19,7 @@ extension EngineError.Kind {
         case .nameTooLong: ENAMETOOLONG
         case .tooLarge: EFBIG
         case .outOfSpace: ENOSPC
+        case .tooManyOpen: ENFILE
         case .noAttribute: ENODATA
         case .unreachable: ETIMEDOUT
         case .changedRemotely: ESTALE
@@ -31,7 +32,7 @@ extension EngineError.Kind {
     /// The level at which a failed request is logged; nil for failures that are part of normal use.
     var logLevel: Logger.Level? {
         switch self {
-        case .outOfSpace, .damaged, .failed: .error
+        case .outOfSpace, .tooManyOpen, .damaged, .failed: .error
         case .unreachable, .changedRemotely: .warning
         case .denied, .contained: .info
         case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid, .noConflict,

@@ -15,7 +15,12 @@ struct FolderFailure: Error {
 
     /// - Parameter call: What the system was asked: `open`, `rename`.
     init(_ error: SystemError, in call: String) {
-        self.init(Self.kind(of: error.code), "\(call): \(error)")
+        var cause: DiskError?
+        if error.code == EMFILE || error.code == ENFILE {
+            // For the engine a failure of this machine, not of the store.
+            cause = DiskError(.tooManyOpen, attempt: call, reason: "\(error)")
+        }
+        self.init(Self.kind(of: error.code), "\(call): \(error)", cause: cause)
     }
 
     func attempting(_ attempt: String) -> ProviderError {

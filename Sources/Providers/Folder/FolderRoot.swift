@@ -18,7 +18,8 @@ struct FolderRoot: Sendable {
         identity = try FolderDirectory.status(of: directory)
     }
 
-    /// - Throws: `.unreachable` where the path leads to another directory than at first, or nowhere.
+    /// - Throws: `.unreachable` if the path leads to another directory than at first, or nowhere;
+    ///   `.busy` for lack of descriptors.
     func open() throws(FolderFailure) -> FolderDirectory {
         let descriptor: FolderDescriptor
         let found: FolderStatus
@@ -26,6 +27,8 @@ struct FolderRoot: Sendable {
             descriptor = try Self.openToPass(path)
             found = try FolderDirectory.status(of: descriptor)
         } catch {
+            // Without descriptors nothing is known of the folder.
+            if error.cause is DiskError { throw error }
             throw FolderFailure(
                 .unreachable, "the folder itself cannot be opened (\(error.reason)); mount it again"
             )

@@ -59,7 +59,7 @@ private final class MortalFile: DiskFile {
         self.life = life
     }
 
-    var descriptor: Int32? { file.descriptor }
+    func openDescriptor() throws(DiskError) -> (any OpenDescriptor)? { try file.openDescriptor() }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError)
         -> Int

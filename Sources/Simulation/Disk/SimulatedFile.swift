@@ -22,7 +22,7 @@ package final class SimulatedFile: DiskFile {
     }
 
     /// Simulated files have none.
-    package var descriptor: Int32? { nil }
+    package func openDescriptor() -> (any OpenDescriptor)? { nil }
 
     package func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64

@@ -1,0 +1,82 @@
+import Glibc
+import Synchronization
+
+/// A file of a ``PosixDisk`` while it is in use: its path, and its descriptor unless that was
+/// closed because the file is idle.
+///
+/// All ``PosixFile``s of a path share one. Its locks are leaves.
+final class OpenInode: Sendable {
+    struct State {
+        /// Relative to the root.
+        var location: Location
+        /// ``PosixFile``s and calls that use this; changed under the lock of ``OpenInodes`` only.
+        var users = 1
+        var descriptor: Descriptor?
+        /// The index among the inodes with a descriptor, see ``OpenInodes``.
+        var position: Int?
+        /// Whether the descriptor was used since the clock hand passed last.
+        var isRecent = true
+        /// Whether there are writes that no `fsync` followed.
+        var isUnsynchronized = false
+        /// Whether the file's name is on the medium; it then stays there.
+        var isNameDurable = false
+        /// The number of failures of `fsync`, and the last of them. The kernel reports a failure once and
+        /// then takes the lost pages for clean, so that a later success would promise too much.
+        var failures = 0
+        var failure: SystemError?
+    }
+
+    let device: dev_t
+    let number: ino_t
+    let state: Mutex<State>
+    /// Held during `fsync`: its failure is noted before another one can succeed.
+    private let synchronizing = Mutex(())
+
+    init(_ descriptor: Descriptor, at location: Location) throws(SystemError) {
+        let status = try descriptor.status()
+        (device, number) = (status.st_dev, status.st_ino)
+        state = Mutex(State(location: location))
+    }
+
+    func isSameFile(as other: OpenInode) -> Bool {
+        (device, number) == (other.device, other.number)
+    }
+
+    func isSameFile(as status: stat) -> Bool {
+        (device, number) == (status.st_dev, status.st_ino)
+    }
+
+    /// Puts the bytes on the medium.
+    ///
+    /// - Parameter known: The number of failures when the caller opened the file; later ones fail this
+    ///   call too.
+    func synchronize(_ descriptor: Descriptor, after known: Int) throws(SystemError) {
+        try synchronizing.withLock { _ throws(SystemError) in
+            let failure = state.withLock { state in
+                state.isUnsynchronized = false
+                return state.failures > known ? state.failure : nil
+            }
+            if let failure { throw failure }
+            do throws(SystemError) {
+                try descriptor.synchronize()
+            } catch {
+                state.withLock { state in
+                    state.failures += 1
+                    state.failure = error
+                }
+                throw error
+            }
+        }
+    }
+
+    /// Puts the file's name on the medium, unless it is there already.
+    func synchronizeName(_ disk: PosixDisk.Root) throws(SystemError) {
+        let (location, isDurable) = state.withLock { ($0.location, $0.isNameDurable) }
+        if isDurable { return }
+        try disk.durableNames.synchronize(location.parents, in: disk.directory)
+        state.withLock { state in
+            // A move meanwhile has given it another name.
+            if state.location.path == location.path { state.isNameDurable = true }
+        }
+    }
+}
