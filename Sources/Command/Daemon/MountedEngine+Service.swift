@@ -5,7 +5,7 @@ import Synchronization
 
 // What the daemon tells of its mount, and does on demand: the control API in terms of the engine.
 
-extension EngineFolder {
+extension MountedEngine {
     /// How many items a report lists.
     private static var itemsMax: Int { 1_000 }
     /// The least time between two reports of one stream.
