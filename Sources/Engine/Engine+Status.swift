@@ -14,6 +14,8 @@ package struct EngineStatus: Sendable {
     /// Versions that lost their name to the remote's and are kept beside it, until somebody renames
     /// or removes them; as many as were asked for.
     package var conflicts: [PendingItem] = []
+    /// The number of all conflicts.
+    package var conflictCount: UInt64 = 0
     /// Files whose bytes are being fetched and that are not among ``items``, in the order of their
     /// inodes; as many as were asked for.
     package var downloads: [PendingItem] = []
@@ -25,13 +27,15 @@ package struct EngineStatus: Sendable {
 /// What is not on the remote yet, in numbers.
 package struct PendingSummary: Hashable, Sendable {
     package var count: UInt64 = 0
+    /// Those of them that were deleted locally.
+    package var deletions: UInt64 = 0
     /// Bytes of the files among them.
     package var bytes: UInt64 = 0
     /// Those whose last attempt failed for good.
     package var failed: UInt64 = 0
     /// They, and those that wait for them.
     package var failedFinally: UInt64 = 0
-    /// Those that the remote deleted, and that somebody is to confirm.
+    /// Remote deletions that wait for a confirmation; they are not in ``count``.
     package var held: UInt64 = 0
     /// Those that are being sent now.
     package var transferring: UInt64 = 0
@@ -39,7 +43,7 @@ package struct PendingSummary: Hashable, Sendable {
     package var openAndSent: UInt64 = 0
 
     /// Whether nothing more can be sent as things are.
-    package var isSettled: Bool { count <= failedFinally + held + openAndSent }
+    package var isSettled: Bool { count <= failedFinally + openAndSent }
 }
 
 /// An item whose changes are not on the remote yet, or whose bytes are not all here.
@@ -48,6 +52,8 @@ package struct PendingItem: Sendable {
     /// From the mount point on, without a leading slash.
     package var path: String
     package var state: ItemState
+    /// Whether it was deleted locally, and is still on the remote.
+    package var isDeletion = false
     /// What is happening on the remote right now.
     package var transfer: Transfer?
     package var size: UInt64
@@ -89,6 +95,7 @@ extension Engine {
                     }
                     status.conflicts.append(item)
                 }
+                status.conflictCount = try database.conflictCount(below: inode)
                 let fetched = try snapshot.bytesHere.keys.sorted()
                     .filter { try database.isBelow(inode, $0) }
                 status.downloading = UInt64(fetched.count)
@@ -164,8 +171,9 @@ extension Engine {
         return PendingItem(
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
-            state: state, transfer: transfer, size: record?.size ?? 0, bytesHere: bytesHere,
-            attempts: pending.attempts, failure: pending.failure,
+            state: state, isDeletion: isPending && record?.links == 0, transfer: transfer,
+            size: record?.size ?? 0, bytesHere: bytesHere, attempts: pending.attempts,
+            failure: pending.failure,
             retry: pending.failure?.isPassing == true ? retryTime(of: pending.inode) : nil,
             since: pending.since,
             link: try record.flatMap { try symbolicLink($0, database) })

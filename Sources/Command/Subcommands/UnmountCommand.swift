@@ -139,8 +139,9 @@ struct UnmountCommand: AsyncParsableCommand {
         }
         let happened = "\(why); \(done)"
         let sentence = happened.prefix(1).uppercased() + happened.dropFirst()
-        if summary?.count == 0 {
-            return Console.printLine("\(sentence). Everything is on the remote.")
+        if let summary, summary.count == 0 {
+            return Console.printLine(
+                "\(sentence). \(SyncProgress.nothingPending(held: summary.held)).")
         }
         let place = state ?? "its state directory"
         let changes =
