@@ -23,7 +23,9 @@ extension MountedTests {
                     }
                 }
                 let report = try folder.report()
-                #expect(report.counts.pending >= 150)
+                #expect(report.counts.pending >= 150 && report.counts.deletions >= 150)
+                let deletions = report.items.count { $0.operation == "delete" }
+                #expect(deletions == report.counts.deletions)
                 #expect(try Files.names(in: folder.remote("many")) == Self.names)
                 // Other changes do not wait with them.
                 try Files.write([1], to: folder.local("other"))
@@ -67,8 +69,15 @@ extension MountedTests {
                 }
                 #expect(try Files.names(in: folder.local("many")) == gone + Self.kept)
                 #expect(try Files.read(folder.local("many/\(local[0])")) == content(local[0]))
-                // Nobody put them back on the remote either.
+                // Nothing has put them back on the remote either.
                 #expect(try Files.names(in: folder.remote("many")) == Self.kept)
+                #expect(try folder.report().counts.pending == 0, "they are not changes to be sent")
+                let words = "Every change is on the remote; \(gone.count) deletions there are held"
+                let text = try Program.require(Apus.path, "status", folder.point)
+                #expect(text.contains(words), "\(text)")
+                #expect(text.split(separator: "\n").count < 30, "\(text)")
+                let sync = try Program.require(Apus.path, "sync", folder.point)
+                #expect(sync.contains(words), "\(sync)")
 
                 let confirmed = try Program.require(
                     Apus.path, "confirm-deletions", folder.point)

@@ -106,6 +106,77 @@ extension MountedTests {
             }
         }
 
+        /// Goal: the text stays readable, however much there is; everything is there for `--all` and
+        /// programs.
+        @Test(.timeLimit(.minutes(2)))
+        func `lists 20 items, and all of them for --all and --json`() throws {
+            var options = MountedFolder.Options()
+            options.source = "rate=8KiB"
+            let long = (0..<4).map { _ in String(repeating: "long", count: 50) }
+                .joined(separator: "/")
+            try MountedFolder.with(options) { folder in
+                try Program.require("mkdir", "-p", folder.local(long))
+                try folder.sync()
+                for number in 0..<1_200 {
+                    try Files.write(
+                        [UInt8](repeating: 1, count: 4_096),
+                        to: folder.local("\(long)/\(number).jpg"))
+                }
+                let text = try Apus.run(["status", folder.point], environment: ["COLUMNS": "90"])
+                let lines = text.output.split(separator: "\n")
+                #expect(text.status == 0 && (20...25).contains(lines.count), "\(text)")
+                #expect(lines.dropFirst().allSatisfy { $0.count < 150 }, "\(text)")
+                #expect(lines.dropFirst(2).first?.contains("not yet on the remote") == true)
+                #expect(lines.contains { $0.contains("  longlong") && $0.contains(".jpg") })
+                #expect(text.output.contains("more; `apus status --all` lists them"), "\(text)")
+
+                let report = try folder.report()
+                #expect(report.counts.pending > 1_000)
+                #expect(report.items.count == report.counts.pending)
+                let all = try Program.require(Apus.path, "status", "--all", folder.point)
+                #expect(all.split(separator: "\n").count > 1_000)
+                #expect(all.contains("\(long)/1199.jpg"))
+                try folder.unmount(now: true)
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `calls pending deletions so, and counts conflicts`() throws {
+            var options = MountedFolder.Options()
+            options.source = "latency=1s"
+            options.mount = ["--refresh", "1s"]
+            try MountedFolder.with(options) { remote in
+                try Files.makeDirectory(remote + "/dir")
+                for number in 0..<40 {
+                    try Files.write([1, 2, 3], to: "\(remote)/dir/\(number).jpg")
+                }
+                try Files.write([1], to: remote + "/plan")
+            } _: { folder in
+                _ = try Files.names(in: folder.local("dir"))
+                try Program.require("rm", "-rf", folder.local("dir"))
+                let report = try folder.report()
+                #expect(report.counts.deletions == 41 && report.counts.pending == 41)
+                #expect(report.items.count == 41)
+                #expect(report.items.allSatisfy { $0.operation == "delete" })
+                let text = try Program.require(Apus.path, "status", folder.point)
+                #expect(text.contains("\n41 deletions not yet on the remote.\n"), "\(text)")
+                #expect(text.contains("  deletion  ") && !text.contains("dirty"), "\(text)")
+                try folder.sync()
+
+                let file = try OpenFile(folder.local("plan"), O_WRONLY)
+                try file.write([2])
+                try Files.write([3, 3], to: folder.remote("plan"))
+                try file.close()
+                try folder.sync()
+                try eventually("the conflict is counted") {
+                    try folder.report().counts.conflicts == 1
+                }
+                let after = try Program.require(Apus.path, "status", folder.point)
+                #expect(
+                    after.contains("\nEverything is on the remote, 1 conflict.\n"), "\(after)")
+            }
+        }
+
         @Test(
             .timeLimit(.minutes(2)),
             .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/curl"), "takes curl"))

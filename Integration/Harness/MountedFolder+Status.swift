@@ -5,6 +5,8 @@ import Testing
 struct MountReport: Decodable {
     struct Counts: Decodable {
         var pending: Int
+        var deletions: Int
+        var conflicts: Int
         var failed: Int
     }
 

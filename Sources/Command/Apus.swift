@@ -11,8 +11,8 @@ struct Apus: AsyncParsableCommand {
         commandName: "apus",
         abstract: "Mounts cloud storage as a folder.",
         discussion: """
-            Exit status: 0 for success, 1 for failure (one line on standard error says what failed \
-            and what to do), 2 for bad usage.
+            Exit status: 0 for success, 1 for failure (with one line on standard error that gives \
+            the reason and a remedy), 2 for bad usage.
 
             EXAMPLES:
               apus mount folder:/srv/cloud ~/Cloud
@@ -28,7 +28,7 @@ struct Apus: AsyncParsableCommand {
         ])
 
     static func main() async {
-        // A reader of our output that goes away ends a write, not the program.
+        // If the reader of the output ends, the write fails instead of the program.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try parseAsRoot()
@@ -43,14 +43,14 @@ struct Apus: AsyncParsableCommand {
         }
     }
 
-    /// Ends the process without the C library's farewells: they would take TLS and other libraries
-    /// apart under threads that still run.
+    /// Ends the process without exit handlers: they would destroy the state of TLS and other libraries
+    /// while threads still use it.
     private static func end(with status: Int32) -> Never {
         fflush(nil)
         _exit(status)
     }
 
-    /// Says on standard error what went wrong.
+    /// Writes the failure to standard error.
     ///
     /// - Returns: The exit status.
     private static func report(_ error: any Error) -> Int32 {
@@ -61,7 +61,7 @@ struct Apus: AsyncParsableCommand {
         }
         let message = fullMessage(for: error)
         guard exitCode(for: error) != .success else {
-            print(message)  // --help and --version come this way
+            print(message)  // of --help and --version
             return 0
         }
         guard exitCode(for: error) == .validationFailure else {

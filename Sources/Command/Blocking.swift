@@ -1,6 +1,6 @@
 import Foundation
 
-/// Work that waits for the system, on a thread of its own: Swift's pool must not wait.
+/// Runs blocking work on a thread of its own, as Swift's pool must not block.
 func onOwnThread<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
 ) async throws -> Value {

@@ -1,7 +1,7 @@
 import Control
 import Host
 
-/// Why a command did not do its work: the one line that it leaves on standard error.
+/// The failure of a command: one line on standard error.
 struct CommandFailure: Error {
     let problem: Problem
 
@@ -13,7 +13,7 @@ struct CommandFailure: Error {
         problem = Problem(what: what, why: why, remedy: remedy)
     }
 
-    /// - Returns: nil for errors that are not of our making.
+    /// - Returns: nil for errors of other libraries.
     init?(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure

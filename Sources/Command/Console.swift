@@ -2,15 +2,15 @@ import Control
 import Foundation
 import Glibc
 
-/// What commands print.
+/// The output of commands.
 enum Console {
-    /// One line on standard error.
+    /// Writes one line to standard error.
     static func complain(_ line: String) {
-        // Where nobody can be told, there is nobody to tell that.
+        // A failure here cannot be reported.
         try? FileHandle.standardError.write(contentsOf: Data("apus: \(line)\n".utf8))
     }
 
-    /// A value on standard output, as JSON for programs.
+    /// Writes a value to standard output, as JSON.
     static func printJSON(_ value: some Encodable, pretty: Bool = true) throws {
         let json = try ControlJSON.encode(value, pretty: pretty)
         write(json + Data("\n".utf8))
@@ -20,8 +20,8 @@ enum Console {
         write(Data("\(line)\n".utf8))
     }
 
-    /// Not `print`, whose buffer would hold back the lines of a watch from a pipe. Ends the program
-    /// where nobody reads on (`apus status | head -1`), as SIGPIPE does, or nothing more can be written.
+    /// Writes without the buffer of `print`, which would delay the lines of a watch in a pipe. Ends the
+    /// program if the reader has ended (`apus status | head -1`), as SIGPIPE does, or the write fails.
     private static func write(_ data: Data) {
         data.withUnsafeBytes { bytes in
             var rest = bytes[...]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Paths as they are typed.
+/// Paths as users type them.
 enum Path {
     static func absolute(_ path: String) -> String {
         let absolute = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)

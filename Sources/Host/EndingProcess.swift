@@ -2,22 +2,22 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A process that was killed, or ends by itself, and is not gone yet.
+/// A process that was killed or is exiting, but has not ended.
 ///
-/// Its first thread may be a zombie long before the last one has left the disk that it writes to; until
-/// then the files of all are open, and locked.
+/// Its first thread may be a zombie long before the last one has finished a write to the disk. Until
+/// then, all of its files stay open and locked.
 struct EndingProcess {
     private let processID: Int32
 
-    /// - Returns: nil for a process that is there and does not end.
+    /// - Returns: nil for a running process that is not ending.
     init?(_ processID: Int32) {
         guard Self.isEnding(processID) else { return nil }
         self.processID = processID
     }
 
-    /// - Returns: Whether the process has gone within that time, with all its threads.
+    /// - Returns: Whether the process, with all its threads, ends within that time.
     func isGone(withinMilliseconds limit: Int32) -> Bool {
-        // Gone by now where there is nothing to open.
+        // If it cannot be opened, it has ended.
         guard let process = try? retryingInterrupts({ apus_pidfd_open(processID) }) else {
             return true
         }
@@ -31,7 +31,7 @@ struct EndingProcess {
         guard let line = try? String(contentsOfFile: "/proc/\(processID)/stat", encoding: .utf8),
             let name = line.lastIndex(of: ")")
         else { return true }
-        // proc_pid_stat(5): what comes after the name begins with field 3.
+        // proc_pid_stat(5): field 3 follows the name.
         let fields = line[name...].split(separator: " ").dropFirst()
         func field(_ number: Int) -> UInt64 {
             UInt64(fields.dropFirst(number - 3).first ?? "") ?? 0

@@ -1,35 +1,36 @@
 import Engine
 import Glibc
 
-/// Where one mount keeps its state, held by this process alone.
+/// The directory with the state of one mount, held exclusively by this process.
 ///
-/// The lock lies on the file `lock` and belongs to the open descriptor (`flock`), so the kernel
-/// releases it when the process ends, however that comes about. The file holds two lines for
-/// messages, the process id and the mount point; once the lock is free they tell of the last mount.
-/// While the directory is checked, `check` stands after the process id. Who takes a directory waits for
-/// a holder that was killed: its lock goes with the last of its threads, a while after the first.
+/// The lock (`flock`) is on the file `lock` and belongs to the open descriptor, so the kernel releases
+/// it when the process ends in any way. The file holds two lines for messages, the process id and the
+/// mount point; once the lock is free, they describe the last mount. During a check, `check` follows
+/// the process id. The initialisers wait for a holder that was killed: its lock lasts as long as the
+/// last of its threads, which may end well after the first.
 package final class StateDirectory: Sendable {
-    /// Who holds a state directory.
+    /// The process that holds a state directory.
     package struct Holder: Hashable, Sendable {
         package let processID: Int32
         package let mountPoint: String
-        /// Whether it checks the directory, which was last mounted there.
+        /// Whether it checks the directory; the mount point is then that of the last mount.
         package var isChecking = false
-        /// Whether it was killed, and still has files open.
+        /// Whether it was killed but still has files open.
         package var isEnding = false
     }
 
     package let path: String
     private let lock: Descriptor
 
-    /// Makes the directory, mode 0700, with those above it where they are missing, and takes it
-    /// until the last reference goes.
+    /// Makes the directory, mode 0700, and any missing parents, and holds it until the last reference
+    /// is released.
     ///
     /// - Parameters:
-    ///   - path: A link to a directory will do.
-    ///   - mountPoint: For the message that a second taker shows.
-    /// - Throws: ``StateDirectoryError`` if another process holds it, it belongs to somebody else,
-    ///   lets others in or is used for something else, or the system refuses. Nothing is written then.
+    ///   - path: May be a symbolic link to a directory.
+    ///   - mountPoint: Appears in the error of another process that wants the directory.
+    /// - Throws: ``StateDirectoryError`` if another process holds it, it belongs to another user, is
+    ///   accessible to other users or holds other files, or if a system call fails. Nothing is written
+    ///   then.
     package init(path: String, mountPoint: String) throws(StateDirectoryError) {
         self.path = path
         let holder = Holder(processID: getpid(), mountPoint: mountPoint)
@@ -42,7 +43,7 @@ package final class StateDirectory: Sendable {
         }
     }
 
-    /// Takes a directory that is there, to look through it; where it was mounted stays on record.
+    /// Holds an existing directory during a check; the mount point in `lock` stays.
     ///
     /// - Throws: As ``init(path:mountPoint:)`` does.
     package init(checking path: String) throws(StateDirectoryError) {
@@ -58,7 +59,7 @@ package final class StateDirectory: Sendable {
         }
     }
 
-    /// Where a state directory is mounted, or was last; nil where that is not known.
+    /// Returns the current or last mount point of a state directory, if known.
     package static func lastMountPoint(of path: String) -> String? {
         guard let directory = try? Descriptor(directory: path),
             let lock = try? Descriptor(opening: "lock", in: directory, flags: O_RDONLY)
@@ -66,13 +67,12 @@ package final class StateDirectory: Sendable {
         return Holder(readFrom: lock).flatMap { $0.mountPoint.isEmpty ? nil : $0.mountPoint }
     }
 
-    /// Where a mount keeps its state unless the user says otherwise: `/var/lib/apus/NAME` for root,
-    /// else `apus/NAME` in `$XDG_STATE_HOME` or `~/.local/state`, as the XDG Base Directory
-    /// Specification has it.
+    /// Returns the default state directory: `/var/lib/apus/NAME` for root, else `apus/NAME` in
+    /// `$XDG_STATE_HOME` or `~/.local/state` (XDG Base Directory Specification).
     ///
     /// - Parameters:
     ///   - name: One component of a path.
-    ///   - environment: The process's; the specification has relative paths in it ignored.
+    ///   - environment: Of this process; relative paths in it are ignored, as specified.
     /// - Throws: ``StateDirectoryError`` of the kinds `.badName` and `.homeless`.
     package static func defaultPath(
         name: String, environment: [String: String], isRoot: Bool = geteuid() == 0
@@ -89,18 +89,37 @@ package final class StateDirectory: Sendable {
         if let home = absolute("HOME") { return "\(home)/.local/state/apus/\(name)" }
         throw StateDirectoryError(.homeless, path: name)
     }
+
+    /// Returns the state directory that a mount has if its user has neither an unusual environment nor
+    /// chosen another: unlike ``defaultPath(name:environment:isRoot:)``, it is the same for every
+    /// process.
+    ///
+    /// - Returns: nil for a user without a home directory.
+    package static func conventionalPath(name: String, userID: UInt32) -> String? {
+        if userID == 0 { return "/var/lib/apus/\(name)" }
+        var user = passwd()
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
+            var found: UnsafeMutablePointer<passwd>?
+            guard let bytes = buffer.baseAddress,
+                getpwuid_r(userID, &user, bytes, buffer.count, &found) == 0,
+                found != nil, let home = user.pw_dir.map({ String(cString: $0) }),
+                home.hasPrefix("/")
+            else { return nil }
+            return "\(home)/.local/state/apus/\(name)"
+        }
+    }
 }
 
 // MARK: - Steps
 
 extension StateDirectory {
-    /// - Returns: The lock file of the directory, which is there now and ours alone.
+    /// - Returns: The lock file of the directory, which exists and belongs to this user only.
     private static func open(_ path: String) throws(StateDirectoryError.Kind) -> Descriptor {
         let directory = try reporting { () throws(SystemError) in
             try Descriptor(directory: path)
         }
         let status = try reporting(directory.status)
-        // Asked of the open directory, so nobody can put another one in its place meanwhile.
+        // Of the open directory, which no other process can replace meanwhile.
         if status.st_uid != geteuid() { throw .foreign(owner: status.st_uid) }
         let names = try reporting { () throws(SystemError) in
             try DirectoryWalk(root: directory, hidden: nil).names()
@@ -117,7 +136,7 @@ extension StateDirectory {
         }
     }
 
-    /// Makes a directory and those above it. POSIX: `mkdir -p -m 0700`.
+    /// Makes a directory and its missing parents. POSIX: `mkdir -p -m 0700`.
     private static func makeDirectories(_ path: String) throws(SystemError) {
         var made = path.hasPrefix("/") ? "/" : ""
         for name in path.split(separator: "/") {
@@ -125,15 +144,15 @@ extension StateDirectory {
             do {
                 _ = try retryingInterrupts { mkdir(made, 0o700) }
             } catch {
-                // On a read-only system, say, what exists need not be made.
+                // An existing directory may yield another error, as on a read-only file system.
                 if access(made, F_OK) != 0 { throw error }
             }
             made += "/"
         }
     }
 
-    /// How long a killed process may take to let go: one of its threads may have much to write to a
-    /// slow disk.
+    /// How long a killed process may take to release the lock: one of its threads may have much to
+    /// write to a slow disk.
     private static let endingMillisecondsMax: Int32 = 30_000
 
     private static func take(
@@ -150,7 +169,7 @@ extension StateDirectory {
         try reporting { () throws(SystemError) in try holder.write(to: lock) }
     }
 
-    /// - Returns: Whether the lock was free; it is ours then.
+    /// - Returns: Whether the lock was free and is now held.
     private static func tryLock(_ lock: Descriptor) throws(StateDirectoryError.Kind) -> Bool {
         do {
             _ = try retryingInterrupts { flock(lock.rawValue, LOCK_EX | LOCK_NB) }
@@ -173,13 +192,13 @@ extension StateDirectory {
 }
 
 extension StateDirectory.Holder {
-    /// Longer than any path that can be a mount point.
+    /// Longer than any mount point.
     private static let textBytesMax = 8_192
 
-    /// - Returns: nil while the holder has not written down who it is.
+    /// - Returns: nil until the holder has written its lines.
     fileprivate init?(readFrom lock: Descriptor) {
         let text = withUnsafeTemporaryAllocation(byteCount: Self.textBytesMax, alignment: 1) {
-            // The lock is held whatever can be read of its holder.
+            // The lock is held even if its holder cannot be identified.
             let count = (try? PosixIO.read(lock.rawValue, into: $0, at: 0)) ?? 0
             return String(decoding: $0.prefix(count), as: UTF8.self)
         }
@@ -198,7 +217,7 @@ extension StateDirectory.Holder {
         try text.withUnsafeBufferPointer { (bytes) throws(SystemError) in
             try PosixIO.write(lock.rawValue, UnsafeRawBufferPointer(bytes), at: 0)
         }
-        // Only now: on a full disk the block that it has may be the only one to be had.
+        // After the write: on a full disk, the block that the file has may be the last one.
         _ = try retryingInterrupts { ftruncate(lock.rawValue, off_t(text.count)) }
     }
 }

@@ -55,6 +55,9 @@ package struct Source: Sendable {
     /// of the whole identity, so that other sources have other names.
     package var stateName: String { form.stateName }
 
+    /// The absolute path of a local folder; nil for other sources.
+    package var localFolder: String? { form.localFolder }
+
     /// Opens it.
     ///
     /// - Throws: `.unavailable` if it cannot be reached now, or is not what it should be.
@@ -128,6 +131,11 @@ protocol SourceForm: Sendable {
     var description: String { get }
     var identity: String { get }
     var stateName: String { get }
+    var localFolder: String? { get }
 
     func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider
+}
+
+extension SourceForm {
+    var localFolder: String? { nil }
 }

@@ -94,7 +94,7 @@ struct CommandLineTests {
         let directory = try TemporaryDirectory()
         try Data().write(to: URL(filePath: directory.path + "/file"))
         #expect(try await refusedMount(directory.path).contains("it is not empty"))
-        #expect(try await refusedMount(directory.path + "/file").contains("it is no folder"))
+        #expect(try await refusedMount(directory.path + "/file").contains("it is not a folder"))
     }
 
     @Test func `mounting on a mount is refused`() async throws {
@@ -106,6 +106,33 @@ struct CommandLineTests {
         let complaint = try await refusedMount(directory.path, ["--state-dir", "/proc/apus"])
         #expect(complaint.hasPrefix("apus: use the state directory \"/proc/apus\": "))
         #expect(complaint.contains("--state-dir"))
+    }
+
+    /// Goal: nothing that contains its own mount or state is mounted, and nothing is written.
+    @Test(arguments: [
+        ("x/mnt", "x/mnt", "state"), ("x", "x/mnt", "state"), ("x", "mnt", "x/state/deep"),
+        ("x", "mnt", "x"), ("x", "link", "state"), ("x", "mnt", "link/state"),
+        ("x/mnt/y", "x/mnt", "state"), ("state/y", "mnt", "state"), ("x", "mnt", "mnt/state"),
+    ])
+    func `a source, its mount point and its state directory must be separate`(
+        source: String, point: String, state: String
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        for name in ["x/mnt", "mnt", "state/y"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(directory.path)/\(name)", withIntermediateDirectories: true)
+        }
+        let files = FileManager.default
+        try files.createSymbolicLink(
+            atPath: directory.path + "/link", withDestinationPath: "x/mnt")
+        let before = try files.subpathsOfDirectory(atPath: directory.path).sorted()
+        let outcome = try await Program.run([
+            Program.apus, "mount", "folder:\(directory.path)/\(source)",
+            "\(directory.path)/\(point)", "--state-dir", "\(directory.path)/\(state)",
+        ])
+        #expect(outcome.status == 1 && outcome.complaint.contains("overlap"), "\(outcome)")
+        #expect(outcome.complaint.split(separator: "\n").count == 1)
+        #expect(try files.subpathsOfDirectory(atPath: directory.path).sorted() == before)
     }
 
     private func refusedMount(_ path: String, _ more: [String] = []) async throws -> String {

@@ -16,14 +16,14 @@ struct ControlServerTests {
         try await ServerFixture.run { server in
             let report = try await server.client.status(below: ["a b/ü&?.jpg", "c"])
             #expect(report == Sample.report)
-            #expect(server.service.calls == [.status(["a b/ü&?.jpg", "c"])])
+            #expect(server.service.calls == [.status(["a b/ü&?.jpg", "c"], limit: 1_000)])
         }
     }
 
     @Test func `status without a path is about the whole mount`() async throws {
         try await ServerFixture.run { server in
             _ = try await server.client.status(below: [])
-            #expect(server.service.calls == [.status([""])])
+            #expect(server.service.calls == [.status([""], limit: 1_000)])
         }
     }
 
@@ -31,7 +31,20 @@ struct ControlServerTests {
         try await ServerFixture.run { server in
             let answer = try await server.send(.get, "/v1/status?path=/a//b/")
             #expect(answer.status == 200)
-            #expect(server.service.calls == [.status(["a/b"])])
+            #expect(server.service.calls == [.status(["a/b"], limit: 1_000)])
+        }
+    }
+
+    @Test func `a status has as many items as are asked for, within a bound`() async throws {
+        try await ServerFixture.run { server in
+            _ = try await server.client.status(below: [], limit: 5)
+            _ = try await server.client.status(below: ["a"], limit: .max)
+            #expect(
+                server.service.calls
+                    == [.status([""], limit: 5), .status(["a"], limit: 100_000)])
+            for limit in ["-1", "many", ""] {
+                #expect(try await server.send(.get, "/v1/status?limit=\(limit)").status == 400)
+            }
         }
     }
 

@@ -2,10 +2,10 @@ import Control
 import Foundation
 import Synchronization
 
-/// A mount that answers what a test tells it to, and remembers what it was asked.
+/// A mount with answers given by a test, which records its calls.
 final class FakeMount: MountService {
     enum Call: Hashable {
-        case status([String])
+        case status([String], limit: Int)
         case sync([String])
         case evict([String])
         case resolve(String, keep: String)
@@ -30,7 +30,7 @@ final class FakeMount: MountService {
 
     let about = Sample.about
 
-    // MARK: What the test says
+    // MARK: Test control
 
     var calls: [Call] { state.withLock { $0.calls } }
 
@@ -43,7 +43,7 @@ final class FakeMount: MountService {
         }
     }
 
-    /// Makes streams go on without another word until somebody ends them.
+    /// Keeps streams open after their values, until their reader ends them.
     func stayOpen() { state.withLock { $0.staysOpen = true } }
 
     func evicting(_ report: EvictReport) { state.withLock { $0.evictReport = report } }
@@ -63,9 +63,11 @@ final class FakeMount: MountService {
 
     // MARK: MountService
 
-    func status(below paths: [String]) async throws(ControlError) -> StatusReport {
+    func status(
+        below paths: [String], limit: Int
+    ) async throws(ControlError) -> StatusReport {
         let (report, refusal) = state.withLock { state in
-            state.calls.append(.status(paths))
+            state.calls.append(.status(paths, limit: limit))
             return (state.report, state.refusal)
         }
         if let refusal { throw refusal }

@@ -24,6 +24,12 @@ struct MountTableTests {
         #expect(table.mount(at: "/")?.source == "/dev/vda")
     }
 
+    @Test func `the user who mounted is known of a FUSE mount`() {
+        #expect(table.mount(at: "/mnt/my cloud")?.userID == 0)
+        #expect(table.mount(at: "/mnt/hidden")?.userID == nil)
+        #expect(table.mount(at: "/")?.userID == nil)
+    }
+
     @Test func `octal escapes are undone`() {
         #expect(table.mount(at: "/mnt/my cloud")?.source == "folder:/srv/c")
         #expect(table.mount(at: "/mnt/tab\tline\nback\\slash")?.source == "s3://b/p q")

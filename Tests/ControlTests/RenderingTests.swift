@@ -10,11 +10,11 @@ struct RenderingTests {
             Sample.report.text(now: later) == """
                 /mnt/cloud  folder:/srv/cloud
                   120 items, 5.0 MiB on this disk
+                3 changes (3.0 MiB) not yet on the remote, 1 failed.
                   failed          2.0 MiB  b/full.mov  (upload "b/full.mov": no room on the remote; \
                 free some space there, 3 attempts for 2 min)
                   uploading 12 %   1000 B  a.jpg  (for 2 min)
                   dirty               0 B  new  (for 2 min)
-                3 changes (3.0 MiB) not yet on the remote, 1 failed.
                 """)
     }
 
@@ -26,7 +26,7 @@ struct RenderingTests {
                 bytesHere: 1 << 20, since: nil)
         ]
         #expect(
-            report.text(now: later).contains("  downloading 33 %  1.0 MiB of 3.0 MiB  a.mov\n"))
+            report.text(now: later).hasSuffix("  downloading 33 %  1.0 MiB of 3.0 MiB  a.mov"))
         let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
         #expect(json.contains(#""bytesHere":1048576,"bytesSent":0,"operation":"download""#))
         #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
@@ -43,7 +43,7 @@ struct RenderingTests {
             StatusItem(
                 path: "a", state: .uploading, operation: operation, bytes: 2, bytesSent: 1)
         ]
-        #expect(report.text(now: later).contains("  \(word)  2 B  a\n"))
+        #expect(report.text(now: later).hasSuffix("  \(word)  2 B  a"))
     }
 
     @Test func `the bound of local copies is shown`() throws {
@@ -64,20 +64,85 @@ struct RenderingTests {
                 """)
     }
 
-    @Test func `of many that are held for one reason the first are shown`() {
+    @Test func `a summary lists at most 20 items, those that need attention first`() {
         var report = Sample.clean
-        let reason = Problem(what: "delete", why: "many at once", remedy: "confirm")
-        report.items = (0..<300).map {
+        report.counts.pending = 500
+        let waiting = (0..<480).map { StatusItem(path: "w\($0)", state: .dirty) }
+        let reason = Problem(what: "upload", why: "not allowed")
+        report.items =
+            waiting + [
+                StatusItem(path: "up", state: .uploading, operation: .upload, bytes: 2),
+                StatusItem(
+                    path: "mine", state: .local, operation: .conflict, conflictsWith: "theirs"),
+            ]
+            + (0..<18).map {
+                StatusItem(path: "f\($0)", state: .dirty, attempts: 2, error: reason)
+            }
+        let lines = report.text(now: later, extent: .summary(columns: 80)).split(separator: "\n")
+            .dropFirst(3)
+        #expect(lines.count == 21)
+        let paths = lines.map { $0.split(separator: " ").dropFirst(3).first ?? "" }
+        #expect(lines.first?.contains("  mine  (with theirs, `apus resolve` decides") == true)
+        #expect(lines.count { $0.contains("failed") } == 10, "not all for one reason")
+        #expect(lines.dropFirst(11).first?.contains("uploading 0 %") == true, "\(paths)")
+        #expect(lines.last == "  and 480 more; `apus status --all` lists them")
+        let all = report.text(now: later).split(separator: "\n").dropFirst(3)
+        #expect(all.count == 500 && all.last?.contains("failed") == true)
+    }
+
+    @Test func `what the daemon does not list is counted too`() {
+        var report = Sample.report
+        report.counts.pending = 7_003
+        report.isTruncated = true
+        #expect(report.text(now: later).hasSuffix("\n  and 7000 more"))
+    }
+
+    @Test func `a long path is shortened in the middle, also in its reason`() {
+        var report = Sample.clean
+        let path = "first/" + String(repeating: "x", count: 3_000) + "/last.jpg"
+        report.items = [
+            StatusItem(path: path, state: .dirty, operation: .upload, bytes: 5),
             StatusItem(
-                path: "\($0)", state: .remote, operation: .delete, error: reason,
-                since: Sample.start)
-        }
-        let lines = report.text(now: later).split(separator: "\n").dropFirst(2)
-        let row = "  held  0 B  0  (delete: many at once; confirm, for 2 min)"
-        #expect(lines.first ?? "" == row)
+                path: path, state: .dirty, attempts: 1,
+                error: Problem(what: "upload \"\(path)\"", why: "not allowed", remedy: "ask")),
+            StatusItem(path: path, state: .local, operation: .conflict, conflictsWith: path),
+        ]
+        let text = report.text(now: later, extent: .summary(columns: 60))
+        let lines = text.split(separator: "\n").dropFirst(3)
+        #expect(lines.allSatisfy { $0.contains("  first/x") && $0.contains("x/last.jpg") })
+        #expect(lines.filter { !$0.contains("(") }.map(\.count) == [60])
+        #expect(lines.allSatisfy { $0.count < 250 }, "\(text)")
+        #expect(text.contains("not allowed; ask"))
+        #expect(report.text(now: later).contains("dirty     5 B  \(path)\n"))
+    }
+
+    @Test func `a pending deletion is called a deletion`() throws {
+        var report = Sample.clean
+        report.counts.pending = 2
+        report.counts.deletions = 2
+        report.items = [
+            StatusItem(path: "a", state: .dirty, operation: .delete, bytes: 158 << 10)
+        ]
+        #expect(report.text(now: later).hasSuffix("  deletion  158 KiB  a"))
+        #expect(report.summary == "2 deletions not yet on the remote.")
+        report.counts.pending = 3
+        report.counts.pendingBytes = 5
+        #expect(report.summary == "1 change (5 B) and 2 deletions not yet on the remote.")
+        let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(json.contains(#""deletions":2"#) && json.contains(#""operation":"delete""#))
+    }
+
+    @Test func `conflicts and held deletions stand in the summary`() {
+        var report = Sample.clean
+        report.counts.conflicts = 2
+        #expect(report.summary == "Everything is on the remote, 2 conflicts.")
+        report.counts.held = HeldCounts(items: 9, directories: 1, inDirectories: 8)
         #expect(
-            lines.dropFirst(10).first ?? "" == "  … and 290 more: delete: many at once; confirm")
-        #expect(lines.count == 12)
+            report.summary
+                == "Every change is on the remote; 1 deletion there is held, 2 conflicts.")
+        report.counts.pending = 1
+        report.counts.conflicts = 1
+        #expect(report.summary == "1 change (0 B) not yet on the remote, 1 conflict.")
     }
 
     @Test func `deletions that wait are told with all that is in them`() throws {
@@ -101,7 +166,7 @@ struct RenderingTests {
         report.lostAndFound = LostAndFound(files: 2, path: "/state/lost+found")
         let words = "2 files without a place in /state/lost+found"
         #expect(
-            report.text(now: later).contains("  \(words); see what they are, and take them away\n"))
+            report.text(now: later).contains("  \(words); inspect them and remove them\n"))
         #expect(report.line.hasSuffix("Everything is on the remote. \(words)."))
         let json = try ControlJSON.encode(report)
         #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
@@ -122,7 +187,7 @@ struct RenderingTests {
         }
         let lines = report.text(now: later).split(separator: "\n")
         #expect(
-            lines.dropFirst(2).prefix(2) == [
+            lines.dropFirst(3).prefix(2) == [
                 "  waiting  0 B  a  (to be retried in 8 s: upload: no route, 2 attempts)",
                 "  waiting  0 B  a  (to be retried soon: upload: no route, 2 attempts)",
             ])
@@ -132,13 +197,11 @@ struct RenderingTests {
         var report = Sample.clean
         report.remote = RemoteReachability(
             isReachable: false, since: Sample.start, message: "no route\nto host")
-        report.isTruncated = true
         #expect(
             report.text(now: later) == """
                 /mnt/cloud  folder:/srv/cloud
                   1 item, 0 B on this disk
-                  The remote cannot be reached for 2 min: no route?to host
-                  … and more
+                  The remote has been unreachable for 2 min: no route?to host
                 Everything is on the remote.
                 """)
     }
@@ -150,8 +213,8 @@ struct RenderingTests {
             message: "no such key")
         #expect(
             report.text(now: later).contains(
-                "  The remote refuses the credentials for 2 min; renew them, and all goes on by itself: "
-                    + "no such key\n"))
+                "  The remote has refused the credentials for 2 min; the sync is paused until they are "
+                    + "accepted: no such key\n"))
     }
 
     @Test func `one mount of several takes one line`() {
@@ -171,7 +234,8 @@ struct RenderingTests {
         let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
         #expect(
             json
-                == #"{"counts":{"downloading":0,"failed":0,"items":1,"localBytes":0,"pending":0,"#
+                == #"{"counts":{"conflicts":0,"deletions":0,"downloading":0,"failed":0,"items":1,"#
+                + #""localBytes":0,"pending":0,"#
                 + #""pendingBytes":0,"uploading":0},"items":[{"attempts":0,"bytes":1000,"bytesSent":129,"#
                 + #""operation":"upload","path":"a.jpg","percent":12,"#
                 + #""since":"2027-01-15T08:00:00Z","state":"uploading"}],"#
@@ -195,6 +259,9 @@ struct RenderingTests {
         #expect(
             SyncProgress(pending: 1, bytesPending: 5, isDone: true).line
                 == "1 change (5 B) not yet on the remote")
+        #expect(
+            SyncProgress(held: 3, isDone: true).line
+                == "Every change is on the remote; 3 deletions there are held")
         #expect(
             SyncProgress(pending: 3, bytesPending: 5, unsent: 2, isDone: true).line
                 == "3 changes (5 B) not yet on the remote, 2 could not be sent")

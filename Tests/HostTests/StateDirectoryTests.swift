@@ -21,7 +21,7 @@ import Testing
         #expect(try directory.mode(of: "state/apus/photos/lock") == 0o600)
     }
 
-    @Test func `a second process learns which one holds it`() throws {
+    @Test func `another process is told which one holds it`() throws {
         let state = try StateDirectory(path: path, mountPoint: "/mnt/a b")
         let error = #expect(throws: StateDirectoryError.self) {
             _ = try StateDirectory(path: path, mountPoint: "/mnt/other")
@@ -31,8 +31,8 @@ import Testing
         #expect(error?.kind == .held(by: holder))
         #expect(
             error?.description
-                == "cannot use the state directory \"\(path)\": process \(getpid()) has it for "
-                + "\"/mnt/a b\"; unmount that one first (apus unmount \"/mnt/a b\")")
+                == "cannot use the state directory \"\(path)\": process \(getpid()) uses it for "
+                + "\"/mnt/a b\"; unmount that folder first (apus unmount \"/mnt/a b\")")
     }
 
     @Test func `it can be taken again after its release`() throws {
@@ -65,7 +65,7 @@ import Testing
     /// Method: a process whose first thread is a zombie holds the lock for another second, as one that
     /// was killed during a write does.
     @Test(.timeLimit(.minutes(1)))
-    func `a killed process that still exists is waited for`() throws {
+    func `waits for a killed process that has not ended`() throws {
         _ = try StateDirectory(path: path, mountPoint: "/mnt")
         let holder = Process()
         holder.executableURL = URL(filePath: "/usr/bin/python3")
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: [0o750, 0o707, 0o701])
-    func `one that other users may enter is refused`(mode: Int) throws {
+    func `one that other users can enter is refused`(mode: Int) throws {
         try FileManager.default.createDirectory(
             atPath: directory.path + "/open", withIntermediateDirectories: false)
         #expect(chmod(directory.path + "/open", mode_t(mode)) == 0)
@@ -131,7 +131,7 @@ import Testing
             _ = try StateDirectory(path: directory.path + "/open", mountPoint: "/mnt")
         }
         #expect(error?.kind == .exposed(mode: UInt16(mode)))
-        #expect(error?.remedy == "close it with: chmod 700 \"\(directory.path)/open\"")
+        #expect(error?.remedy == "restrict it with: chmod 700 \"\(directory.path)/open\"")
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a directory to somebody else"))
@@ -149,7 +149,7 @@ import Testing
             _ = try StateDirectory(path: directory.path + "/file", mountPoint: "/mnt")
         }
         #expect(error?.kind == .system(ENOTDIR))
-        #expect(error?.remedy == "move away the file that is in its place")
+        #expect(error?.remedy == "move away the file of that name")
     }
 
     @Test func `the default follows the XDG specification`() throws {
@@ -164,5 +164,15 @@ import Testing
         #expect(throws: StateDirectoryError.self) {
             _ = try StateDirectory.defaultPath(name: "a/b", environment: ["HOME": "/h"])
         }
+    }
+
+    @Test func `the conventional path depends on the user only`() throws {
+        #expect(StateDirectory.conventionalPath(name: "x", userID: 0) == "/var/lib/apus/x")
+        let entry = try #require(getpwuid(geteuid() == 0 ? 65_534 : geteuid()))
+        let home = String(cString: entry.pointee.pw_dir)
+        #expect(
+            StateDirectory.conventionalPath(name: "x", userID: entry.pointee.pw_uid)
+                == "\(home)/.local/state/apus/x")
+        #expect(StateDirectory.conventionalPath(name: "x", userID: 3_999_999_999) == nil)
     }
 }

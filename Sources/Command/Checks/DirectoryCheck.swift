@@ -3,14 +3,14 @@ import Engine
 import Foundation
 import Host
 
-/// Checks one state directory: the database file first, then everything in it.
+/// A check of one state directory: of its database file, then of everything in it.
 struct DirectoryCheck {
     let path: String
     let isDryRun: Bool
 
     private var database: String { "\(path)/\(StateDatabase.name)" }
 
-    /// - Throws: `CommandFailure` where it is mounted, of a newer version, or cannot be read.
+    /// - Throws: `CommandFailure` if it is mounted, of a newer version, or cannot be read.
     func run() throws -> CheckResult {
         let held = try StateDirectory(checking: path)
         defer { withExtendedLifetime(held) {} }
@@ -37,7 +37,7 @@ struct DirectoryCheck {
         }
     }
 
-    /// On a full disk the room that is held for the database is for this; the next mount takes it
+    /// On a full disk, releases the space that is reserved for the database; the next mount reserves it
     /// again.
     private func makeRoom() throws(DiskError) {
         do {
@@ -59,19 +59,19 @@ struct DirectoryCheck {
                 CheckFinding(
                     .database, isDryRun ? .repairable : .repaired, path: StateDatabase.name,
                     what: "the database is damaged (\(words))",
-                    repair: "what can be read is saved into a new one; the old one is \(kept)"))
+                    repair: "its readable rows are saved into a new one; the old one is \(kept)"))
             for table in tables {
                 report.add(
                     CheckFinding(
                         .database, table.isWhole ? .note : .lost, path: table.name,
                         what: "\(table.rows) rows are saved",
-                        loss: table.isWhole ? nil : "what else was in the table"))
+                        loss: table.isWhole ? nil : "the other rows of the table"))
             }
             return store
         }
     }
 
-    /// - Returns: A store with what was saved, what that is, and the name of the old database.
+    /// - Returns: A store with the saved rows, their tables, and the name of the old database.
     private func rescue() throws -> (Store, [DatabaseRescue.Table], kept: String) {
         let kept = keptName
         if isDryRun {
@@ -94,8 +94,8 @@ struct DirectoryCheck {
         return name(number ?? 0)
     }
 
-    /// Gives the damaged database a second name, and its log that of it. The first name goes to the
-    /// new database in one step, as a mount that finds none would begin with an empty one.
+    /// Gives the damaged database a second name, and renames its log accordingly. The new database then
+    /// replaces the first name in one step, as a mount without a database would make an empty one.
     private func putAside(as kept: String) throws {
         guard link(database, "\(path)/\(kept)") == 0 else { throw failure(kept) }
         for suffix in ["-wal", "-shm"]
@@ -115,7 +115,7 @@ struct DirectoryCheck {
     }
 }
 
-/// Progress on standard error, once it takes over a second.
+/// Progress on standard error, from the first second on.
 private final class CheckProgressLine {
     private let start = ContinuousClock.now
     private var line = ProgressLine.standardError()

@@ -1,11 +1,12 @@
 import Control
 import Engine
 import Foundation
+import Providers
 
-/// What can be said of a mount before it is tried.
+/// Checks before a mount.
 enum MountChecks {
     /// - Returns: The mount point without symbolic links.
-    /// - Throws: `CommandFailure` unless it is an empty directory that is no mount yet.
+    /// - Throws: `CommandFailure` unless it is an empty directory that is not a mount yet.
     static func mountPoint(_ path: String, in table: MountTable) throws -> String {
         let what = "mount on \(path)"
         guard let real = realpath(path, nil) else { throw unreachable(path, what, errno) }
@@ -23,10 +24,37 @@ enum MountChecks {
         return resolved
     }
 
-    /// Bytes that a database needs to begin with, and to write down that a disk is full.
+    /// Checks that source, mount point and state directory are separate, before anything is written: a
+    /// source that contains its own mount or state would have no end.
+    ///
+    /// - Throws: `CommandFailure` if one of them contains another, symbolic links resolved.
+    static func separate(source: Source, mountPoint: String, stateDirectory: String) throws {
+        let what = "mount \(source) on \(mountPoint)"
+        let isApart = { (inner: String, outer: String) in !DirectoryIdentity.contains(outer, inner)
+        }
+        guard isApart(stateDirectory, mountPoint), isApart(mountPoint, stateDirectory) else {
+            throw CommandFailure(
+                what: what,
+                why: "the mount point and the state directory \(stateDirectory) overlap",
+                remedy: "choose a state directory elsewhere with --state-dir")
+        }
+        guard let folder = source.localFolder else { return }
+        guard isApart(mountPoint, folder), isApart(folder, mountPoint) else {
+            throw CommandFailure(
+                what: what, why: "the source and the mount point overlap",
+                remedy: "choose a mount point outside of \(folder)")
+        }
+        guard isApart(stateDirectory, folder), isApart(folder, stateDirectory) else {
+            throw CommandFailure(
+                what: what, why: "the source and the state directory \(stateDirectory) overlap",
+                remedy: "choose a state directory outside of \(folder) with --state-dir")
+        }
+    }
+
+    /// Free bytes that a database needs to start, and to record that a disk is full.
     private static let roomBytesMin: UInt64 = 16 * 1024 * 1024
 
-    /// - Throws: `CommandFailure` where the state directory's disk is full.
+    /// - Throws: `CommandFailure` if the state directory's disk is full.
     static func room(in stateDirectory: String) throws {
         var space = statvfs()
         guard statvfs(stateDirectory, &space) == 0 else { return }
@@ -38,15 +66,15 @@ enum MountChecks {
             remedy: "free some space, or choose a folder on another disk with --state-dir")
     }
 
-    /// - Parameter boot: Of the machine, now.
-    /// - Throws: `CommandFailure` where there are contents without the database that says whose they
-    ///   are: they would be taken for nobody's.
+    /// - Parameter boot: The current boot of this machine.
+    /// - Throws: `CommandFailure` if there are contents but the database that assigns them to files is
+    ///   missing or blank: they would be treated as leftovers.
     static func database(in stateDirectory: String, boot: String) throws {
         let contents = "\(stateDirectory)/content"
         guard holdsFiles(contents),
             let blank = try StateDatabase.blank(
                 ofFileAt: "\(stateDirectory)/\(StateDatabase.name)", boot: boot),
-            // An unlinked file that was opened once more may leave an empty one behind.
+            // An unlinked file that was opened again may leave an empty one behind.
             blank != .ofFiles || holdsFiles(contents, bytesMin: 1)
         else { return }
         throw CommandFailure(
@@ -68,7 +96,7 @@ enum MountChecks {
         return path
     }
 
-    /// - Parameter bytesMin: What a file has to have to count.
+    /// - Parameter bytesMin: The size from which a file counts.
     private static func holdsFiles(_ directory: String, bytesMin: UInt64 = 0) -> Bool {
         let paths = FileManager.default.enumerator(atPath: directory)
         while paths?.nextObject() != nil {
@@ -91,7 +119,7 @@ enum MountChecks {
         return CommandFailure(
             what: what,
             why: MountLocator.isDead(mount.mountPoint)
-                ? "a mount whose daemon is dead is in its place" : "apus is mounted there",
+                ? "a mount whose daemon is dead is there" : "apus is mounted there",
             remedy: "run `apus unmount \(path)` first")
     }
 
@@ -104,7 +132,7 @@ enum MountChecks {
                 what: what, why: "there is no such folder", remedy: "make it: mkdir -p \(path)")
         case ENOTCONN:
             CommandFailure(
-                what: what, why: "a mount whose daemon is dead is in its place",
+                what: what, why: "a mount whose daemon is dead is there",
                 remedy: "run `apus unmount \(path)` first")
         default:
             CommandFailure(what: what, why: String(cString: strerror(number)).lowercased())
@@ -117,7 +145,7 @@ enum MountChecks {
             throw CommandFailure(
                 what: what,
                 why: number == ENOTDIR
-                    ? "it is no folder" : String(cString: strerror(number)).lowercased(),
+                    ? "it is not a folder" : String(cString: strerror(number)).lowercased(),
                 remedy: "choose an empty folder of your own")
         }
         defer { closedir(directory) }
@@ -128,7 +156,7 @@ enum MountChecks {
             guard name == "." || name == ".." else {
                 throw CommandFailure(
                     what: what, why: "it is not empty",
-                    remedy: "choose an empty folder, or move away what is in it")
+                    remedy: "choose an empty folder, or move its contents away")
             }
         }
     }

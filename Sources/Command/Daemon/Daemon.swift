@@ -8,30 +8,30 @@ import UnixSignals
 ///
 /// - Parameters:
 ///   - waitsFor: See `SourceWorld.waitsFor`.
-///   - ready: Called once, when the folder and its control socket are usable, with what the user is to
-///     know besides.
-/// - Throws: What keeps the folder from being mounted, or ended it; it is in the log too.
+///   - ready: Called once, when the folder and its control socket are usable, with notes for the
+///     user.
+/// - Throws: The reason why the folder could not be mounted or served, which is also logged.
 func runDaemon(
     _ options: MountOptions, waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
     DaemonLog.bootstrap()
     let logger = Logger(label: "apus")
-    // The mount outlives the terminal that it was started from, and keeps no directory busy.
+    // The mount outlives its terminal and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     chdir("/")
     // Content files and connections need more than the usual soft limit of 1,024.
     logger.debug("limit of descriptors", metadata: ["count": "\(DescriptorLimit.raise())"])
-    let endings = Endings()
+    let hooks = ShutdownHooks()
     do {
         do {
             try await mountAndServe(
-                options, endings: endings, logger: logger, waitsFor: waitsFor, ready: ready)
+                options, hooks: hooks, logger: logger, waitsFor: waitsFor, ready: ready)
         } catch {
-            await endings.run()
+            await hooks.run()
             throw error
         }
-        await endings.run()
+        await hooks.run()
     } catch {
         let reason = CommandFailure(error)?.problem.description ?? "\(error)"
         logger.error("mount ended", metadata: ["reason": "\(reason)"])
@@ -41,16 +41,16 @@ func runDaemon(
 }
 
 private func mountAndServe(
-    _ options: MountOptions, endings: Endings, logger: Logger,
+    _ options: MountOptions, hooks: ShutdownHooks, logger: Logger,
     waitsFor: @escaping @Sendable (String?) -> Void,
     ready: @escaping @Sendable (_ notes: [String]) -> Void
 ) async throws {
-    // Trapped before anything is mounted: once something is, a signal means an orderly unmount.
+    // Trapped before the mount exists; from then on, a signal means an orderly unmount.
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-    let folder = try await endingAtSignals(endings) {
-        try await EngineFolder(options, endings: endings, logger: logger, waitsFor: waitsFor)
+    let folder = try await endingAtSignals(hooks) {
+        try await MountedEngine(options, hooks: hooks, logger: logger, waitsFor: waitsFor)
     }
-    // Only now, since the folder holds the state directory: the log is no other daemon's.
+    // The folder holds the state directory by now, so the log is not another daemon's.
     let logKeeper = options.isForeground ? nil : DaemonLog.keepShort(in: options.stateDirectory)
     defer { logKeeper?.cancel() }
     logger.info(
@@ -63,16 +63,16 @@ private func mountAndServe(
         logger: logger, ready: { ready(notes) })
 }
 
-/// Runs what comes before there is anything to unmount; a signal ends the process meanwhile.
+/// Runs the steps before the mount, during which a signal ends the process.
 private func endingAtSignals<Value: Sendable>(
-    _ endings: Endings, _ start: @escaping @Sendable () async throws -> Value
+    _ hooks: ShutdownHooks, _ start: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
     return try await withThrowingTaskGroup(of: Value?.self) { group in
         group.addTask {
             for await signal in signals {
-                await endings.run()
-                // What has begun may take long to notice that nobody wants it any more.
+                await hooks.run()
+                // The steps may take long to notice a cancellation.
                 _exit(128 + signal.rawValue)
             }
             return nil
@@ -86,7 +86,7 @@ private func endingAtSignals<Value: Sendable>(
     }
 }
 
-/// Runs the folder, its control socket and the ear for signals side by side, until the folder is
+/// Runs the folder, its control socket and the signal handling side by side until the folder is
 /// unmounted.
 private func serve(
     _ folder: any MountedFolder, socketPath: String, signals: UnixSignalsSequence,
@@ -105,8 +105,8 @@ private func serve(
                 await folder.unmountNow()
             }
         }
-        // The mount names the socket to whoever asks, so the socket comes first. If it does not
-        // come, the wait below says why.
+        // The socket comes first, since the mount reports its path. If it fails, `next()` below throws
+        // the reason.
         if await listening.first(where: { _ in true }) != nil {
             group.addTask {
                 try await folder.run(usable: ready)
@@ -114,10 +114,10 @@ private func serve(
             }
         }
         do {
-            // The first end of one is the end of all.
+            // All of them end with the first.
             try await group.next()
         } catch {
-            // Whichever failed, the folder is unmounted before the daemon ends.
+            // The folder is unmounted before the daemon ends, after any failure.
             await folder.unmountNow()
             group.cancelAll()
             guard error is FolderEnded else { throw error }
@@ -125,5 +125,5 @@ private func serve(
     }
 }
 
-/// The folder was unmounted in good order, and nothing else has to go on.
+/// The folder was unmounted without failure.
 private struct FolderEnded: Error {}

@@ -3,14 +3,14 @@ import Control
 import Foundation
 import Host
 
-/// Starts this program again as a mount's daemon, and waits until the folder is usable.
+/// Starts this program as a mount's daemon and waits until the folder is usable.
 struct DaemonLauncher {
     let options: MountOptions
 
-    /// The descriptor on which the daemon finds its ``StartReporter``'s pipe.
+    /// The daemon's descriptor of the ``StartReporter`` pipe.
     private static let reportDescriptor: Int32 = 3
 
-    /// - Throws: `CommandFailure` with the daemon's own reason, or that it died without one.
+    /// - Throws: `CommandFailure` with the daemon's reason, or with its exit status if it gave none.
     func launch() async throws {
         try tryStateDirectory()
         closeOnSpawn()
@@ -24,14 +24,14 @@ struct DaemonLauncher {
             defer { close(writer) }
             pid = try spawn(reportingTo: writer)
         }
-        let said = try await onOwnThread { readReport(reader) }
-        try await judge(said, pid: pid)
+        let report = try await onOwnThread { readReport(reader) }
+        try await evaluate(report, pid: pid)
     }
 
     private var logPath: String { DaemonLog.path(in: options.stateDirectory) }
 
-    /// Takes the state directory and gives it back, so that what speaks against it is said before a
-    /// daemon is started, and before a log is touched that is another daemon's.
+    /// Takes and releases the state directory, so that an error is reported before a daemon is started
+    /// and before another daemon's log is opened.
     private func tryStateDirectory() throws {
         _ = try StateDirectory(path: options.stateDirectory, mountPoint: options.mountPoint)
     }
@@ -44,8 +44,8 @@ struct DaemonLauncher {
                 : "choose another folder with --state-dir")
     }
 
-    /// Keeps from the daemon what a shell or a test left open here: a pipe whose reader waits for
-    /// its end would wait as long as the mount lives.
+    /// Keeps inherited descriptors from the daemon: the reader of an inherited pipe would wait for its
+    /// end during the whole life of the mount.
     private func closeOnSpawn() {
         for descriptor in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))
             ?? []
@@ -82,16 +82,16 @@ struct DaemonLauncher {
         return pid
     }
 
-    /// This program's file, so that it goes by its name in lists of processes; the link to it works
-    /// even where an upgrade has taken the file away.
+    /// This program's file, which gives the daemon its name in lists of processes, or the link to it,
+    /// which works even after an upgrade has removed the file.
     private static var program: String {
         let link = "/proc/self/exe"
         let path = try? FileManager.default.destinationOfSymbolicLink(atPath: link)
         return path.flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? link
     }
 
-    private func judge(_ said: [UInt8], pid: pid_t) async throws {
-        if let report = try? ControlJSON.decode(StartReport.self, from: said) {
+    private func evaluate(_ bytes: [UInt8], pid: pid_t) async throws {
+        if let report = try? ControlJSON.decode(StartReport.self, from: bytes) {
             if let problem = report.error { throw CommandFailure(problem) }
             for note in report.notes ?? [] { Console.complain("note: \(note)") }
             return
@@ -108,49 +108,50 @@ struct DaemonLauncher {
         throw CommandFailure(
             what: "mount on \(options.mountPoint)",
             why: signal != 0
-                ? "the daemon was ended by signal \(signal) without a word"
-                : "the daemon ended with status \(status >> 8 & 0xFF) without a word",
+                ? "the daemon was ended by signal \(signal) without a message"
+                : "the daemon ended with status \(status >> 8 & 0xFF) without a message",
             remedy: "see \(logPath)")
     }
 
-    /// Reads until the daemon is ready or gone; says what it waits for, on a terminal, where that takes
-    /// longer than a moment.
+    /// Reads until the daemon is ready or has ended, and shows the reason of a delay on a terminal.
     ///
-    /// - Returns: The last line; none where the daemon ended without.
+    /// - Returns: The last line; empty if the daemon ended without one.
     private func readReport(_ descriptor: Int32) -> [UInt8] {
         var line = ProgressLine.standardError()
         defer { line.finish() }
         let isShown = isatty(STDERR_FILENO) == 1
         let shownFrom = ContinuousClock.now + .seconds(1)
-        var what = ""
-        var said: [UInt8] = []
+        var reason = ""
+        var received: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 4096)
-        // The daemon watches its end, which so stays open until this one is closed.
+        // This end stays open until the report is complete: the daemon ends if it is closed.
         while true {
-            if let end = said.firstIndex(of: UInt8(ascii: "\n")) {
-                let report = Array(said[..<end])
+            if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+                let report = Array(received[..<end])
                 guard let name = try? ControlJSON.decode(StartReport.self, from: report).waitsFor
                 else { return report }
-                said.removeSubrange(...end)
-                what = name
+                received.removeSubrange(...end)
+                reason = name
             } else if isShown, !Self.hasMore(descriptor, by: shownFrom) {
                 line.show(
-                    (what.isEmpty ? "Connecting to \(options.source)" : "Waiting for \(what)")
-                        + "; Ctrl-C gives up")
+                    (reason.isEmpty
+                        ? "Connecting to \(options.source)" : "Waiting for \(reason)")
+                        + "; Ctrl-C cancels")
                 _ = Self.hasMore(descriptor, by: nil)
             } else {
                 let count = read(descriptor, &piece, piece.count)
                 if count > 0 {
-                    said += piece.prefix(count)
+                    received += piece.prefix(count)
                 } else if count == 0 || errno != EINTR {
-                    return said
+                    return received
                 }
             }
         }
     }
 
-    /// - Parameter moment: nil to wait for as long as it takes.
-    /// - Returns: Whether there is something to be read, or the end.
+    /// Waits until the descriptor is readable or at its end, or until `moment`.
+    ///
+    /// - Parameter moment: nil to wait without a limit.
     private static func hasMore(_ descriptor: Int32, by moment: ContinuousClock.Instant?) -> Bool {
         let left = moment.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         let milliseconds = left.map { Int32(($0 / .milliseconds(1)).rounded(.up)) } ?? -1
@@ -159,7 +160,7 @@ struct DaemonLauncher {
     }
 }
 
-/// Calls `body` with the strings as C wants an argument list: terminated each, and all together.
+/// Calls `body` with the strings as a null-terminated list of C strings.
 private func withStrings<Result>(
     _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
 ) -> Result {

@@ -1,16 +1,16 @@
 import Foundation
 import Logging
 
-/// Where a daemon's messages go.
+/// The log of a daemon.
 enum DaemonLog {
     private static let bytesMax = 10 * 1024 * 1024
 
     static func path(in stateDirectory: String) -> String { stateDirectory + "/log" }
 
-    /// Sends what this process logs to standard error, with time stamps.
+    /// Writes the log messages of this process to standard error, with time stamps.
     ///
-    /// `APUS_LOG` names the least level that is shown: `trace`, `debug`, `info` (without it),
-    /// `notice`, `warning`, `error`, `critical`.
+    /// `APUS_LOG` sets the lowest level shown: `trace`, `debug`, `info` (the default), `notice`,
+    /// `warning`, `error` or `critical`.
     static func bootstrap() {
         let level = ProcessInfo.processInfo.environment["APUS_LOG"]
             .flatMap { Logger.Level(rawValue: $0) }
@@ -21,8 +21,7 @@ enum DaemonLog {
         }
     }
 
-    /// Looks at the log's length now, and every minute until it is cancelled: a mount may last for
-    /// years, and have much to say.
+    /// Limits the length of the log now and every minute until cancelled: a mount may last for years.
     static func keepShort(in stateDirectory: String) -> Task<Void, Never> {
         rotate(in: stateDirectory)
         return Task {
@@ -30,8 +29,8 @@ enum DaemonLog {
         }
     }
 
-    /// Puts a log of over 10 MiB aside as `log.1` and lets standard output and error go on in a
-    /// new one. Only by the daemon that holds the state directory: the log is nobody else's.
+    /// Renames a log of over 10 MiB to `log.1` and redirects standard output and error to a new one.
+    /// Only for the daemon that holds the state directory, to which the log belongs.
     private static func rotate(in stateDirectory: String) {
         let path = path(in: stateDirectory)
         var status = stat()

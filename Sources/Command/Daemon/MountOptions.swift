@@ -1,6 +1,6 @@
-/// What `apus mount` was asked for, checked and with absolute paths.
+/// The options of `apus mount`, checked and with absolute paths.
 struct MountOptions: Sendable {
-    /// What is mounted, as a `Source` writes itself: it means the same in any directory.
+    /// The source in its canonical form, which has the same meaning in any directory.
     let source: String
     /// An empty directory, without symbolic links.
     let mountPoint: String
@@ -8,18 +8,18 @@ struct MountOptions: Sendable {
     /// nil for the default, see `CacheSize`.
     let cacheBytesMax: UInt64?
     let isReadOnly: Bool
-    /// How often directories in use look for remote changes.
+    /// The interval at which directories in use are checked for remote changes.
     let refresh: Duration
-    /// Whether other users than the one who mounts are let in.
+    /// Whether users other than the one who mounts have access.
     let allowsOthers: Bool
-    /// Whether symbolic links of the remote's that lead out of the mount are not followed.
+    /// Whether remote symbolic links that lead out of the mount are not followed.
     let containsSymlinks: Bool
-    /// A PEM file with the authorities that are trusted instead of the system's.
+    /// A PEM file with the certificate authorities that replace the system's.
     let caFile: String?
-    /// Whether this process keeps its terminal; else its output goes to the log file.
+    /// Whether this process keeps its terminal; otherwise it writes to the log file.
     let isForeground: Bool
 
-    /// The arguments that make a daemon of the same program do this, source and mount point last.
+    /// The arguments with which this program, as a daemon, mounts with these options.
     func arguments(readyDescriptor: Int32) -> [String] {
         var arguments = [
             "mount", "--ready-descriptor", "\(readyDescriptor)", "--state-dir", stateDirectory,

@@ -1,15 +1,15 @@
 import Control
 
-/// A folder that is being served: the engine, a provider and a FUSE session, put together.
+/// A folder that is mounted and served.
 protocol MountedFolder: MountService {
     /// Mounts, serves the kernel and the remote, and returns once the folder is unmounted: by
     /// ``unmountNow()``, through the control API, or with `fusermount3 -u`.
     ///
-    /// - Parameter usable: Called once, when the folder answers.
-    /// - Throws: Why it could not be mounted, or what ended it.
+    /// - Parameter usable: Called once, when the folder is usable.
+    /// - Throws: The reason why it could not be mounted or served.
     func run(usable: @escaping @Sendable () -> Void) async throws
 
-    /// Unmounts, with the changes left queued; ``run(usable:)`` then returns, at once if it is yet
-    /// to begin. Asking twice does no harm.
+    /// Unmounts and leaves the changes queued; ``run(usable:)`` then returns, even if it is called
+    /// later. May be called twice.
     func unmountNow() async
 }

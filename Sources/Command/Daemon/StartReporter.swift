@@ -2,20 +2,20 @@ import Control
 import Foundation
 import Synchronization
 
-/// What a daemon tells the command that started it: objects of JSON on a pipe, one a line. The first
-/// that does not say what is waited for is the last.
+/// A message from a daemon to the command that started it: a line of JSON on a pipe. The first one
+/// without `waitsFor` is the last.
 struct StartReport: Codable {
-    /// What the daemon waits for, where it is not ready yet; empty for the remote.
+    /// The reason for a delay, empty for the remote; nil in the last message.
     var waitsFor: String?
     /// nil for success.
     var error: Problem?
-    /// What the user is to know of a mount that succeeded.
+    /// Notes for the user about a successful mount.
     var notes: [String]?
 }
 
-/// The daemon's end of that pipe; without one, a person at a terminal is told.
+/// The daemon's end of that pipe; in the foreground, it writes to the terminal instead.
 final class StartReporter: Sendable {
-    /// Owned; nil once the report is sent, and in the foreground.
+    /// Owned; nil in the foreground and after the last message.
     private let pipe: Mutex<Int32?>
     private let isForeground: Bool
 
@@ -24,28 +24,28 @@ final class StartReporter: Sendable {
         isForeground = descriptor == nil
     }
 
-    /// Ends this process, in an orderly way, once nobody waits for it to be ready any more: a command
-    /// that was interrupted leaves nothing behind that mounts the folder later.
-    func endWithAsker() {
+    /// Ends this process in an orderly way if the command that waits for it ends: an interrupted
+    /// command must not leave a process behind that mounts the folder later.
+    func endWithParent() {
         guard let descriptor = pipe.withLock(\.self) else { return }
         let thread = Thread {
             var entry = pollfd(fd: descriptor, events: 0, revents: 0)
-            // The end of a pipe for writing has an error when the other end is closed: pipe(7).
+            // poll(2) reports an error for the writing end once the other end is closed.
             while poll(&entry, 1, -1) < 0 && errno == EINTR {}
             if self.pipe.withLock({ $0 != nil }) { kill(getpid(), SIGTERM) }
         }
-        thread.name = "apus-asker"
+        thread.name = "apus-parent"
         thread.start()
     }
 
-    /// Says what is waited for, nil for the remote; means nothing after ``ready(_:notes:)``.
+    /// Reports a reason for a delay, nil for the remote; ignored after ``ready(_:notes:)``.
     func waits(for what: String?) {
         pipe.withLock { pipe in
             if let pipe { Self.write(StartReport(waitsFor: what ?? ""), to: pipe) }
         }
     }
 
-    /// Says that the folder is usable.
+    /// Reports that the folder is usable.
     func ready(_ options: MountOptions, notes: [String]) {
         if isForeground {
             for note in notes { Console.complain("note: \(note)") }
@@ -54,7 +54,7 @@ final class StartReporter: Sendable {
         send(StartReport(notes: notes))
     }
 
-    /// Says why there is no mount; means nothing after ``ready(_:notes:)``.
+    /// Reports a failure to mount; ignored after ``ready(_:notes:)``.
     func failed(_ error: any Error) {
         let problem =
             CommandFailure(error)?.problem ?? Problem(what: "mount", why: "\(error)")
@@ -68,7 +68,7 @@ final class StartReporter: Sendable {
     }
 
     private static func write(_ report: StartReport, to descriptor: Int32) {
-        // Should the reader be gone, nobody is left to tell.
+        // A failure means that the reader has ended, and is of no consequence.
         guard let json = try? ControlJSON.encode(report, pretty: false) else { return }
         try? FileHandle(fileDescriptor: descriptor).write(contentsOf: json + Data("\n".utf8))
     }

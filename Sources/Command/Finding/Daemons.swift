@@ -2,13 +2,13 @@ import Control
 import Foundation
 import Transport
 
-/// The daemons that a command's paths lead to.
+/// The daemons that serve a command's paths.
 struct Daemons {
-    /// One mount, and what the command asks of it.
+    /// One mount with the paths in it that a command names.
     struct Target {
         let mountPoint: String
         let client: ControlClient
-        /// As `MountService` wants them; empty for the whole mount.
+        /// In the form of `MountService`; empty for the whole mount.
         var paths: [String]
     }
 
@@ -19,7 +19,7 @@ struct Daemons {
         table = try MountTable.current()
     }
 
-    /// The mounts that `paths` lie in, each with its paths, in the order in which they come up.
+    /// Returns the mounts of `paths`, each with its paths, in the order of the first path of each.
     func targets(of paths: [String]) throws -> [Target] {
         var targets: [Target] = []
         for path in paths {
@@ -33,7 +33,7 @@ struct Daemons {
         return targets
     }
 
-    /// Every Apus mount that this process sees.
+    /// Every Apus mount that is visible to this process.
     var mountPoints: [String] { table.apusMounts.map(\.mountPoint) }
 
     func target(mountPoint: String, paths: [String] = []) throws -> Target {
@@ -42,9 +42,9 @@ struct Daemons {
         return Target(mountPoint: mountPoint, client: client, paths: paths)
     }
 
-    /// What to work on: the given paths, else every mount.
+    /// Returns the mounts of `paths`, or every mount if there are no paths.
     ///
-    /// - Throws: Where nothing is mounted.
+    /// - Throws: `CommandFailure` if nothing is mounted.
     func targets(ofPathsOrAll paths: [String]) throws -> [Target] {
         if !paths.isEmpty { return try targets(of: paths) }
         guard !mountPoints.isEmpty else {

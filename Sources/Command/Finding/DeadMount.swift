@@ -1,10 +1,10 @@
 import Foundation
 
-/// Takes away a mount whose daemon is dead. Its pending changes are in the state directory.
+/// Removes a mount whose daemon is dead. Its pending changes are in the state directory.
 enum DeadMount {
-    /// - Throws: `CommandFailure` with what the system said.
+    /// - Throws: `CommandFailure` with the system's reason.
     static func remove(_ mountPoint: String) async throws {
-        // Detached even while files are open: nobody can answer for them any more.
+        // Even while files are open, as no daemon serves them any more.
         let reason =
             geteuid() == 0
             ? detach(mountPoint)
@@ -22,7 +22,7 @@ enum DeadMount {
             ? nil : String(cString: strerror(errno)).lowercased()
     }
 
-    /// Only this set-user-id helper may unmount for an ordinary user.
+    /// Only this set-user-id program can unmount for an ordinary user.
     private static func runFusermount(_ mountPoint: String) throws -> String? {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
@@ -30,10 +30,10 @@ enum DeadMount {
         let output = Pipe()
         process.standardError = output
         try process.run()
-        let said = try output.fileHandleForReading.readToEnd() ?? Data()
+        let text = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
         guard process.terminationStatus != 0 else { return nil }
-        let text = String(decoding: said, as: UTF8.self)
-        return text.split(separator: "\n").first.map(String.init) ?? "fusermount3 failed"
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").first.map(String.init)
+            ?? "fusermount3 failed"
     }
 }

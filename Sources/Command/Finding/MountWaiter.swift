@@ -2,15 +2,15 @@ import CLinux
 import Control
 import Foundation
 
-/// Waits until a mount and its daemon are really gone.
+/// Waits until a mount and its daemon have ended.
 ///
-/// Made before the unmount is asked for, so that a daemon that ends at once is not missed, nor
-/// another process taken for it that got its number.
+/// Created before the request to unmount, so that it neither misses a daemon that ends at once nor
+/// mistakes another process with the same number for it.
 final class MountWaiter: Sendable {
     private let mountPoint: String
-    /// Mounts at this place, one on top of the other, when the wait began.
+    /// The number of mounts stacked at this place at the start.
     private let countBefore: Int
-    /// Polls readable once the daemon has ended; -1 where it has already.
+    /// Polls readable once the daemon has ended; -1 if it already has.
     private let daemon: Int32
 
     /// - Parameter pid: nil for a mount whose daemon is dead.
@@ -28,7 +28,7 @@ final class MountWaiter: Sendable {
     func wait(timeout: Duration) async throws {
         let isGone = try await onOwnThread { [self] in
             let deadline = ContinuousClock.now + timeout
-            return try mountGoes(by: deadline) && daemonEnds(by: deadline)
+            return try mountEnds(by: deadline) && daemonEnds(by: deadline)
         }
         guard isGone else {
             throw CommandFailure(
@@ -37,8 +37,8 @@ final class MountWaiter: Sendable {
         }
     }
 
-    private func mountGoes(by deadline: ContinuousClock.Instant) throws -> Bool {
-        // The kernel marks the open file whenever the table changes after its last read: proc(5).
+    private func mountEnds(by deadline: ContinuousClock.Instant) throws -> Bool {
+        // proc(5): the file polls ready after each change of the table.
         let table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
         defer { if table >= 0 { close(table) } }
         while try Self.count(at: mountPoint, in: MountTable.current()) >= countBefore {
@@ -51,7 +51,7 @@ final class MountWaiter: Sendable {
         daemon < 0 || poll(daemon, for: Int16(POLLIN), until: deadline)
     }
 
-    /// - Returns: Whether something came before the deadline.
+    /// - Returns: Whether an event came before the deadline.
     private func poll(
         _ descriptor: Int32, for events: Int16, until deadline: ContinuousClock.Instant
     ) -> Bool {

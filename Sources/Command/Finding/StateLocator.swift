@@ -4,39 +4,62 @@ import Foundation
 import Host
 import Providers
 
-/// Finds state directories by what users know of them.
+/// Finds the state directories that belong to a command's argument.
 enum StateLocator {
-    /// - Parameter text: A state directory, a mount point or a source; nil for all in the usual
-    ///   place.
-    /// - Throws: `CommandFailure` where there is no state.
+    /// - Parameter text: A state directory, a mount point or a source; nil for every state in the
+    ///   default place.
+    /// - Throws: `CommandFailure` if there is no state, or it cannot be determined.
     static func directories(for text: String?) throws -> [String] {
         guard let text else { return try all() }
         let path = Path.absolute(text)
-        if let directory = try ofMount(at: path) { return [directory] }
-        if isState(path) { return [path] }
-        if let directory = known.first(where: { StateDirectory.lastMountPoint(of: $0) == path }) {
-            return [directory]
+        let table = try MountTable.current()
+        let mountPoint = (try? MountLocator.resolve(path, in: table)) ?? path
+        if let mount = table.mount(at: mountPoint), mount.isApus {
+            return [try known(directory(of: mount), text)]
         }
-        if let directory = try ofSource(text) { return [directory] }
+        if isState(path) { return [path] }
+        if let bare = BareMountPoint(mountPoint), bare.isProtected {
+            return [try known(ofDeadMount(at: mountPoint, named: bare.stateDirectory), text)]
+        }
+        let former = defaults.filter { StateDirectory.lastMountPoint(of: $0) == mountPoint }
+        if former.count > 1 {
+            throw CommandFailure(
+                what: "check \(text)",
+                why: "several states were mounted there: \(former.joined(separator: ", "))",
+                remedy: "name one of these directories")
+        }
+        if let directory = try former.first ?? ofSource(text) { return [directory] }
         throw CommandFailure(
             what: "check \(text)",
-            why: "it is neither a state directory, nor a folder that was mounted from one in the "
-                + "usual place, nor a source",
+            why: "it is neither a state directory, nor a folder on which a state in the default "
+                + "place was mounted, nor a source",
             remedy: "name the directory that was given with --state-dir")
     }
 
-    private static func all() throws -> [String] {
-        let known = known
-        guard !known.isEmpty else {
-            throw CommandFailure(
-                what: "find states to check", why: "there are none in the usual place",
-                remedy: "name the directory that was given with --state-dir")
+    /// Checks the state directory that a mount without a daemon claims to have.
+    ///
+    /// - Parameters:
+    ///   - mountPoint: Without symbolic links.
+    ///   - directory: The one named by the mount, or by the mark on its directory.
+    /// - Returns: nil if it is gone, or has been mounted elsewhere since.
+    static func ofDeadMount(at mountPoint: String, named directory: String?) -> String? {
+        directory.flatMap {
+            StateDirectory.lastMountPoint(of: $0) == mountPoint ? $0 : nil
         }
-        return known
     }
 
-    /// The state directories in the usual place, by name.
-    private static var known: [String] {
+    private static func all() throws -> [String] {
+        let defaults = defaults
+        guard !defaults.isEmpty else {
+            throw CommandFailure(
+                what: "find states to check", why: "there are none in the default place",
+                remedy: "name the directory that was given with --state-dir")
+        }
+        return defaults
+    }
+
+    /// The state directories in the default place, by name.
+    private static var defaults: [String] {
         let example = try? StateDirectory.defaultPath(
             name: "x", environment: ProcessInfo.processInfo.environment)
         guard let example else { return [] }
@@ -45,34 +68,29 @@ enum StateLocator {
         return names.sorted().map { Path.absolute("\(parent)/\($0)") }.filter(isState)
     }
 
-    /// Whether it looks like a state directory, damaged or not.
+    /// Whether a directory looks like a state, damaged or not.
     private static func isState(_ path: String) -> Bool {
         ["\(path)/lock", "\(path)/\(StateDatabase.name)"].contains {
             FileManager.default.fileExists(atPath: $0)
         }
     }
 
-    /// The state of what is mounted now. The check will find it in use, and say by whom; a dead
-    /// mount's is free.
-    private static func ofMount(at path: String) throws -> String? {
-        let table = try MountTable.current()
-        let resolved = (try? MountLocator.resolve(path, in: table)) ?? path
-        guard let mount = table.mount(at: resolved), mount.isApus else { return nil }
+    /// Returns the state directory of a mount. That of a live one is in use, as the check reports.
+    private static func directory(of mount: MountTable.Entry) -> String? {
         if let socket = try? MountLocator.socketPath(ofMountAt: mount.mountPoint) {
             return URL(filePath: socket).deletingLastPathComponent().path(percentEncoded: false)
         }
-        return known.first { StateDirectory.lastMountPoint(of: $0) == resolved }
+        let label = MountLabel(parsing: mount.source, userID: mount.userID)
+        return ofDeadMount(at: mount.mountPoint, named: label.stateDirectory)
     }
 
-    /// The state directory that a dead mount had, and nobody has mounted elsewhere since.
-    ///
-    /// - Parameters:
-    ///   - mountPoint: Where it was, without symbolic links.
-    ///   - noted: What the mount has noted down, if anything.
-    static func ofDeadMount(at mountPoint: String, noted: String?) -> String? {
-        ([noted].compactMap(\.self) + known).first {
-            StateDirectory.lastMountPoint(of: $0) == mountPoint
+    private static func known(_ directory: String?, _ text: String) throws -> String {
+        guard let directory else {
+            throw CommandFailure(
+                what: "check \(text)", why: "the state directory of its mount is not known",
+                remedy: "name the directory that was given with --state-dir")
         }
+        return directory
     }
 
     private static func ofSource(_ text: String) throws -> String? {

@@ -4,13 +4,13 @@ import Control
 struct ConfirmDeletionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "confirm-deletions",
-        abstract: "Lets deletions in bulk go through.",
+        abstract: "Releases bulk deletions.",
         discussion: """
-            When over 100 items and over a third of all disappear at once on the remote, they stay \
-            here until this command says that it was meant. When as much is deleted here, it \
-            leaves the remote a minute later, or at once by this command. `apus status` lists what \
-            waits. What is removed here and was whole stays for 30 days in the folder "trash" of \
-            the state directory.
+            If over 100 items and over a third of all are deleted on the remote at once, they stay \
+            here until this command confirms the deletion. If as many are deleted here, they are \
+            deleted on the remote after a minute, or at once by this command. `apus status` lists \
+            them. Complete files that are removed here stay in the folder "trash" of the state \
+            directory for 30 days.
 
             EXAMPLES:
               apus confirm-deletions ~/Cloud

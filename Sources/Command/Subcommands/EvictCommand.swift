@@ -6,8 +6,8 @@ struct EvictCommand: AsyncParsableCommand {
         commandName: "evict",
         abstract: "Frees the local copies of files; they stay on the remote.",
         discussion: """
-            What has changes that are not on the remote stays, is named with the reason, and makes \
-            the exit status 1.
+            Files with changes that are not on the remote are kept and listed with the reason; the \
+            exit status is then 1.
 
             EXAMPLES:
               apus evict ~/Cloud/Photos

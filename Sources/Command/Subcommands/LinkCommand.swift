@@ -4,18 +4,18 @@ import Control
 struct LinkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "link",
-        abstract: "Makes a link under which everybody may read a file or folder.",
+        abstract: "Creates a public link to a file or folder.",
         discussion: """
-            Works where rclone can make such links: Google Drive, Dropbox, OneDrive, S3 through rclone \
-            and others. How long it lasts, and what takes it back, is the cloud's to say; often \
-            `rclone link --unlink` does.
+            Anyone can read the item at that address. Works for clouds in which rclone can create such \
+            links: Google Drive, Dropbox, OneDrive, S3 through rclone and others. The cloud decides \
+            how long the link lasts; in many, `rclone link --unlink` revokes it.
 
             EXAMPLES:
               apus link ~/Cloud/Photos/a.jpg
               apus link ~/Cloud/Photos --json
             """)
 
-    @Argument(help: "What to make a link to.", completion: .file())
+    @Argument(help: "The item to link to.", completion: .file())
     var path: String
 
     @Flag(help: "Print JSON.")

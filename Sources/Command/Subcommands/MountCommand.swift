@@ -9,8 +9,8 @@ struct MountCommand: AsyncParsableCommand {
         commandName: "mount",
         abstract: "Shows a cloud as a folder.",
         discussion: """
-            Returns once the folder is usable; a daemon goes on serving it, and logs to the file \
-            `log` in the state directory. Credentials come from the environment and the provider's \
+            Returns once the folder is usable; a daemon then serves it, and logs to the file `log` \
+            in the state directory. Credentials come from the environment and the provider's \
             own files, never from the command line.
 
             EXAMPLES:
@@ -24,7 +24,7 @@ struct MountCommand: AsyncParsableCommand {
 
     @Argument(
         help: """
-            What to mount: folder:PATH, webdav+https://HOST/PATH, s3://BUCKET/PREFIX or \
+            The source: folder:PATH, webdav+https://HOST/PATH, s3://BUCKET/PREFIX or \
             rclone:REMOTE:PATH.
             """)
     var source: String
@@ -38,7 +38,7 @@ struct MountCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Where the mount keeps its state. (default: $XDG_STATE_HOME/apus/… or \
+            The directory for the mount's state. (default: $XDG_STATE_HOME/apus/… or \
             ~/.local/state/apus/…, for root /var/lib/apus/…)
             """, valueName: "dir"),
         completion: .directory)
@@ -58,11 +58,12 @@ struct MountCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How often folders in use look for remote changes. (default: 30s)", valueName: "time"),
+            "Interval at which folders in use are checked for remote changes. (default: 30s)",
+            valueName: "time"),
         transform: parseDuration)
     var refresh: Duration = .seconds(30)
 
-    @Flag(help: "Let other users in, as the files' modes say.")
+    @Flag(help: "Give other users access, according to the files' modes.")
     var allowOther = false
 
     @Option(
@@ -73,10 +74,10 @@ struct MountCommand: AsyncParsableCommand {
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Do not follow symbolic links of the remote's that lead out of the mount.")
+        help: "Do not follow remote symbolic links that lead out of the mount.")
     var containSymlinks = true
 
-    /// Where the daemon tells the command that started it how the start went.
+    /// The pipe on which the daemon reports to the command that started it.
     @Option(help: .hidden)
     var readyDescriptor: Int32?
 
@@ -85,7 +86,7 @@ struct MountCommand: AsyncParsableCommand {
         do {
             let options = try mountOptions()
             if foreground || readyDescriptor != nil {
-                report.endWithAsker()
+                report.endWithParent()
                 try await runDaemon(options, waitsFor: { report.waits(for: $0) }) {
                     report.ready(options, notes: $0)
                 }
@@ -94,18 +95,20 @@ struct MountCommand: AsyncParsableCommand {
             }
         } catch {
             report.failed(error)
-            // The log of a daemon has it already, with its time.
+            // A daemon has already logged it.
             throw readyDescriptor == nil ? error : ExitCode.failure
         }
     }
 
-    /// What was asked for, checked as far as that goes without starting.
+    /// Returns the options after all checks that are possible before the start.
     private func mountOptions() throws -> MountOptions {
         let parsed = try parsedSource()
         let resolved = try MountChecks.mountPoint(mountpoint, in: try MountTable.current())
+        let stateDirectory = try stateDirectory(of: parsed)
+        try MountChecks.separate(
+            source: parsed, mountPoint: resolved, stateDirectory: stateDirectory)
         return MountOptions(
-            source: parsed.description, mountPoint: resolved,
-            stateDirectory: try stateDirectory(of: parsed),
+            source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
             cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
             allowsOthers: allowOther, containsSymlinks: containSymlinks,
             caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
@@ -121,7 +124,7 @@ struct MountCommand: AsyncParsableCommand {
         }
     }
 
-    /// The state belongs to the source: mounted elsewhere, it goes on where it stopped.
+    /// The state belongs to the source, and is the same for another mount point.
     private func stateDirectory(of source: Source) throws -> String {
         if let stateDir { return Path.absolute(stateDir) }
         return try StateDirectory.defaultPath(
@@ -140,7 +143,7 @@ struct MountCommand: AsyncParsableCommand {
 
     private static func parseDuration(_ text: String) throws -> Duration {
         guard let duration = HumanDuration.parse(text), duration > .zero else {
-            throw ValidationError("\"\(text)\" is no time; write it like 30s or 5m")
+            throw ValidationError("\"\(text)\" is not a time; write it like 30s or 5m")
         }
         return duration
     }

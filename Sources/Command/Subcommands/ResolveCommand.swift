@@ -4,22 +4,22 @@ import Control
 struct ResolveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve",
-        abstract: "Ends a conflict between a version made here and the remote's.",
+        abstract: "Resolves a conflict between a local and a remote version.",
         discussion: """
-            Where both sides changed a file, the remote's version keeps the name and the one made \
-            here lies beside it as "name (conflict HOST DATE).ext"; `apus status` lists both. PATH \
-            is either of them.
+            If a file was changed on both sides, the remote version keeps the name, and the local one \
+            is beside it as "name (conflict HOST DATE).ext"; `apus status` lists both. PATH is \
+            either of them.
 
             EXAMPLES:
-              apus resolve ~/Cloud/plan.txt --keep mine     # what was made here takes the name
-              apus resolve ~/Cloud/plan.txt --keep theirs   # what was made here is removed
-              apus resolve ~/Cloud/plan.txt --keep both     # both stay, under their names
+              apus resolve ~/Cloud/plan.txt --keep mine     # the local version takes the name
+              apus resolve ~/Cloud/plan.txt --keep theirs   # the local version is removed
+              apus resolve ~/Cloud/plan.txt --keep both     # both keep their present names
             """)
 
     @Argument(help: "Either version.", completion: .file())
     var path: String
 
-    @Option(help: "Which version keeps the name: mine, theirs or both.")
+    @Option(help: "The version that keeps the name: mine, theirs or both.")
     var keep: Kept
 
     @Flag(help: "Print JSON.")

@@ -5,12 +5,15 @@ import Foundation
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Shows what is local, dirty, uploading or failed, and why.",
+        abstract: "Shows the local, changed, uploading and failed items of mounts.",
         discussion: """
-            Without a path, all mounts are shown.
+            Shows a summary and at most 20 items: first those that need attention, then those under \
+            way, with paths shortened to the width of the terminal. Without a path, all mounts are \
+            shown; several of them take one line each.
 
             EXAMPLES:
               apus status
+              apus status ~/Cloud --all
               apus status ~/Cloud/Photos/a.jpg
               apus status ~/Cloud --json
               apus status ~/Cloud --watch
@@ -19,11 +22,21 @@ struct StatusCommand: AsyncParsableCommand {
     @Argument(help: "Files and folders, with everything below.", completion: .file())
     var path: [String] = []
 
-    @Flag(help: "Print JSON: a list with a report for each mount; with --watch a report a line.")
+    @Flag(help: "Show all items, with their whole paths.")
+    var all = false
+
+    @Flag(
+        help: """
+            Print JSON with all items: a list with a report for each mount; with --watch, a report \
+            a line.
+            """)
     var json = false
 
-    @Flag(help: "Go on showing changes until interrupted.")
+    @Flag(help: "Show changes until interrupted.")
     var watch = false
+
+    /// More than the daemon lists.
+    private var limit: Int? { all || json ? .max : nil }
 
     func validate() throws {
         guard !watch || path.count <= 1 else {
@@ -38,29 +51,30 @@ struct StatusCommand: AsyncParsableCommand {
         }
         if watch { return try await watch(daemons) }
         if path.isEmpty && daemons.mountPoints.count > 1 { return try await overview(daemons) }
-        let reports = try await reports(of: try daemons.targets(ofPathsOrAll: path))
-        if json { return try Console.printJSON(reports) }
-        let now = Date()
-        reports.forEach { Console.printLine($0.text(now: now)) }
-    }
-
-    private func reports(of targets: [Daemons.Target]) async throws -> [StatusReport] {
         var reports: [StatusReport] = []
-        for target in targets {
-            reports.append(try await target.client.status(below: target.paths))
+        for target in try daemons.targets(ofPathsOrAll: path) {
+            reports.append(try await target.client.status(below: target.paths, limit: limit))
         }
-        return reports
+        if json { return try Console.printJSON(reports) }
+        reports.forEach { Console.printLine(text($0)) }
     }
 
-    /// A line for each mount. A dead one does not keep the others from being shown.
+    private func text(_ report: StatusReport) -> String {
+        report.text(
+            now: Date(),
+            extent: all ? .all : .summary(columns: Terminal.columns(of: STDOUT_FILENO)))
+    }
+
+    /// Shows a line for each mount, and continues after one that is dead.
     private func overview(_ daemons: Daemons) async throws {
         var reports: [StatusReport] = []
         var failure: ControlError?
         for mountPoint in daemons.mountPoints {
             do {
-                let target = try daemons.target(mountPoint: mountPoint)
-                reports.append(try await target.client.status(below: []))
-                if !json, let report = reports.last { Console.printLine(report.line) }
+                let client = try daemons.target(mountPoint: mountPoint).client
+                let report = try await client.status(below: [], limit: limit)
+                reports.append(report)
+                if !json { Console.printLine(all ? text(report) : report.line) }
             } catch let error as ControlError {
                 failure = failure ?? error
                 if !json { Console.printLine("\(mountPoint)  \(error.problem.why)") }
@@ -78,13 +92,12 @@ struct StatusCommand: AsyncParsableCommand {
                 remedy: "name one of them: \(targets.map(\.mountPoint).joined(separator: ", "))")
         }
         let isTerminal = isatty(STDOUT_FILENO) == 1
-        try await target.client.watchStatus(below: target.paths) { report in
+        try await target.client.watchStatus(below: target.paths, limit: limit) { report in
             if json {
                 try? Console.printJSON(report, pretty: false)
             } else {
-                // Home, and everything below taken away: a page that changes in place.
-                let page = report.text(now: Date())
-                Console.printLine(isTerminal ? "\u{1B}[H\u{1B}[2J\(page)" : page)
+                // Escape sequences: cursor home, then clear the screen.
+                Console.printLine((isTerminal ? "\u{1B}[H\u{1B}[2J" : "") + text(report))
             }
         }
     }

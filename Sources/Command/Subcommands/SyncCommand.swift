@@ -6,8 +6,8 @@ struct SyncCommand: AsyncParsableCommand {
         commandName: "sync",
         abstract: "Returns when everything below the paths is on the remote.",
         discussion: """
-            Without a path, that is every mount. What cannot be sent is listed with the reason, and \
-            makes the exit status 1.
+            Without a path, this applies to every mount. Items that cannot be sent are listed with the \
+            reason; the exit status is then 1.
 
             EXAMPLES:
               apus sync ~/Cloud/Photos

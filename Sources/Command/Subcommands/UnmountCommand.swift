@@ -9,9 +9,9 @@ struct UnmountCommand: AsyncParsableCommand {
         commandName: "unmount",
         abstract: "Ends a mount, once everything is on the remote.",
         discussion: """
-            Shows the uploads that are pending and waits for them. Interrupting the wait leaves the \
-            folder mounted. A mount whose daemon is dead is cleaned up; the exit status is 1 then if \
-            changes wait for the next mount, or may wait, and 0 with --now.
+            Waits for pending uploads and shows their progress. Interrupting the wait leaves the \
+            folder mounted. A mount whose daemon is dead is removed; the exit status is then 1 if \
+            changes wait for the next mount, or if that is not known, and 0 with --now.
 
             EXAMPLES:
               apus unmount ~/Cloud
@@ -21,10 +21,10 @@ struct UnmountCommand: AsyncParsableCommand {
     @Argument(help: "Where the folder is mounted.", completion: .directory)
     var mountpoint: String
 
-    @Flag(help: "Do not wait: changes stay queued and go out with the next mount.")
+    @Flag(help: "Do not wait: changes stay queued and are sent by the next mount.")
     var now = false
 
-    /// For the daemon's last steps, after the uploads.
+    /// Limit for the daemon's last steps, after the uploads.
     private static let endTimeout: Duration = .seconds(30)
 
     func run() async throws {
@@ -43,18 +43,18 @@ struct UnmountCommand: AsyncParsableCommand {
         }
     }
 
-    /// A folder whose mount went away without notice is given back.
+    /// Restores a folder from which a dead mount was removed by another program.
     ///
-    /// - Returns: Whether it was one.
+    /// - Returns: Whether it was such a folder.
     private func releaseUnmounted(_ table: MountTable) throws -> Bool {
         guard let path = try? MountLocator.resolve(mountpoint, in: table),
             table.mount(at: path) == nil,
             let bare = BareMountPoint(path), bare.isProtected
         else { return false }
-        let state = StateLocator.ofDeadMount(at: path, noted: bare.stateDirectory)
+        let state = StateLocator.ofDeadMount(at: path, named: bare.stateDirectory)
         bare.release()
         try end(
-            path, "the mount was gone already", done: "the folder can be written to again",
+            path, "the mount was already gone", done: "the folder can be written to again",
             state, again: "mount it again")
         return true
     }
@@ -82,18 +82,20 @@ struct UnmountCommand: AsyncParsableCommand {
             remedy: "`apus status` shows why; `apus unmount --now` leaves them for the next mount")
     }
 
-    /// - Parameter error: Why the daemon could not be spoken to; stands if it is alive after all.
+    /// Removes a mount whose daemon did not answer.
+    ///
+    /// - Parameter error: The failure to connect, thrown if the daemon is alive after all.
     private func cleanUp(_ mountPoint: String, after error: ControlError) async throws {
         guard let mount = try MountTable.current().mount(at: mountPoint), mount.isApus else {
-            return  // It went away while we spoke to it, which is what was asked for.
+            return  // It ended during the request.
         }
         if MountLocator.isDead(mountPoint) {
-            let bare = try await detach(mountPoint)
-            let state = StateLocator.ofDeadMount(at: mountPoint, noted: bare?.stateDirectory)
-            bare?.release()
+            let label = MountLabel(parsing: mount.source, userID: mount.userID)
+            let state = StateLocator.ofDeadMount(at: mountPoint, named: label.stateDirectory)
+            try await detach(mountPoint)?.release()
             return try end(
                 mountPoint, "its daemon had died", done: "the mount is gone now", state,
-                again: "run `apus mount \(Self.quoted(mount.source)) \(Self.quoted(mountPoint))"
+                again: "run `apus mount \(Self.quoted(label.source)) \(Self.quoted(mountPoint))"
                     + (state.map { " --state-dir \(Self.quoted($0))`" }
                         ?? "`, with the --state-dir that it had, if any"))
         }
@@ -103,18 +105,18 @@ struct UnmountCommand: AsyncParsableCommand {
         let isLost = access(directory, F_OK) != 0
         let why =
             isLost
-            ? "its state directory \(directory) is gone, and with it what is not on the remote yet"
+            ? "its state directory \(directory) is gone, and with it all changes not yet on the remote"
             : "its control socket \(socket) is gone"
         guard now else {
             throw CommandFailure(
                 what: "unmount \(mountPoint)", why: why,
-                remedy: (isLost ? "copy away what can still be read, then run " : "run ")
-                    + "`apus unmount --now \(mountPoint)`, which ends the mount all the same")
+                remedy: (isLost ? "copy the files that can still be read, then run " : "run ")
+                    + "`apus unmount --now \(mountPoint)`, which ends the mount anyway")
         }
         try await detach(mountPoint)?.release()
         Console.printLine(
             "The mount is gone: \(why)."
-                + (isLost ? "" : " Pending changes, if any, go out with the next mount."))
+                + (isLost ? "" : " Pending changes, if any, are sent by the next mount."))
     }
 
     /// - Returns: The directory beneath, for the caller to release.
@@ -125,11 +127,10 @@ struct UnmountCommand: AsyncParsableCommand {
         return BareMountPoint(mountPoint)
     }
 
-    /// The last word on a mount that nobody could be asked about.
+    /// Reports the end of a mount that had no daemon.
     ///
-    /// - Parameter state: Its state directory; nil where that is not known, and so not what waits
-    ///   in it.
-    /// - Throws: `CommandFailure` unless changes may be left: status 0 means that there are none.
+    /// - Parameter state: Its state directory; nil if that is not known, so that changes may wait.
+    /// - Throws: `CommandFailure` if changes wait or may wait, except with `--now`.
     private func end(
         _ mountPoint: String, _ why: String, done: String, _ state: String?, again: String
     ) throws {
@@ -138,8 +139,9 @@ struct UnmountCommand: AsyncParsableCommand {
         }
         let happened = "\(why); \(done)"
         let sentence = happened.prefix(1).uppercased() + happened.dropFirst()
-        if summary?.count == 0 {
-            return Console.printLine("\(sentence). Everything is on the remote.")
+        if let summary, summary.count == 0 {
+            return Console.printLine(
+                "\(sentence). \(SyncProgress.nothingPending(held: summary.held)).")
         }
         let place = state ?? "its state directory"
         let changes =
@@ -147,10 +149,10 @@ struct UnmountCommand: AsyncParsableCommand {
                 let one = summary.count == 1
                 return "\(summary.count) \(one ? "change" : "changes") "
                     + "(\(HumanSize.format(summary.bytes))) \(one ? "waits" : "wait") in \(place)"
-            } ?? "changes may wait in \(place)"
+            } ?? "it is not known whether changes wait in \(place)"
         guard now else {
             throw CommandFailure(
-                what: "see to it that all of \(mountPoint) is on the remote",
+                what: "bring all of \(mountPoint) to the remote",
                 why: "\(happened), and \(changes)", remedy: "to send them, \(again)")
         }
         Console.printLine("\(sentence).")
@@ -158,7 +160,7 @@ struct UnmountCommand: AsyncParsableCommand {
             "\(changes.prefix(1).uppercased() + changes.dropFirst()); to send them, \(again).")
     }
 
-    /// A word for the shell.
+    /// Quotes a word for the shell, if necessary.
     private static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)

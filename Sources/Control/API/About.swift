@@ -1,23 +1,23 @@
 package import FoundationEssentials
 
-/// Which daemon answers, and for what.
+/// The identity of a daemon and its mount.
 package struct About: Codable, Hashable, Sendable {
-    /// Of the program: `0.1.0`.
+    /// The program's version: `0.1.0`.
     package var version: String
-    /// Of the control API; it grows when a client of the one before would misread an answer.
+    /// The API's version, which grows if clients of the previous version would misread an answer.
     package var api: Int
-    /// The daemon's process.
+    /// The daemon's process id.
     package var pid: Int32
     /// Absolute, without symbolic links.
     package var mountPoint: String
-    /// As it was given to `apus mount`.
+    /// In the form that `apus mount` takes.
     package var source: String
     /// Absolute.
     package var stateDirectory: String
-    /// When the folder became usable.
+    /// The time at which the folder became usable.
     package var since: Date
 
-    /// The API that this code speaks.
+    /// The version that this code implements.
     package static let currentAPI = 1
 
     package init(

@@ -1,13 +1,13 @@
-/// Why the daemon did not do what it was asked, or could not be asked.
+/// The reason why a request to the daemon failed.
 package struct ControlError: Error, Hashable, Sendable {
     package enum Kind: Hashable, Sendable, CaseIterable {
-        /// The request makes no sense. HTTP 400.
+        /// The request is malformed. HTTP 400.
         case invalid
         /// The path names nothing below the mount point. HTTP 404.
         case missing
-        /// It makes sense, and must not be done now. HTTP 409.
+        /// The request is valid but not possible now. HTTP 409.
         case refused
-        /// Everything else that went wrong in the daemon. HTTP 500.
+        /// Any other failure in the daemon. HTTP 500.
         case failed
         /// The daemon is starting, stopping or dead. HTTP 503.
         case unreachable
@@ -27,7 +27,7 @@ package struct ControlError: Error, Hashable, Sendable {
 }
 
 extension ControlError.Kind {
-    /// The HTTP status that carries it.
+    /// The corresponding HTTP status.
     package var status: Int {
         switch self {
         case .invalid: 400
@@ -38,14 +38,14 @@ extension ControlError.Kind {
         }
     }
 
-    /// What a status of 400 and above means; `.invalid` and `.failed` for those we never send.
+    /// Maps a status from 400 on; `.invalid` or `.failed` for a status that the daemon never sends.
     package init(status: Int) {
         self =
             Self.allCases.first { $0.status == status } ?? (status < 500 ? .invalid : .failed)
     }
 }
 
-/// How an error travels: the whole body of a refusal, or the last line of a stream.
+/// The JSON form of an error: the body of a refusal, or the last line of a stream.
 struct ErrorBody: Codable {
     var error: Problem
 }

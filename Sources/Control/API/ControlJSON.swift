@@ -1,8 +1,8 @@
 package import FoundationEssentials
 
-/// JSON as the API and `--json` write it: sorted keys, ISO 8601 dates in UTC, plain slashes.
+/// The JSON of the API and of `--json`: sorted keys, ISO 8601 dates in UTC, unescaped slashes.
 package enum ControlJSON {
-    /// - Parameter pretty: Over several lines, for a person's eyes.
+    /// - Parameter pretty: Whether to indent, over several lines.
     package static func encode(_ value: some Encodable, pretty: Bool = false) throws -> Data {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601

@@ -1,8 +1,8 @@
-/// The deletions that a confirmation let go.
+/// The deletions released by a confirmation.
 package struct DeletionsReport: Codable, Hashable, Sendable {
-    /// What is removed here, as on the remote.
+    /// Items that are removed locally, as on the remote.
     package var here: HeldCounts
-    /// How many items are deleted on the remote, as here.
+    /// The number of items that are deleted on the remote, as locally.
     package var onRemote: Int
 
     package init(here: HeldCounts, onRemote: Int) {
@@ -10,7 +10,7 @@ package struct DeletionsReport: Codable, Hashable, Sendable {
         self.onRemote = onRemote
     }
 
-    /// For people.
+    /// The report as a sentence.
     package var line: String {
         let outgoing = onRemote == 1 ? "1 item" : "\(onRemote) items"
         return switch (here.items, onRemote) {
@@ -24,13 +24,13 @@ package struct DeletionsReport: Codable, Hashable, Sendable {
     }
 }
 
-/// How much is removed here once somebody confirms that the remote was meant to delete it.
+/// The extent of the remote deletions that wait for a confirmation.
 package struct HeldCounts: Codable, Hashable, Sendable {
-    /// Files, directories and links, with all below them.
+    /// All files, directories and links, including those within deleted directories.
     package var items: Int
-    /// Those of them that are directories and lie in none of the others.
+    /// The outermost directories among them.
     package var directories: Int
-    /// Those of them that lie in these directories.
+    /// The items within these directories.
     package var inDirectories: Int
 
     package init(items: Int, directories: Int = 0, inDirectories: Int = 0) {
@@ -45,7 +45,10 @@ package struct HeldCounts: Codable, Hashable, Sendable {
             inDirectories: left.inDirectories + right.inDirectories)
     }
 
-    /// For people: `3 directories with 412 items and 2 others`.
+    /// The number of deletions, each directory counted as one.
+    var deletions: UInt64 { UInt64(max(0, items - inDirectories)) }
+
+    /// `3 directories with 412 items and 2 others`.
     var phrase: String {
         func count(_ number: Int, _ one: String, _ many: String) -> String {
             number == 1 ? "1 \(one)" : "\(number) \(many)"

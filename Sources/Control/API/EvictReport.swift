@@ -1,8 +1,8 @@
-/// What an eviction freed, and what it left alone.
+/// The result of an eviction.
 package struct EvictReport: Codable, Hashable, Sendable {
     package struct Refusal: Codable, Hashable, Sendable {
         package var path: String
-        /// Why its bytes stay: `it has changes that are not on the remote`.
+        /// The reason why its bytes stay: `it has changes that are not on the remote`.
         package var reason: String
 
         package init(path: String, reason: String) {
@@ -11,7 +11,7 @@ package struct EvictReport: Codable, Hashable, Sendable {
         }
     }
 
-    /// Files whose bytes went; one that had none does not count.
+    /// Files whose local bytes were freed; one without local bytes does not count.
     package var files: UInt64
     package var bytesFreed: UInt64
     package var refused: [Refusal]

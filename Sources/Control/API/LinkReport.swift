@@ -1,6 +1,6 @@
-/// A link that was made.
+/// A public link.
 package struct LinkReport: Codable, Hashable, Sendable {
-    /// The address under which everybody may read the item.
+    /// The address at which anyone can read the item.
     package var url: String
 
     package init(url: String) {

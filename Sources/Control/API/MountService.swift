@@ -1,59 +1,59 @@
-/// What one mount's daemon offers to the outside.
+/// The operations of a mount's daemon that the control API offers.
 ///
-/// Paths are relative to the mount point, `/` between names, none in front or at the end, neither
-/// `.` nor `..` among them; the empty path is the mount point itself. Names that are no UTF-8 show
-/// with replacement characters, and only the directory above them can be asked about. Calls run
-/// side by side; each ends soon after its task is cancelled.
+/// Paths are relative to the mount point, with `/` between names but not at either end, and without
+/// `.` and `..`; the empty path is the mount point itself. Names that are not UTF-8 are shown with
+/// replacement characters and can be addressed only through their directory. Calls may run
+/// concurrently; each ends soon after its task is cancelled.
 package protocol MountService: Sendable {
     var about: About { get }
 
-    /// - Parameter paths: What to report on, with everything below; at least one.
-    /// - Throws: `.missing` if a path names nothing.
-    func status(below paths: [String]) async throws(ControlError) -> StatusReport
+    /// - Parameters:
+    ///   - paths: At least one; everything below them is included.
+    ///   - limit: The maximum number of items.
+    /// - Throws: `.missing` if a path does not exist.
+    func status(below paths: [String], limit: Int) async throws(ControlError) -> StatusReport
 
-    /// Yields whenever ``status(below:)`` may answer differently than before, at once to begin
-    /// with. Several changes may come as one; it ends when the daemon stops.
+    /// Yields at once, and then whenever the result of ``status(below:limit:)`` may have changed.
+    /// Several changes may be combined; the stream ends when the daemon stops.
     func statusChanges() -> AsyncStream<Void>
 
-    /// Sends what is pending below `paths` without waiting for settle times, and tells how far it
-    /// is: at once, then a few times a second at most.
+    /// Sends the pending changes below `paths` without settle times, and reports the progress: at
+    /// once, then a few times a second at most.
     ///
-    /// Changes made meanwhile may or may not be waited for. The last value has
-    /// ``SyncProgress/isDone`` set. Ending the stream early stops the telling, not the sending.
+    /// Later changes may be included. The last value has ``SyncProgress/isDone`` set. Ending the stream
+    /// early ends the reports, not the uploads.
     ///
-    /// - Throws: ``ControlError``: `.missing` if a path names nothing.
+    /// - Throws: ``ControlError``: `.missing` if a path does not exist.
     func sync(below paths: [String]) -> AsyncThrowingStream<SyncProgress, any Error>
 
     /// Frees the local bytes of the clean files at and below `paths`.
     ///
-    /// - Throws: `.missing` if a path names nothing; then nothing was freed.
+    /// - Throws: `.missing` if a path does not exist; then nothing was freed.
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport
 
     /// Ends a conflict.
     ///
     /// - Parameters:
     ///   - path: Either version.
-    ///   - keep: Which one keeps the name: `mine`, `theirs`, `both`.
-    /// - Throws: `.invalid` for another word; `.missing` where there is no conflict.
+    ///   - keep: The version that keeps the name: `mine`, `theirs` or `both`.
+    /// - Throws: `.invalid` for another word; `.missing` if there is no conflict.
     func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport
 
-    /// Makes an address under which everybody may read the item at `path`, or finds it.
+    /// Returns an address at which anyone can read the item at `path`, and creates it if necessary.
     ///
-    /// - Throws: `.missing` if the path names nothing, `.refused` while the item has changes that are
-    ///   not on the remote, `.failed` where the remote makes no links.
+    /// - Throws: `.missing` if the path does not exist, `.refused` while the item has changes that are
+    ///   not on the remote, `.failed` if the remote has no such links.
     func link(to path: String) async throws(ControlError) -> LinkReport
 
-    /// Lets deletions in bulk, on either side, go through.
+    /// Releases held bulk deletions of both sides.
     func confirmDeletions() async throws(ControlError) -> DeletionsReport
 
-    /// Ends the mount: sends what is pending, tells how far it is as ``sync(below:)`` does, then
-    /// unmounts.
+    /// Ends the mount: sends the pending changes, with progress as in ``sync(below:)``, then unmounts.
     ///
-    /// The last value has ``SyncProgress/isDone`` set and comes once the folder is unmounted. With
-    /// failures left, nothing is unmounted: what failed is in that last value. Ending the stream
-    /// before calls the unmount off.
+    /// The last value has ``SyncProgress/isDone`` set and follows the unmount. If something failed, it
+    /// lists the failures, and the folder stays mounted. Ending the stream before cancels the unmount.
     ///
-    /// - Parameter now: Unmount at once and leave the changes queued; the last value says how many.
+    /// - Parameter now: Unmount at once and leave the changes queued; the last value counts them.
     /// - Throws: ``ControlError``: `.refused` while files are open below the mount point.
     func unmount(now: Bool) -> AsyncThrowingStream<SyncProgress, any Error>
 }

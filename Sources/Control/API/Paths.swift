@@ -1,4 +1,4 @@
-/// A request that names paths; none means the whole mount.
+/// A request with paths; without any, it concerns the whole mount.
 struct PathsBody: Codable {
     var paths: [String]?
 }
@@ -8,14 +8,14 @@ struct UnmountBody: Codable {
 }
 
 extension ControlError {
-    /// Brings a path that a client gave into the shape that ``MountService`` is promised.
+    /// Converts a client's path into the form of ``MountService``.
     ///
-    /// - Throws: `.invalid` for `.` and `..`, which a client resolves itself.
+    /// - Throws: `.invalid` for `.` and `..`, which clients resolve themselves.
     static func checkedPath(_ path: String) throws(ControlError) -> String {
         let names = path.split(separator: "/")
         guard !names.contains("."), !names.contains(".."), !path.utf8.contains(0) else {
             throw ControlError(
-                .invalid, what: "read the path \"\(path)\"", why: "it has \".\" or \"..\" in it",
+                .invalid, what: "read the path \"\(path)\"", why: "it contains \".\" or \"..\"",
                 remedy: "give the path relative to the mount point")
         }
         return names.joined(separator: "/")

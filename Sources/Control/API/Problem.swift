@@ -1,10 +1,10 @@
-/// What failed, why, and what a person can do about it.
+/// A failure, with its reason and advice for the user.
 package struct Problem: Codable, Hashable, Sendable {
-    /// What was attempted, with its values: `upload "a/b.mov"`.
+    /// The attempted operation with its values: `upload "a/b.mov"`.
     package var what: String
-    /// The reason, in the words of whoever refused.
+    /// The reason, in the words of the system or the remote.
     package var why: String
-    /// What to do now; nil when nothing helps but waiting.
+    /// Advice; nil if the user can only wait.
     package var remedy: String?
 
     package init(what: String, why: String, remedy: String? = nil) {
@@ -15,7 +15,7 @@ package struct Problem: Codable, Hashable, Sendable {
 }
 
 extension Problem: CustomStringConvertible {
-    /// One line: `what: why; remedy`. Line ends inside become spaces.
+    /// One line: `what: why; remedy`. Line ends become spaces.
     package var description: String {
         let line = "\(what): \(why)" + (remedy.map { "; \($0)" } ?? "")
         return line.split(whereSeparator: \.isNewline).joined(separator: " ")

@@ -1,6 +1,6 @@
-/// What became of a conflict.
+/// The result of a resolved conflict.
 package struct ResolveReport: Codable, Hashable, Sendable {
-    /// The version that has the original name now; where both were kept, the one made here.
+    /// The path of the version that now has the original name; if both were kept, of the local one.
     package var path: String
 
     package init(path: String) {

@@ -1,13 +1,13 @@
 package import FoundationEssentials
 
-/// How things stand with one file, directory or link.
+/// The condition of one file, directory or link.
 package struct StatusItem: Codable, Hashable, Sendable {
-    /// Where its bytes are. The words of `user.apus.state`.
+    /// The location of its bytes, as in `user.apus.state`.
     package enum State: String, Codable, Hashable, Sendable {
         case remote, partial, local, dirty, uploading
     }
 
-    /// What has to happen next until local and remote agree.
+    /// The next step towards agreement of local and remote.
     package enum Operation: String, Codable, Hashable, Sendable {
         case create, upload, move, delete, attributes, download, conflict
     }
@@ -15,29 +15,29 @@ package struct StatusItem: Codable, Hashable, Sendable {
     /// Relative to the mount point, `/` between names, none in front; empty for the root.
     package var path: String
     package var state: State
-    /// nil for what is clean.
+    /// nil if the next step is not known yet, and for clean items.
     package var operation: Operation?
-    /// The file's size; 0 for the other kinds.
+    /// The file's size; 0 for other kinds.
     package var bytes: UInt64
-    /// How many of them the attempt on its way has sent.
+    /// The number of bytes that the current attempt has sent.
     package var bytesSent: UInt64
-    /// How many of them are here, while the others are being fetched; else nil.
+    /// The number of local bytes during a download; otherwise nil.
     package var bytesHere: UInt64?
-    /// Attempts that failed since the last success.
+    /// Failed attempts since the last success.
     package var attempts: Int
-    /// What the last attempt said, if it failed.
+    /// The failure of the last attempt, or the reason why the item is held.
     package var error: Problem?
-    /// Whether that is tried again soon by itself.
+    /// Whether an automatic retry follows soon.
     package var isPassing: Bool
-    /// When, where that is known.
+    /// The time of that retry, if known.
     package var retryAt: Date?
-    /// Since when it waits; nil for what is clean.
+    /// The start of the wait; nil for clean items.
     package var since: Date?
-    /// Of a conflict, the path of the remote's version; `path` is the one made here.
+    /// Of a conflict, the path of the remote version; ``path`` is that of the local one.
     package var conflictsWith: String?
-    /// Where a symbolic link points.
+    /// The target of a symbolic link.
     package var target: String?
-    /// Whether programs cannot follow that link, as it leads out of the mount.
+    /// Whether that link is not followed because it leads out of the mount.
     package var isContained: Bool
 
     package init(
@@ -63,7 +63,7 @@ package struct StatusItem: Codable, Hashable, Sendable {
         self.isContained = isContained
     }
 
-    /// How much of it is sent, or here while it is fetched, 0 to 100, rounded down.
+    /// The progress of the transfer, 0 to 100, rounded down.
     package var percent: Int {
         percentage(of: state == .uploading ? bytesSent : bytesHere ?? bytesSent, in: bytes)
     }
@@ -78,7 +78,7 @@ extension StatusItem {
         case isContained = "contained"
     }
 
-    /// `percent` is told to spare readers the division, and never read back.
+    /// Includes `percent` for the reader's convenience; it is not decoded.
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(path, forKey: .path)
@@ -117,7 +117,7 @@ extension StatusItem {
     }
 }
 
-/// `part` of `whole` in whole percent, 0 to 100; 0 of nothing is 0.
+/// Returns `part` of `whole` in percent, rounded down, 0 to 100; 0 if `whole` is 0.
 func percentage(of part: UInt64, in whole: UInt64) -> Int {
     whole == 0 ? 0 : Int(Double(min(part, whole)) / Double(whole) * 100)
 }

@@ -1,24 +1,22 @@
 package import FoundationEssentials
 
-/// How things stand with a mount, or with some paths of it.
+/// The condition of a mount, or of some paths in it.
 package struct StatusReport: Codable, Hashable, Sendable {
     package var mountPoint: String
     package var source: String
     package var stateDirectory: String
     /// How many bytes local copies may take; nil from a daemon of an earlier version.
     package var cacheBytesMax: UInt64?
-    /// When the folder became usable.
+    /// The time at which the folder became usable.
     package var since: Date
     package var counts: StatusCounts
     package var remote: RemoteReachability
-    /// What is not clean: failed first, then uploading, then the rest, each by path; then what is
-    /// being fetched, and conflicts.
-    ///
-    /// A path that was asked for and names a file is here in any case.
+    /// Everything that is not clean: failed items first, then those that wait longest; then downloads
+    /// and conflicts. A file that is requested by its path is always included.
     package var items: [StatusItem]
-    /// Whether there are more than the daemon lists.
+    /// Whether there are more items than ``items`` lists.
     package var isTruncated: Bool
-    /// Bytes that have lost their place, until somebody takes them away; nil for none.
+    /// Contents that belong to no file, until the user removes them; nil if there are none.
     package var lostAndFound: LostAndFound?
 
     package init(
@@ -42,43 +40,51 @@ package struct StatusReport: Codable, Hashable, Sendable {
     }
 }
 
-/// Sums over everything below the paths that were asked for.
+/// Sums over everything below the requested paths.
 package struct StatusCounts: Codable, Hashable, Sendable {
-    /// Files, directories and links that the daemon knows.
+    /// Known files, directories and links.
     package var items: UInt64
     /// Bytes that contents take on the local disk.
     package var localBytes: UInt64
-    /// Items with changes that are not on the remote, failed ones included.
+    /// Items with changes that are not on the remote, failed ones and deletions included. Remote
+    /// deletions that wait for a confirmation are in ``held`` instead.
     package var pending: UInt64
-    /// Bytes that these changes have still to send.
+    /// Those of them that were deleted locally.
+    package var deletions: UInt64
+    /// Bytes still to be sent for the pending changes.
     package var pendingBytes: UInt64
-    /// Those that are being sent now.
+    /// Items that are being sent.
     package var uploading: UInt64
     /// Files that are being fetched.
     package var downloading: UInt64
-    /// Those whose last attempt failed.
+    /// Items whose last attempt failed.
     package var failed: UInt64
-    /// What the remote has deleted and somebody is to confirm; nil for nothing.
+    /// Versions that a remote version displaced from their name, until the conflict is resolved.
+    package var conflicts: UInt64
+    /// Remote deletions that wait for a confirmation; nil if there are none.
     package var held: HeldCounts?
 
     package init(
-        items: UInt64 = 0, localBytes: UInt64 = 0, pending: UInt64 = 0, pendingBytes: UInt64 = 0,
-        uploading: UInt64 = 0, downloading: UInt64 = 0, failed: UInt64 = 0
+        items: UInt64 = 0, localBytes: UInt64 = 0, pending: UInt64 = 0, deletions: UInt64 = 0,
+        pendingBytes: UInt64 = 0, uploading: UInt64 = 0, downloading: UInt64 = 0,
+        failed: UInt64 = 0, conflicts: UInt64 = 0
     ) {
         self.items = items
         self.localBytes = localBytes
         self.pending = pending
+        self.deletions = deletions
         self.pendingBytes = pendingBytes
         self.uploading = uploading
         self.downloading = downloading
         self.failed = failed
+        self.conflicts = conflicts
     }
 }
 
-/// Contents that are nobody's any more, kept in the state directory.
+/// Contents in the state directory that belong to no file.
 package struct LostAndFound: Codable, Hashable, Sendable {
     package var files: UInt64
-    /// Absolute, of the directory that they lie in.
+    /// The absolute path of their directory.
     package var path: String
 
     package init(files: UInt64, path: String) {
@@ -87,14 +93,14 @@ package struct LostAndFound: Codable, Hashable, Sendable {
     }
 }
 
-/// Whether the store answers.
+/// Whether the remote answers.
 package struct RemoteReachability: Codable, Hashable, Sendable {
     package var isReachable: Bool
-    /// Since when it is as it is.
+    /// The time of the last change of ``isReachable``.
     package var since: Date
-    /// True where it can be reached, and does not take our credentials, so that everything rests.
+    /// True if the remote can be reached but refuses the credentials, which pauses the sync.
     package var refusesCredentials: Bool?
-    /// What the last failure said; nil while all is well.
+    /// The last failure; nil while the remote is reachable.
     package var message: String?
 
     package init(

@@ -1,4 +1,4 @@
-/// How far a sync, or an unmount that waits for one, has come.
+/// The progress of a sync, or of an unmount that waits for one.
 package struct SyncProgress: Codable, Hashable, Sendable {
     package struct Upload: Codable, Hashable, Sendable {
         package var path: String
@@ -23,29 +23,32 @@ package struct SyncProgress: Codable, Hashable, Sendable {
 
     /// Items with changes that are not on the remote.
     package var pending: UInt64
-    /// Bytes that these changes have still to send.
+    /// Bytes still to be sent for these changes.
     package var bytesPending: UInt64
-    /// Bytes sent since the sync was asked for.
+    /// Bytes sent since the request.
     package var bytesSent: UInt64
-    /// Some of what is being sent now; a handful, for people.
+    /// Some of the current uploads, for display.
     package var uploading: [Upload]
-    /// What the sync does not wait for any longer, since only a person can help.
+    /// Failures that only the user can fix, for which the sync does not wait.
     package var failed: [Failure]
-    /// How many items these keep from the remote: all that is pending, where the credentials are refused.
-    /// `failed` may tell fewer.
+    /// The number of items that these failures keep from the remote: all that are pending if the
+    /// credentials are refused. ``failed`` may list fewer.
     package var unsent: UInt64
-    /// Why some of it rests, where it does.
+    /// Remote deletions that wait for a confirmation; nil if there are none.
+    package var held: UInt64?
+    /// The reason why some items are held, if any are.
     package var resting: String?
-    /// Why it is not known what is pending, where the mount's state cannot be read; the numbers above
-    /// mean nothing then.
+    /// The reason why the pending changes are not known, if the state cannot be read; the numbers
+    /// are then meaningless.
     package var unverified: Problem?
-    /// Whether this is the last word: everything is on the remote, or has failed for good.
+    /// Whether this is the last report: everything is on the remote or has failed permanently.
     package var isDone: Bool
 
     package init(
         pending: UInt64 = 0, bytesPending: UInt64 = 0, bytesSent: UInt64 = 0,
         uploading: [Upload] = [], failed: [Failure] = [], unsent: UInt64 = 0,
-        resting: String? = nil, unverified: Problem? = nil, isDone: Bool = false
+        held: UInt64? = nil, resting: String? = nil, unverified: Problem? = nil,
+        isDone: Bool = false
     ) {
         self.pending = pending
         self.bytesPending = bytesPending
@@ -53,13 +56,14 @@ package struct SyncProgress: Codable, Hashable, Sendable {
         self.uploading = uploading
         self.failed = failed
         self.unsent = unsent
+        self.held = held
         self.resting = resting
         self.unverified = unverified
         self.isDone = isDone
     }
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytesPending, bytesSent, uploading, failed, unsent, resting, unverified
+        case pending, bytesPending, bytesSent, uploading, failed, unsent, held, resting, unverified
         case isDone = "done"
     }
 }

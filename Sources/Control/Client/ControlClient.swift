@@ -1,12 +1,12 @@
 import Foundation
 package import Transport
 
-/// Speaks to the daemon of one mount, over its control socket.
+/// A client of one mount's daemon, over its control socket.
 package struct ControlClient: Sendable {
     private let socketPath: String
     private let transport: HTTPTransport
 
-    /// For answers that come at once; streams take as long as they take.
+    /// Timeout of answers that are not streams.
     private static let answerTimeout: Duration = .seconds(60)
 
     package init(socketPath: String, transport: HTTPTransport) {
@@ -14,40 +14,44 @@ package struct ControlClient: Sendable {
         self.transport = transport
     }
 
-    /// - Throws: `.unreachable` as every call here if no daemon answers.
+    /// - Throws: `.unreachable` if no daemon answers, as every call here.
     package func about() async throws(ControlError) -> About {
         try await answer(to: request(.get, "about", timeout: Self.answerTimeout))
     }
 
-    /// - Parameter paths: As ``MountService`` has them; none means the whole mount.
-    package func status(below paths: [String]) async throws(ControlError) -> StatusReport {
-        let path = "status" + query(paths)
+    /// - Parameters:
+    ///   - paths: In the form of ``MountService``; none for the whole mount.
+    ///   - limit: The maximum number of items; nil for the daemon's default of 1,000.
+    package func status(
+        below paths: [String], limit: Int? = nil
+    ) async throws(ControlError) -> StatusReport {
+        let path = "status" + query(paths, limit: limit)
         return try await answer(to: request(.get, path, timeout: Self.answerTimeout))
     }
 
-    /// Calls `each` with a report now and whenever it changes, until the task is cancelled.
+    /// Calls `each` with a report now and after each change, until the task is cancelled.
     package func watchStatus(
-        below paths: [String], each: (StatusReport) -> Void
+        below paths: [String], limit: Int? = nil, each: (StatusReport) -> Void
     ) async throws(ControlError) {
-        try await stream(request(.get, "status/watch" + query(paths)), each: each)
+        try await stream(request(.get, "status/watch" + query(paths, limit: limit)), each: each)
     }
 
-    /// Returns once everything below `paths` is on the remote, or has failed for good.
+    /// Returns once everything below `paths` is on the remote or has failed permanently.
     ///
-    /// - Returns: The last word, with what failed.
+    /// - Returns: The last report, with the failures.
     package func sync(
         below paths: [String], each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
         let body = PathsBody(paths: paths.isEmpty ? nil : paths)
-        return try await lastWord(of: request(.post, "sync", body: body), each: each)
+        return try await lastReport(of: request(.post, "sync", body: body), each: each)
     }
 
     package func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
-        // No timeout: the whole of a large mount takes its time.
+        // No timeout: a large mount takes long.
         try await answer(to: request(.post, "evict", body: PathsBody(paths: paths)))
     }
 
-    /// Ends a conflict; as ``MountService/resolve(_:keep:)``.
+    /// Ends a conflict; see ``MountService/resolve(_:keep:)``.
     package func resolve(
         _ path: String, keep: String
     ) async throws(ControlError) -> ResolveReport {
@@ -55,7 +59,7 @@ package struct ControlClient: Sendable {
             to: request(.post, "resolve", body: ResolveBody(path: path, keep: keep)))
     }
 
-    /// Makes a link; as ``MountService/link(to:)``.
+    /// Returns a public link; see ``MountService/link(to:)``.
     package func link(to path: String) async throws(ControlError) -> LinkReport {
         try await answer(to: request(.post, "link", body: PathBody(path: path)))
     }
@@ -64,13 +68,13 @@ package struct ControlClient: Sendable {
         try await answer(to: request(.post, "confirm-deletions", body: PathsBody()))
     }
 
-    /// Returns once the folder is unmounted, or cannot be since something failed to upload.
+    /// Returns once the folder is unmounted, or stays mounted because of failed uploads.
     ///
-    /// - Returns: The last word, with what failed.
+    /// - Returns: The last report, with the failures.
     package func unmount(
         now: Bool, each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
-        try await lastWord(of: request(.post, "unmount", body: UnmountBody(now: now)), each: each)
+        try await lastReport(of: request(.post, "unmount", body: UnmountBody(now: now)), each: each)
     }
 
     // MARK: Requests
@@ -78,7 +82,7 @@ package struct ControlClient: Sendable {
     private func request(
         _ method: HTTPRequest.Method, _ path: String, timeout: Duration? = nil
     ) -> HTTPRequest {
-        // No stall timeout: a stream is quiet for as long as nothing changes.
+        // No stall timeout: a stream is idle while nothing changes.
         HTTPRequest(
             method, "http://apus/v1/\(path)", unixSocketPath: socketPath, stallTimeout: nil,
             timeout: timeout)
@@ -92,14 +96,15 @@ package struct ControlClient: Sendable {
         do {
             request.body = .bytes(Array(try ControlJSON.encode(body)))
         } catch {
-            throw ControlError(.invalid, what: "ask the daemon", why: "\(error)")
+            throw ControlError(.invalid, what: "query the daemon", why: "\(error)")
         }
         return request
     }
 
-    private func query(_ paths: [String]) -> String {
-        guard !paths.isEmpty else { return "" }
-        return "?" + paths.map { "path=" + $0.percentEncoded }.joined(separator: "&")
+    private func query(_ paths: [String], limit: Int?) -> String {
+        let parameters =
+            paths.map { "path=" + $0.percentEncoded } + (limit.map { ["limit=\($0)"] } ?? [])
+        return parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
     }
 
     // MARK: Answers
@@ -120,7 +125,7 @@ package struct ControlClient: Sendable {
         }
     }
 
-    private func lastWord(
+    private func lastReport(
         of request: HTTPRequest, each: (SyncProgress) -> Void
     ) async throws(ControlError) -> SyncProgress {
         var last: SyncProgress?
@@ -136,13 +141,13 @@ package struct ControlClient: Sendable {
         return last
     }
 
-    /// Decodes the lines of an answer as they come, on the calling task.
+    /// Decodes the lines of an answer as they arrive, on the calling task.
     private func stream<Value: Decodable>(
         _ request: HTTPRequest, each: (Value) -> Void
     ) async throws(ControlError) {
         let sink = LineSink()
         do {
-            // The transfer runs beside, so that `each` holds up nobody but itself.
+            // The transfer runs concurrently, so that `each` does not delay it.
             async let transfer = deliver(request, into: sink)
             var refused: [UInt8] = []
             for await line in sink.lines {
@@ -174,7 +179,7 @@ package struct ControlClient: Sendable {
             return ControlError(kind, told.error)
         }
         return ControlError(
-            kind, what: "ask the daemon", why: "it answered \(status) without a reason")
+            kind, what: "query the daemon", why: "it answered \(status) without a reason")
     }
 
     private func failure(_ error: any Error) -> ControlError {
@@ -184,16 +189,16 @@ package struct ControlClient: Sendable {
         case is DecodingError:
             ControlError(
                 .failed, what: "read the daemon's answer",
-                why: "it is of another version of apus",
+                why: "the daemon is another version of apus",
                 remedy: "unmount with the version that mounted, then mount again")
-        default: ControlError(.failed, what: "ask the daemon", why: "\(error)")
+        default: ControlError(.failed, what: "query the daemon", why: "\(error)")
         }
     }
 }
 
 extension ControlError {
     fileprivate init(_ error: TransportError, socketPath: String) {
-        let what = "speak to the daemon at \(socketPath)"
+        let what = "connect to the daemon at \(socketPath)"
         switch (error.kind, error.errorNumber) {
         case (.unreachable, EACCES), (.unreachable, EPERM):
             self.init(
@@ -205,7 +210,7 @@ extension ControlError {
                 remedy: "run `apus unmount` on the mount point, then mount it again")
         case (.interrupted, _):
             self.init(
-                .unreachable, what: what, why: "it hung up",
+                .unreachable, what: what, why: "it closed the connection",
                 remedy: "see the log in its state directory")
         case (.timedOut, _):
             self.init(
@@ -217,7 +222,7 @@ extension ControlError {
 }
 
 extension String {
-    /// RFC 3986: everything encoded but the unreserved characters.
+    /// RFC 3986: everything encoded except the unreserved characters.
     fileprivate var percentEncoded: String {
         let digits = Array("0123456789ABCDEF")
         var encoded = ""

@@ -1,7 +1,7 @@
 import Synchronization
 import Transport
 
-/// Cuts the body of a response into its lines.
+/// Splits the body of a response into lines.
 final class LineSink: HTTPBodySink {
     struct TooLong: Error {}
 
@@ -10,21 +10,21 @@ final class LineSink: HTTPBodySink {
         var isRefusal = false
     }
 
-    /// The lines without their ends; the last one also where it has none.
+    /// The lines without their ends, including an unterminated last one.
     ///
-    /// Not bounded: the daemon tells five times a second at most, and each line is read at once.
+    /// Not bounded: the daemon sends at most five a second, and each line is read at once.
     let lines: AsyncStream<[UInt8]>
     private let continuation: AsyncStream<[UInt8]>.Continuation
     private let state = Mutex(State())
 
-    /// Far above a status report at its longest.
+    /// Above the longest status report, whose items the daemon limits to 32 MiB.
     private static let lineBytesMax = 64 * 1024 * 1024
 
     init() {
         (lines, continuation) = AsyncStream.makeStream()
     }
 
-    /// Whether what came belongs to a status of 400 and above.
+    /// Whether the response has a status from 400 on.
     var isRefusal: Bool { state.withLock { $0.isRefusal } }
 
     func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
@@ -35,7 +35,7 @@ final class LineSink: HTTPBodySink {
         for line in whole { continuation.yield(line) }
     }
 
-    /// Ends ``lines``. To be called when the transfer has ended.
+    /// Ends ``lines``; called after the end of the transfer.
     func finish() {
         let rest = state.withLock { $0.rest }
         if !rest.isEmpty { continuation.yield(rest) }

@@ -1,22 +1,23 @@
 import CLinux
 import Foundation
 
-/// Finds the daemon that answers for a path.
+/// Finds the daemon that serves a path.
 package enum MountLocator {
-    /// A path, and the mount it lies in.
+    /// A path within a mount.
     package struct Place: Hashable, Sendable {
         package let mountPoint: String
-        /// As ``MountService`` wants it.
+        /// In the form of ``MountService``.
         package let path: String
     }
 
-    /// The extended attribute of a mount point that holds its control socket's path.
+    /// The extended attribute of a mount point with the path of its control socket.
     package static let attribute = "user.apus.control"
 
-    /// A symbolic link in a mount that leads nowhere, or out of the mount, is meant itself.
+    /// Returns the place of a path. A symbolic link in a mount that is dangling or leads out of the
+    /// mount stands for itself.
     ///
-    /// - Parameter path: As a user gave it: relative or not, with symbolic links or not.
-    /// - Throws: `.missing` if there is no such path, or it is in no Apus mount.
+    /// - Parameter path: As given by the user: relative or absolute, with or without symbolic links.
+    /// - Throws: `.missing` if the path does not exist or is not in an Apus mount.
     package static func place(
         of path: String, in table: MountTable
     ) throws(ControlError) -> Place {
@@ -36,7 +37,7 @@ package enum MountLocator {
         return Place(mountPoint: mount.mountPoint, path: mount.relative(path))
     }
 
-    /// The path of a symbolic link without any before its last name; nil if it is no link.
+    /// Returns the path of a symbolic link, with links in its parent resolved; nil for other files.
     private static func linkItself(_ path: String) -> String? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return nil }
@@ -48,9 +49,9 @@ package enum MountLocator {
         return "\(String(cString: parent))/\(url.lastPathComponent)"
     }
 
-    /// The path without symbolic links.
+    /// Returns the path without symbolic links.
     ///
-    /// Where a dead mount does not let itself be looked into, the path is only made absolute.
+    /// A path in a dead mount, which cannot be resolved, is only made absolute.
     package static func resolve(
         _ path: String, in table: MountTable
     ) throws(ControlError) -> String {
@@ -72,7 +73,7 @@ package enum MountLocator {
             .missing, what: "find \(path)", why: String(cString: strerror(number)).lowercased())
     }
 
-    /// Where the daemon of a mount listens; the mount answers this without its remote.
+    /// Returns the control socket of a mount, which the mount reports without its remote.
     ///
     /// - Throws: `.unreachable` if the daemon is dead, or the mount is another user's.
     package static func socketPath(ofMountAt mountPoint: String) throws(ControlError) -> String {
@@ -83,23 +84,23 @@ package enum MountLocator {
         switch number {
         case ENOTCONN, ECONNABORTED, EIO:
             throw ControlError(
-                .unreachable, what: "speak to the daemon of \(mountPoint)",
+                .unreachable, what: "connect to the daemon of \(mountPoint)",
                 why: "it is dead",
                 remedy: "run `apus unmount \(mountPoint)`, then mount it again")
         case EACCES, EPERM:
             throw ControlError(
-                .refused, what: "speak to the daemon of \(mountPoint)",
+                .refused, what: "connect to the daemon of \(mountPoint)",
                 why: "another user mounted it", remedy: "run the command as that user")
         default:
             throw ControlError(
-                .failed, what: "speak to the daemon of \(mountPoint)",
+                .failed, what: "connect to the daemon of \(mountPoint)",
                 why: String(cString: strerror(number)).lowercased())
         }
     }
 
-    /// Whether nobody serves the mount any more, so that it answers nothing but errors.
+    /// Whether the mount has lost its daemon, so that every request fails.
     package static func isDead(_ mountPoint: String) -> Bool {
-        // What `stat` tells the kernel may remember from before; this is always asked.
+        // Unlike `stat`, this is never answered from the kernel's cache.
         var space = statvfs()
         return statvfs(mountPoint, &space) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)
     }
@@ -110,7 +111,7 @@ package enum MountLocator {
             .missing, what: "find the mount of \(path)",
             why: mounts.isEmpty
                 ? "nothing is mounted by apus"
-                : "it is below none of \(mounts.joined(separator: ", "))",
+                : "it is not in any of the mounts \(mounts.joined(separator: ", "))",
             remedy: mounts.isEmpty ? "mount a folder with `apus mount SOURCE MOUNTPOINT`" : nil)
     }
 }

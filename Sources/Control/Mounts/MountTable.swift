@@ -1,30 +1,32 @@
 import Foundation
 
-/// The mounts that this process sees, from `/proc/self/mountinfo`; see proc(5).
+/// The mounts that are visible to this process, from `/proc/self/mountinfo`; see proc(5).
 package struct MountTable: Hashable, Sendable {
     package struct Entry: Hashable, Sendable {
         /// Absolute, without symbolic links.
         package let mountPoint: String
         /// `fuse.apus`, `ext4`.
         package let fileSystem: String
-        /// What is mounted, in the file system's own words.
+        /// The mounted device or share; its form depends on the file system.
         package let source: String
+        /// The user who mounted, if the file system reports it, as FUSE does.
+        package let userID: UInt32?
 
         package var isApus: Bool { fileSystem == "fuse.apus" }
     }
 
-    /// In the order of mounting, so that a later one hides an earlier one at the same place.
+    /// In the order of mounting: a later one hides an earlier one at the same place.
     package let entries: [Entry]
 
-    /// - Parameter text: What `/proc/self/mountinfo` holds; lines of another form are passed over.
+    /// - Parameter text: The contents of `/proc/self/mountinfo`; malformed lines are ignored.
     package init(parsing text: String) {
         entries = text.split(separator: "\n").compactMap(Self.entry)
     }
 
-    /// The mounts of this moment.
+    /// Reads the current table.
     package static func current() throws(ControlError) -> MountTable {
         do {
-            // It has no size, comes in pieces of a page, and is read to its end.
+            // The file has no size and yields about a page per read.
             let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/mountinfo"))
             var bytes = Data()
             while let piece = try file.read(upToCount: 64 << 10), !piece.isEmpty { bytes += piece }
@@ -35,7 +37,7 @@ package struct MountTable: Hashable, Sendable {
         }
     }
 
-    /// The mount that shows at `path` or above, whatever its kind.
+    /// Returns the mount, of any kind, that contains `path`.
     ///
     /// - Parameter path: Absolute, without symbolic links, `.` and `..`.
     package func mount(above path: String) -> Entry? {
@@ -47,12 +49,12 @@ package struct MountTable: Hashable, Sendable {
         }
     }
 
-    /// The mount at exactly this path that hides all others there.
+    /// Returns the visible mount at exactly this path.
     package func mount(at path: String) -> Entry? {
         entries.last { $0.mountPoint == path }
     }
 
-    /// The Apus mounts that are not hidden by another mount at the same place, one for each place.
+    /// The Apus mounts that no other mount at the same place hides, one for each place.
     package var apusMounts: [Entry] {
         entries.indices
             .filter { index in
@@ -69,10 +71,17 @@ package struct MountTable: Hashable, Sendable {
         else { return nil }
         return Entry(
             mountPoint: unescape(fields[4]), fileSystem: unescape(fields[separator + 1]),
-            source: unescape(fields[separator + 2]))
+            source: unescape(fields[separator + 2]),
+            userID: fields.dropFirst(separator + 3).first.flatMap(userID))
     }
 
-    /// The kernel writes space, tab, line end and backslash as three octal digits.
+    private static func userID(_ options: Substring) -> UInt32? {
+        options.split(separator: ",").lazy
+            .first { $0.hasPrefix("user_id=") }
+            .flatMap { UInt32($0.dropFirst("user_id=".count)) }
+    }
+
+    /// Decodes the kernel's escapes: a backslash and three octal digits.
     private static func unescape(_ field: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = field.utf8[...]
@@ -94,7 +103,7 @@ extension MountTable.Entry {
         mountPoint == "/" || path == mountPoint || path.hasPrefix(mountPoint + "/")
     }
 
-    /// `path` from this mount point on, as ``MountService`` wants it.
+    /// Returns `path` relative to this mount point, in the form of ``MountService``.
     package func relative(_ path: String) -> String {
         path.dropFirst(mountPoint.count).split(separator: "/").joined(separator: "/")
     }

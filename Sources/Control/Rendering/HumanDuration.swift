@@ -1,10 +1,10 @@
-/// Durations as people write them: `30s`, `5m`, `2h`, `1d`.
+/// Durations in human-readable form: `30s`, `5m`, `2h`, `1d`.
 package enum HumanDuration {
     private static let secondsPerUnit = [
         "ms": 0.001, "s": 1, "": 1, "m": 60, "h": 3600, "d": 86400,
     ]
 
-    /// Reads a number with a unit; seconds where it has none.
+    /// Parses a number with a unit, by default seconds.
     ///
     /// - Returns: nil for anything else.
     package static func parse(_ text: String) -> Duration? {

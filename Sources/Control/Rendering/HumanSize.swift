@@ -1,20 +1,20 @@
 import FoundationEssentials
 
-/// Bytes as people write them: `0 B`, `999 B`, `1.5 MiB`, `20GiB`.
+/// Numbers of bytes in human-readable form: `0 B`, `999 B`, `1.5 MiB`, `20GiB`.
 package enum HumanSize {
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-    /// Three digits at most, and a unit of 1024 times the one before.
+    /// Formats with at most three digits; each unit is 1024 of the previous one.
     package static func format(_ bytes: UInt64) -> String {
         var value = Double(bytes)
         var unit = 0
-        // 1023.5 would show as 1024 of the smaller unit.
+        // 1023.5 would be rounded to 1024 of the smaller unit.
         while value >= 1023.5, unit < units.count - 1 {
             value /= 1024
             unit += 1
         }
         if unit == 0 { return "\(bytes) B" }
-        // The last step before rounding to whole ones, so that 99.97 shows as 100.
+        // From 99.95 on, tenths would make a fourth digit.
         if value < 99.95 {
             let tenths = Int((value * 10).rounded())
             return "\(tenths / 10).\(tenths % 10) \(units[unit])"
@@ -22,10 +22,10 @@ package enum HumanSize {
         return "\(Int(value.rounded())) \(units[unit])"
     }
 
-    /// Reads a number with an optional unit: `B`, `K`, `KB` and `KiB` all count in 1024s, in any
+    /// Parses a number with an optional unit: `B`, `K`, `KB` and `KiB` all count in 1024s, in any
     /// case, with or without a space and a fraction.
     ///
-    /// - Returns: nil for anything else, and for what 64 bits do not hold.
+    /// - Returns: nil for anything else, and for numbers beyond 64 bits.
     package static func parse(_ text: String) -> UInt64? {
         let trimmed = text.filter { $0 != " " }
         let digits = trimmed.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }

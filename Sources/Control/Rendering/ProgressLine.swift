@@ -1,12 +1,12 @@
 import Foundation
 
-/// One line of progress: redrawn in place on a terminal, printed now and then elsewhere.
+/// A line of progress, redrawn in place on a terminal and printed at intervals elsewhere.
 package struct ProgressLine {
-    /// How the lines get out.
+    /// The form of the output.
     package enum Style: Hashable, Sendable {
         /// Redrawn, at most this many columns wide.
         case terminal(columns: Int)
-        /// A line of its own each time, at most one in this many seconds.
+        /// A new line each time, at intervals of at least this many seconds.
         case plain(interval: Double)
     }
 
@@ -15,23 +15,23 @@ package struct ProgressLine {
     private var shown = ""
     private var shownAt: Double?
 
-    /// - Parameter write: Takes text as it is to appear, escape sequences included.
+    /// - Parameter write: Outputs text, which includes escape sequences.
     package init(style: Style, write: @escaping (String) -> Void) {
         self.style = style
         self.write = write
     }
 
-    /// A line on standard error, so that standard output stays for results.
+    /// Returns a line on standard error; standard output is for results.
     package static func standardError() -> ProgressLine {
         let style: Style =
             isatty(STDERR_FILENO) == 1
-            ? .terminal(columns: terminalColumns()) : .plain(interval: 5)
+            ? .terminal(columns: Terminal.columns(of: STDERR_FILENO)) : .plain(interval: 5)
         return ProgressLine(style: style) { text in
             try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
         }
     }
 
-    /// Shows `text` in place of what was shown before.
+    /// Replaces the shown text by `text`.
     ///
     /// - Parameter uptime: Seconds since an arbitrary start, for the plain style's interval.
     package mutating func show(
@@ -40,7 +40,7 @@ package struct ProgressLine {
         guard text != shown else { return }
         switch style {
         case .terminal(let columns):
-            // The last column stays free: some terminals would wrap.
+            // The last column stays empty, as some terminals would wrap.
             write("\r\u{1B}[2K" + text.prefix(max(1, columns - 1)))
         case .plain(let interval):
             if let shownAt, uptime - shownAt < interval { return }
@@ -50,14 +50,14 @@ package struct ProgressLine {
         shownAt = uptime
     }
 
-    /// Shows how far a sync has come. Its last word is the command's to say, as a result.
+    /// Shows the progress of a sync, except its last report, which is the command's result.
     package mutating func show(_ progress: SyncProgress) {
         guard !progress.isDone else { return }
-        // That there is nothing to wait for is no progress, unless there was something before.
+        // Without pending changes, there is nothing to show unless a line has to be replaced.
         if progress.pending > 0 || !shown.isEmpty { show(progress.line) }
     }
 
-    /// Leaves `text` standing as the last word, or takes the line away.
+    /// Replaces the line by `text` permanently, or removes it.
     package mutating func finish(_ text: String? = nil) {
         if case .terminal = style {
             write("\r\u{1B}[2K" + (text.map { $0 + "\n" } ?? ""))
@@ -66,11 +66,5 @@ package struct ProgressLine {
         }
         shown = ""
         shownAt = nil
-    }
-
-    private static func terminalColumns() -> Int {
-        var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
     }
 }

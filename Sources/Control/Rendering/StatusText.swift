@@ -1,17 +1,36 @@
 package import FoundationEssentials
 
 extension StatusReport {
-    /// The report for people, several lines without a line end after the last.
+    /// The extent of ``StatusReport/text(now:extent:)``.
+    package enum Extent: Hashable, Sendable {
+        /// All listed items, with whole paths.
+        case all
+        /// At most 20 items, those that need attention first, then those under way, with paths
+        /// shortened to this width.
+        case summary(columns: Int)
+
+        var itemsMax: Int { self == .all ? .max : 20 }
+
+        /// At most this many items with the same reason, so that others are visible too.
+        var alikeMax: Int { self == .all ? .max : 10 }
+
+        var columns: Int? {
+            if case .summary(let columns) = self { columns } else { nil }
+        }
+    }
+
+    /// Returns the report as several lines, without a line end after the last.
     ///
-    /// - Parameter now: What the ages in it are reckoned from.
-    package func text(now: Date) -> String {
+    /// - Parameter now: The time to which ages are relative.
+    package func text(now: Date, extent: Extent = .all) -> String {
         var lines = ["\(mountPoint)  \(source)", "  " + totals]
         if !remote.isReachable {
             let age = HumanDuration.format(seconds: now.timeIntervalSince(remote.since))
             let state =
                 remote.refusesCredentials == true
-                ? "The remote refuses the credentials for \(age); renew them, and all goes on by itself"
-                : "The remote cannot be reached for \(age)"
+                ? "The remote has refused the credentials for \(age); the sync is paused until they "
+                    + "are accepted"
+                : "The remote has been unreachable for \(age)"
             lines.append("  \(state)" + (remote.message.map { ": \($0.singleLine)" } ?? "."))
         }
         if let held = counts.held {
@@ -20,12 +39,16 @@ extension StatusReport {
             )
         }
         if let lostAndFound {
-            lines.append(
-                "  \(lostAndFound.phrase); see what they are, and take them away")
+            lines.append("  \(lostAndFound.phrase); inspect them and remove them")
         }
-        lines += table(now: now)
-        if isTruncated { lines.append("  … and more") }
         lines.append(summary)
+        let shown = shown(extent)
+        lines += Self.table(shown, now: now, columns: extent.columns)
+        let rest = max(listable, UInt64(items.count)) - UInt64(shown.count)
+        if rest > 0 {
+            lines.append(
+                "  and \(rest) more" + (extent == .all ? "" : "; `apus status --all` lists them"))
+        }
         return lines.joined(separator: "\n")
     }
 
@@ -34,73 +57,95 @@ extension StatusReport {
         "\(mountPoint)  \(source)  \(summary)" + (lostAndFound.map { " \($0.phrase)." } ?? "")
     }
 
-    /// The last line of all: what a person wants to know before closing the lid.
+    /// The most important information, as a sentence.
     package var summary: String {
-        guard counts.pending > 0 else { return "Everything is on the remote." }
-        let changes = counts.pending == 1 ? "1 change" : "\(counts.pending) changes"
+        let conflicts =
+            counts.conflicts == 0 ? [] : [counted(counts.conflicts, "conflict", "conflicts")]
+        guard counts.pending > 0 else {
+            let nothing = SyncProgress.nothingPending(held: counts.held?.deletions ?? 0)
+            return ([nothing] + conflicts).joined(separator: ", ") + "."
+        }
+        let changes = counts.pending - min(counts.pending, counts.deletions)
         let size = HumanSize.format(counts.pendingBytes)
-        let failed = counts.failed > 0 ? ", \(counts.failed) failed" : ""
-        return "\(changes) (\(size)) not yet on the remote\(failed)."
+        let kinds =
+            (changes == 0 ? [] : ["\(counted(changes, "change", "changes")) (\(size))"])
+            + (counts.deletions == 0
+                ? [] : [counted(counts.deletions, "deletion", "deletions")])
+        let failed = counts.failed == 0 ? [] : ["\(counts.failed) failed"]
+        return (["\(kinds.joined(separator: " and ")) not yet on the remote"] + failed + conflicts)
+            .joined(separator: ", ") + "."
     }
 
     private var totals: String {
-        let items = counts.items == 1 ? "1 item" : "\(counts.items) items"
         let bound = cacheBytesMax.map { " of at most \(HumanSize.format($0))" } ?? ""
-        return "\(items), \(HumanSize.format(counts.localBytes))\(bound) on this disk"
+        return counted(counts.items, "item", "items")
+            + ", \(HumanSize.format(counts.localBytes))\(bound) on this disk"
     }
 
-    /// Of many items that wait for the same reason, the first are shown.
-    private static var alikeShownMax: Int { 10 }
+    /// The number of items that a report without a limit would list, as far as known.
+    private var listable: UInt64 {
+        guard isTruncated else { return 0 }
+        return counts.pending + (counts.held?.deletions ?? 0) + counts.conflicts
+            + counts.downloading
+    }
 
-    private func table(now: Date) -> [String] {
+    private func shown(_ extent: Extent) -> [StatusItem] {
+        if extent == .all { return items }
         var alike: [Problem: Int] = [:]
-        let shown = items.filter { item in
+        let varied = items.filter { item in
             guard let error = item.error else { return true }
             alike[error, default: 0] += 1
-            return alike[error, default: 0] <= Self.alikeShownMax
+            return alike[error, default: 0] <= extent.alikeMax
         }
-        let rest = alike.filter { $0.value > Self.alikeShownMax }
-            .map { "  … and \($0.value - Self.alikeShownMax) more: \($0.key)" }
-        return Self.aligned(shown.map { $0.cells(now: now) }) + rest.sorted()
+        let ranked = StatusItem.Urgency.allCases.flatMap { urgency in
+            varied.filter { $0.urgency == urgency }
+        }
+        return Array(ranked.prefix(extent.itemsMax))
     }
 
-    private static func aligned(_ rows: [StatusItem.Cells]) -> [String] {
-        let width = rows.map(\.state.count).max() ?? 0
-        let sizeWidth = rows.map(\.size.count).max() ?? 0
-        return rows.map { row in
-            let state = row.state.padding(to: width)
-            let size = String(repeating: " ", count: sizeWidth - row.size.count) + row.size
-            return "  \(state)  \(size)  \(row.path)" + (row.note.map { "  (\($0))" } ?? "")
+    /// - Parameter columns: The width to which paths are shortened, but not their notes.
+    private static func table(_ items: [StatusItem], now: Date, columns: Int?) -> [String] {
+        let width = items.map(\.stateText.count).max() ?? 0
+        let sizeWidth = items.map(\.sizeText.count).max() ?? 0
+        return items.map { item in
+            let state = item.stateText.padding(to: width)
+            let size =
+                String(repeating: " ", count: sizeWidth - item.sizeText.count) + item.sizeText
+            let start = "  \(state)  \(size)  "
+            let pathMax = columns.map { max(24, $0 - start.count) } ?? .max
+            let path = item.path.isEmpty ? "." : item.path.singleLine.shortened(to: pathMax)
+            return start + path + (item.note(now: now, pathMax: pathMax).map { "  (\($0))" } ?? "")
         }
     }
+}
+
+private func counted(_ number: UInt64, _ one: String, _ many: String) -> String {
+    number == 1 ? "1 \(one)" : "\(number) \(many)"
 }
 
 extension LostAndFound {
     fileprivate var phrase: String {
-        "\(files == 1 ? "1 file" : "\(files) files") without a place in \(path.singleLine)"
+        "\(counted(files, "file", "files")) without a place in \(path.singleLine)"
     }
 }
 
 extension StatusItem {
-    fileprivate struct Cells {
-        let state: String
-        let size: String
-        let path: String
-        let note: String?
+    /// The order in which a summary lists items.
+    fileprivate enum Urgency: CaseIterable {
+        case needsAttention, isUnderWay, waits
     }
 
-    fileprivate func cells(now: Date) -> Cells {
-        Cells(
-            state: stateText, size: sizeText,
-            path: path.isEmpty ? "." : path.singleLine, note: note(now: now))
+    fileprivate var urgency: Urgency {
+        if state == .uploading || (bytesHere != nil && error == nil) { return .isUnderWay }
+        return conflictsWith != nil || (error != nil && !isPassing) ? .needsAttention : .waits
     }
 
-    private var sizeText: String {
+    fileprivate var sizeText: String {
         let whole = HumanSize.format(bytes)
         return bytesHere.map { "\(HumanSize.format($0)) of \(whole)" } ?? whole
     }
 
-    private var stateText: String {
+    fileprivate var stateText: String {
         switch (state, operation) {
         case (.uploading, .delete): "deleting"
         case (.uploading, .move): "moving"
@@ -111,30 +156,30 @@ extension StatusItem {
         case _ where error != nil: attempts > 0 ? "failed" : "held"
         case _ where bytesHere != nil: "downloading \(percent) %"
         case (_, .conflict): "conflict"
-        case (_, .delete): "delete"
+        case (_, .delete): "deletion"
         case (_, .move): "move"
         default: state.rawValue
         }
     }
 
-    private func note(now: Date) -> String? {
+    /// - Parameter pathMax: The length to which paths in the note are shortened.
+    fileprivate func note(now: Date, pathMax: Int) -> String? {
         let age = since.map { "for " + HumanDuration.format(seconds: now.timeIntervalSince($0)) }
         if let conflictsWith {
-            return "with \(conflictsWith.singleLine), `apus resolve` decides"
-                + (age.map { ", \($0)" } ?? "")
+            let other = conflictsWith.singleLine.shortened(to: pathMax)
+            return "with \(other), `apus resolve` decides" + (age.map { ", \($0)" } ?? "")
         }
         guard let error else {
-            let parts = [age, link].compactMap(\.self)
+            let parts = [age, link(pathMax: pathMax)].compactMap(\.self)
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
         }
-        let tries: String? =
-            switch attempts {
-            case 0: nil
-            case 1: "1 attempt"
-            default: "\(attempts) attempts"
-            }
+        let tries = attempts == 0 ? nil : counted(UInt64(attempts), "attempt", "attempts")
         let effort = [tries, age].compactMap(\.self).joined(separator: " ")
-        let reason = retry(now: now) + "\(error)"
+        var reason = retry(now: now) + "\(error)"
+        if path.count > pathMax {
+            reason = reason.replacing(path, with: path.shortened(to: pathMax))
+        }
+        reason = reason.singleLine.shortened(to: pathMax == .max ? .max : 4 * pathMax + 200)
         return effort.isEmpty ? reason : "\(reason), \(effort)"
     }
 
@@ -145,22 +190,15 @@ extension StatusItem {
         return "to be retried in \(HumanDuration.format(seconds: seconds)): "
     }
 
-    private var link: String? {
+    private func link(pathMax: Int) -> String? {
         target.map {
-            "-> \($0.singleLine)"
+            "-> \($0.singleLine.shortened(to: pathMax))"
                 + (isContained ? " (outside of the mount, so it is not followed)" : "")
         }
     }
 }
 
 extension String {
-    /// Without line ends and other control characters: a file name must not draw on a terminal.
-    package var singleLine: String {
-        String(
-            String.UnicodeScalarView(
-                unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
-    }
-
     fileprivate func padding(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

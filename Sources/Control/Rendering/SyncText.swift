@@ -10,12 +10,26 @@ extension SyncProgress {
     }
 
     private var doneLine: String {
-        if let unverified { return "What is not yet on the remote is not known: \(unverified)" }
+        if let unverified {
+            return "It is not known which changes are not on the remote yet: \(unverified)"
+        }
         if pending > 0 {
             return "\(changes) not yet on the remote"
                 + (unsent > 0 ? ", \(unsent) could not be sent" : "")
         }
-        return "Everything is on the remote" + (bytesSent > 0 ? ", \(sent) sent" : "")
+        return Self.nothingPending(held: held ?? 0) + (bytesSent > 0 ? ", \(sent) sent" : "")
+    }
+
+    /// The result if no change is pending. Local items that the remote has deleted are not on the
+    /// remote, although they are not changes.
+    ///
+    /// - Parameter held: Remote deletions that wait for a confirmation.
+    package static func nothingPending(held: UInt64) -> String {
+        switch held {
+        case 0: "Everything is on the remote"
+        case 1: "Every change is on the remote; 1 deletion there is held"
+        default: "Every change is on the remote; \(held) deletions there are held"
+        }
     }
 
     private var changes: String {
@@ -24,7 +38,7 @@ extension SyncProgress {
 
     private var sent: String { HumanSize.format(bytesSent) }
 
-    /// A line for each item that failed: its path, unless it is the whole mount, and why.
+    /// A line for each failure: the path, unless it is the whole mount, and the reason.
     package var failureLines: [String] {
         failed.map { ($0.path.isEmpty ? "" : "\($0.path.singleLine): ") + "\($0.error)" }
     }

@@ -9,30 +9,29 @@ import Synchronization
 
 /// Serves a ``MountService`` as HTTP on a Unix socket; `docs/control-api.md` describes the API.
 ///
-/// Only the daemon's own user and root get an answer: the socket is mode 0600, and every
-/// connection's other end is asked for its user before a byte of it is read.
+/// Only the daemon's own user and root have access: the socket has mode 0600, and the user of every
+/// connection is checked before any of its bytes are read.
 package struct ControlServer: Sendable {
     private let service: any MountService
     private let socketPath: String
     private let logger: Logger
 
-    /// How long streams may go on once the server is to end.
+    /// How long streams may continue after the server is told to stop.
     private static let farewell: Duration = .seconds(2)
 
-    /// - Parameter socketPath: In a directory that only this daemon writes to, since a socket that
-    ///   is there already is taken for the leftover of a dead one. At most
-    ///   ``SocketPath/bytesMax`` bytes.
+    /// - Parameter socketPath: In a directory to which only this daemon writes, since an existing socket
+    ///   is treated as that of a dead daemon. At most ``SocketPath/bytesMax`` bytes.
     package init(service: any MountService, socketPath: String, logger: Logger) {
         self.service = service
         self.socketPath = socketPath
         self.logger = logger
     }
 
-    /// Serves until the calling task is cancelled; then takes no more connections, lets requests
-    /// end for up to 2 seconds, and removes the socket.
+    /// Serves until the calling task is cancelled; then accepts no more connections, gives current
+    /// requests up to 2 seconds, and removes the socket.
     ///
-    /// - Parameter ready: Called once, when connections are taken.
-    /// - Throws: ``ControlError`` if the socket cannot be made.
+    /// - Parameter ready: Called once, when connections are accepted.
+    /// - Throws: ``ControlError`` if the socket cannot be created.
     package func run(ready: @escaping @Sendable () -> Void) async throws(ControlError) {
         try SocketPath.check(socketPath)
         let failure = Mutex<ControlError?>(nil)
@@ -53,7 +52,7 @@ package struct ControlServer: Sendable {
         let group = ServiceGroup(configuration: configuration)
         stop.arm { await group.triggerGracefulShutdown() }
         do {
-            // No child task, since a cancellation is to reach the group as a graceful shutdown.
+            // Not a child task: a cancellation has to reach the group as a graceful shutdown.
             let serving = Task { try await group.run() }
             try await withTaskCancellationHandler {
                 try await serving.value
@@ -61,7 +60,7 @@ package struct ControlServer: Sendable {
                 stop.call()
             }
         } catch is CancellationError {
-            // Streams were cut off after their two seconds.
+            // Streams were ended after two seconds.
         } catch {
             logger.debug("control server failed", metadata: ["reason": "\(error)"])
             let number = (error as? IOError)?.errnoCode ?? EIO
@@ -78,7 +77,7 @@ package struct ControlServer: Sendable {
             remedy: "check that the state directory is on a local disk with free space")
     }
 
-    /// Hummingbird tells of each start and stop what the daemon says itself.
+    /// Without Hummingbird's messages about each start and stop, which the daemon logs itself.
     private var quietLogger: Logger {
         var logger = logger
         if logger.logLevel == .info { logger.logLevel = .notice }
@@ -86,7 +85,7 @@ package struct ControlServer: Sendable {
     }
 }
 
-/// Stops the server once, whether it is asked to before or after it knows how.
+/// Stops the server once, whether ``call()`` comes before or after ``arm(_:)``.
 private final class StopSignal: Sendable {
     private struct State {
         var isCalled = false
@@ -111,7 +110,7 @@ private final class StopSignal: Sendable {
         if let action { perform(action) }
     }
 
-    /// Not a child of any task: the one that asks is being cancelled.
+    /// Not in a child task, as the calling task is being cancelled.
     private func perform(_ action: @escaping @Sendable () async -> Void) {
         Task { await action() }
     }

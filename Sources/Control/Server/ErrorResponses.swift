@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// Answers every failure with `{"error": {what, why, remedy}}` and a fitting status.
+/// Answers every failure with `{"error": {what, why, remedy}}` and the corresponding status.
 struct ErrorResponses: RouterMiddleware {
     func handle(
         _ request: Request, context: BasicRequestContext,
@@ -10,7 +10,7 @@ struct ErrorResponses: RouterMiddleware {
         do {
             return try await next(request, context)
         } catch let error as any HTTPResponseError {
-            // Hummingbird's own: no such route, too large a body.
+            // Hummingbird's own, such as an unknown route or a body that is too large.
             let problem = Problem(
                 what: "answer \(request.method) \(request.uri.path)",
                 why: error.status.reasonPhrase.lowercased())

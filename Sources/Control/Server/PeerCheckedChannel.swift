@@ -2,8 +2,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 
-/// Wraps the handling of connections: a peer that is none of the allowed users is hung up on before
-/// anything of it is read.
+/// Handles connections of the allowed users, and closes others before any of their bytes are read.
 struct PeerCheckedChannel<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
     let allowedUsers: Set<UInt32>
@@ -38,8 +37,7 @@ struct PeerCheckedChannel<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Who is at the other end of a Unix socket, as the kernel saw it connect: Linux's `struct ucred`,
-/// field for field.
+/// The process that connected to a Unix socket, with the fields of Linux's `struct ucred`.
 struct Peer: Sendable {
     var process: Int32 = 0
     var user: UInt32 = .max

@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 
 extension Response {
-    /// One value as JSON, with a line end for terminals.
+    /// Returns a value as JSON, with a line end for terminals.
     static func json(
         _ value: some Encodable, status: HTTPResponse.Status = .ok
     ) throws -> Response {
@@ -12,8 +12,8 @@ extension Response {
             body: .init(byteBuffer: try line(value)))
     }
 
-    /// Values as they come, a line of JSON each. The client's hanging up cancels `produce`; what
-    /// that throws becomes the last line, since the head has long been sent.
+    /// Streams values, a line of JSON each. If the client disconnects, `produce` is cancelled. An error
+    /// that it throws becomes the last line, since the head has already been sent.
     static func lines<Value: Encodable & Sendable>(
         answering request: Request,
         _ produce:
@@ -22,8 +22,7 @@ extension Response {
             ) async throws -> Void
     ) -> Response {
         let body = ResponseBody { writer in
-            // The writer is an inout existential, which no closure may keep; it is used by one task
-            // at a time.
+            // Closures cannot capture the inout parameter; only one task at a time uses the copy.
             var lines = writer
             try await request.body.consumeWithCancellationOnInboundClose { _ in
                 do {
@@ -48,7 +47,7 @@ private func line(_ value: some Encodable) throws -> ByteBuffer {
 }
 
 extension ControlError {
-    /// Any error as one that the API can carry.
+    /// Converts any error for the API.
     init(wrapping error: any Error) {
         self =
             error as? ControlError

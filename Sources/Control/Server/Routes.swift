@@ -3,15 +3,19 @@ import HTTPTypes
 import Hummingbird
 import ServiceLifecycle
 
-/// Turns requests into calls of the service, and its values into JSON.
+/// Maps requests to calls of the service, and its values to JSON.
 struct Routes: Sendable {
     let service: any MountService
 
-    /// Bytes of a request's body: enough for the paths that a command line can hold.
+    /// Limit for a request's body: enough for the paths of any command line.
     private static let bodyBytesMax = 4 * 1024 * 1024
 
-    /// Between two reports of a watch.
+    /// The minimum time between two reports of a watch.
     private static let watchInterval: Duration = .milliseconds(200)
+
+    /// Items of a status report without a `limit`, and with any.
+    private static let itemsUsual = 1_000
+    private static let itemsMax = 100_000
 
     func responder() -> some HTTPResponder<BasicRequestContext> {
         let router = Router()
@@ -19,7 +23,9 @@ struct Routes: Sendable {
         let v1 = router.group("v1")
         v1.get("about") { _, _ in try Response.json(service.about) }
         v1.get("status") { request, _ in
-            try Response.json(await service.status(below: try paths(inQueryOf: request)))
+            try Response.json(
+                await service.status(
+                    below: try paths(inQueryOf: request), limit: try limit(inQueryOf: request)))
         }
         v1.get("status/watch") { request, _ in try await watch(request) }
         v1.post("sync") { request, _ in try await sync(request) }
@@ -35,14 +41,15 @@ struct Routes: Sendable {
 
     private func watch(_ request: Request) async throws -> Response {
         let paths = try paths(inQueryOf: request)
-        // Asked once before the head is sent, so that a wrong path is a plain refusal.
-        let first = try await service.status(below: paths)
+        let limit = try limit(inQueryOf: request)
+        // The first report precedes the head, so that a wrong path is refused with its status.
+        let first = try await service.status(below: paths, limit: limit)
         return .lines(answering: request) { send in
             var last = first
             try await send(last)
-            // Watchers must not hold up the daemon's end; what they saw last was true to the last.
+            // A watch must not delay the end of the daemon.
             for await _ in service.statusChanges().cancelOnGracefulShutdown() {
-                let report = try await service.status(below: paths)
+                let report = try await service.status(below: paths, limit: limit)
                 guard report != last else { continue }
                 last = report
                 try await send(report)
@@ -89,8 +96,8 @@ struct Routes: Sendable {
         return try await stream(service.unmount(now: body.now ?? false), answering: request)
     }
 
-    /// Answers with the values as lines, once there is a first one: what fails before that is a
-    /// plain refusal.
+    /// Answers with the values as lines after the first one; a failure before that is refused with its
+    /// status.
     private func stream<Value: Encodable & Sendable>(
         _ values: AsyncThrowingStream<Value, any Error>, answering request: Request
     ) async throws -> Response {
@@ -107,7 +114,16 @@ struct Routes: Sendable {
         return try ControlError.checkedPaths(given.isEmpty ? [""] : given)
     }
 
-    /// An empty body counts as an empty object.
+    private func limit(inQueryOf request: Request) throws -> Int {
+        guard let text = request.uri.queryParameters["limit"] else { return Self.itemsUsual }
+        guard let limit = Int(text), limit >= 0 else {
+            throw ControlError(
+                .invalid, what: "read the limit \"\(text)\"", why: "it is not a number of items")
+        }
+        return min(limit, Self.itemsMax)
+    }
+
+    /// Decodes the body; an empty one stands for an empty object.
     private func decodeBody<Body: Decodable>(of request: inout Request) async throws -> Body {
         let buffer = try await request.collectBody(upTo: Self.bodyBytesMax)
         do {
@@ -116,7 +132,7 @@ struct Routes: Sendable {
         } catch {
             throw ControlError(
                 .invalid, what: "read the body of \(request.uri.path)",
-                why: "it is not the JSON object that is expected here")
+                why: "it is not the expected JSON object")
         }
     }
 }

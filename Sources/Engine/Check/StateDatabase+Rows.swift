@@ -15,7 +15,8 @@ extension StateDatabase {
                     let content = "\(Self.folder(of: path))/\(StateFiles.content(of: file))"
                     let attributes = try? FileManager.default.attributesOfItem(atPath: content)
                     guard let size = attributes?[.size] as? UInt64 else { continue }
-                    summary.bytes = summary.bytes - (try database.inode(file)?.size ?? 0) + size
+                    let stored = try database.inode(file)?.size ?? 0
+                    summary.bytes = summary.bytes - min(summary.bytes, stored) + size
                 }
                 return summary
             }

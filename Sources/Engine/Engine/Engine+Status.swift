@@ -26,6 +26,7 @@ extension Engine {
                     }
                     status.conflicts.append(item)
                 }
+                status.conflictCount = try database.conflictCount(below: inode)
                 let fetched = try snapshot.bytesHere.keys.sorted()
                     .filter { try database.isBelow(inode, $0) }
                 status.downloading = UInt64(fetched.count)
@@ -101,8 +102,9 @@ extension Engine {
         return PendingItem(
             inode: pending.inode,
             path: ObjectKey(try database.path(of: pending.inode)).description,
-            state: state, transfer: transfer, size: record?.size ?? 0, bytesHere: bytesHere,
-            attempts: pending.attempts, failure: pending.failure,
+            state: state, isDeletion: isPending && record?.links == 0, transfer: transfer,
+            size: record?.size ?? 0, bytesHere: bytesHere, attempts: pending.attempts,
+            failure: pending.failure,
             retry: pending.failure?.isPassing == true ? retryTime(of: pending.inode) : nil,
             since: pending.since,
             link: try record.flatMap { try local.tree.symbolicLink($0, database) })

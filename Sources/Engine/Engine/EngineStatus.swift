@@ -11,6 +11,8 @@ package struct EngineStatus: Sendable {
     /// Versions that lost their name to the remote's and are kept beside it, until somebody renames
     /// or removes them; as many as were asked for.
     package var conflicts: [PendingItem] = []
+    /// The number of all conflicts.
+    package var conflictCount: UInt64 = 0
     /// Files whose bytes are being fetched and that are not among ``items``, in the order of their
     /// inodes; as many as were asked for.
     package var downloads: [PendingItem] = []
@@ -24,6 +26,8 @@ package struct PendingItem: Sendable {
     /// From the mount point on, without a leading slash.
     package var path: String
     package var state: ItemState
+    /// Whether it was deleted locally, and is still on the remote.
+    package var isDeletion = false
     /// What is happening on the remote right now.
     package var transfer: Transfer?
     package var size: UInt64

@@ -36,6 +36,17 @@ extension Database {
         ).compactMap { try self.dirent(of: InodeNumber(rawValue: $0)) }
     }
 
+    /// Returns the number of conflicts at or below a directory.
+    func conflictCount(below ancestor: InodeNumber) throws -> UInt64 {
+        let statement = try cachedStatement(
+            sql: """
+                \(Self.below(ancestor, of: "conflicts")) SELECT count(*)
+                FROM conflicts JOIN inodes ON inodes.id = inode
+                \(Self.isBelow(ancestor)) AND links > 0
+                """)
+        return try UInt64.fetchOne(statement, arguments: Self.arguments(ancestor)) ?? 0
+    }
+
     /// Conflicts at or below a directory, the oldest first.
     func conflicts(
         below ancestor: InodeNumber, limit: Int

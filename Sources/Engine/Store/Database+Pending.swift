@@ -115,15 +115,20 @@ extension Database {
     func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
         let statement = try cachedStatement(
             sql: """
-                \(Self.below(ancestor)) SELECT count(*),
-                    coalesce(sum(CASE WHEN links > 0 AND inodes.kind = 0 THEN size END), 0),
-                    coalesce(sum(what IS NOT NULL AND final AND pending.kind IS NOT 'busy'), 0),
+                \(Self.below(ancestor)) SELECT count(*) - coalesce(sum(isHeld), 0),
+                    coalesce(sum(CASE WHEN links > 0 AND kind = 0 AND NOT isHeld THEN size END), 0),
+                    coalesce(sum(what IS NOT NULL AND final AND reason IS NOT 'busy'), 0),
                     coalesce(sum(what IS NOT NULL AND final), 0),
-                    coalesce(sum(pending.kind IS 'busy' AND EXISTS (
-                        SELECT 1 FROM remote
-                        WHERE remote.inode = pending.inode AND held = 1)), 0)
-                FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
-                \(Self.isBelow(ancestor))
+                    coalesce(sum(isHeld), 0),
+                    coalesce(sum(links = 0), 0)
+                FROM (
+                    SELECT what, final, pending.kind AS reason, links, size, inodes.kind AS kind,
+                        pending.kind IS 'busy' AND EXISTS (
+                            SELECT 1 FROM remote
+                            WHERE remote.inode = pending.inode AND held = 1) AS isHeld
+                    FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
+                    \(Self.isBelow(ancestor))
+                )
                 """)
         let row = try Row.fetchOne(statement, arguments: Self.arguments(ancestor))
         var summary = PendingSummary()
@@ -132,6 +137,7 @@ extension Database {
         summary.failed = row?[2] ?? 0
         summary.failedFinally = row?[3] ?? 0
         summary.held = row?[4] ?? 0
+        summary.deletions = row?[5] ?? 0
         return summary
     }
 

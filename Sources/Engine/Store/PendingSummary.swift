@@ -1,13 +1,15 @@
 /// The number and size of pending changes.
 package struct PendingSummary: Hashable, Sendable {
     package var count: UInt64 = 0
+    /// Local deletions among them.
+    package var deletions: UInt64 = 0
     /// Bytes of the files among them.
     package var bytes: UInt64 = 0
     /// Changes whose last attempt failed permanently.
     package var failed: UInt64 = 0
     /// The failed changes, and those blocked by them.
     package var failedFinally: UInt64 = 0
-    /// Deletions on the remote that wait for confirmation.
+    /// Remote deletions that wait for a confirmation; they are not in ``count``.
     package var held: UInt64 = 0
     /// Changes that are being sent now.
     package var transferring: UInt64 = 0
@@ -15,5 +17,5 @@ package struct PendingSummary: Hashable, Sendable {
     package var openAndSent: UInt64 = 0
 
     /// Whether nothing more can be sent in the present state.
-    package var isSettled: Bool { count <= failedFinally + held + openAndSent }
+    package var isSettled: Bool { count <= failedFinally + openAndSent }
 }

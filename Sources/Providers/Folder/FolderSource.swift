@@ -64,6 +64,8 @@ struct FolderSource: SourceForm, Hashable {
 
     var identity: String { "folder:\(encodedPath)" }
 
+    var localFolder: String? { path.text }
+
     var stateName: String {
         let last = path.split(separator: UInt8(ascii: "/")).last.map(Array.init)
         return StateName.make(kind: "folder", label: last ?? Array("root".utf8), of: path)

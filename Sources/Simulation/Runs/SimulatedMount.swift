@@ -276,7 +276,8 @@ package final class SimulatedMount: Sendable {
     package func waitForRest(within bound: Duration) async throws -> Bool {
         let deadline = clock.uptime + bound
         while clock.uptime < deadline {
-            if try engine.status(below: .root, limit: 0).pending.count == 0 { return true }
+            let pending = try engine.status(below: .root, limit: 0).pending
+            if pending.count == 0, pending.held == 0 { return true }
             try await clock.sleep(until: clock.uptime + .milliseconds(500))
         }
         return false

@@ -8,39 +8,36 @@ import Providers
 import Synchronization
 import Transport
 
-/// A mount put together: the engine over its state directory, a provider, and a FUSE session.
-final class EngineFolder: MountedFolder {
+/// A mount: the engine with its state directory, a provider and a FUSE session.
+final class MountedEngine: MountedFolder {
     let options: MountOptions
     let engine: Engine
     let logger: Logger
-    /// When the folder became usable.
+    /// The time at which the folder became usable.
     let since = Mutex(Date())
-    /// What the user is to know of a source that was opened all the same.
+    /// Sentences for the user about a source that was opened successfully.
     let notes: [String]
     /// How many bytes local copies may take.
     let cacheBytesMax: UInt64
     private let session: FuseSession
     private let executor: ThreadPoolExecutor
     private let store: Store
-    /// Held for as long as the folder is.
+    /// Held during the life of this object.
     private let stateDirectory: StateDirectory
-
-    /// Whether somebody has asked us to unmount.
-    private let isEndWanted = Mutex(false)
 
     /// How many of the engine's tasks may wait for the disk at a time.
     private static let engineThreads = 8
 
-    /// Takes the state directory, opens the engine's database in it, and connects the provider that
-    /// the source names.
+    /// Takes the state directory, opens the engine's database in it, and connects the source's
+    /// provider.
     ///
     /// - Parameters:
-    ///   - endings: Takes what has to be done once the folder is done with, or could not be made.
+    ///   - hooks: Receives work for the end of the process, even if this initialiser fails.
     ///   - waitsFor: See `SourceWorld.waitsFor`.
-    /// - Throws: `CommandFailure` for a source that is misspelled or cannot be reached, a state
-    ///   directory that another mount holds or that has no room.
+    /// - Throws: `CommandFailure` for a source that is misspelled or cannot be reached, and for a
+    ///   state directory that is in use or on a full disk.
     init(
-        _ options: MountOptions, endings: Endings, logger: Logger,
+        _ options: MountOptions, hooks: ShutdownHooks, logger: Logger,
         waitsFor: @escaping @Sendable (String?) -> Void
     ) async throws {
         self.options = options
@@ -60,7 +57,7 @@ final class EngineFolder: MountedFolder {
                 clock: clock, transport: HTTPTransport(transport), logger: logger)
             world.note = { notes.add($0) }
             world.waitsFor = waitsFor
-            world.atEnd = { endings.add($0) }
+            world.atEnd = { hooks.add($0) }
             let provider = try await source.connect(world)
             self.notes = notes.all
             let store = try Store(
@@ -81,7 +78,9 @@ final class EngineFolder: MountedFolder {
             throw CommandFailure(mounting: options, error)
         }
         var mountOptions = Mount.MountOptions(
-            mountPoint: options.mountPoint, source: options.source)
+            mountPoint: options.mountPoint,
+            source: MountLabel(source: options.source, stateDirectory: options.stateDirectory)
+                .text(userID: getuid()))
         mountOptions.isReadOnly = options.isReadOnly
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
@@ -108,7 +107,7 @@ final class EngineFolder: MountedFolder {
 
     func run(usable: @escaping @Sendable () -> Void) async throws {
         let bare = BareMountPoint(options.mountPoint)
-        // An earlier mount may have gone without notice.
+        // The daemon of an earlier mount may have died.
         bare?.release()
         try await onOwnThread { [session, options] in
             do {
@@ -117,16 +116,16 @@ final class EngineFolder: MountedFolder {
                 throw CommandFailure(mounting: options, error)
             }
         }
-        if bare?.protect(notingState: options.stateDirectory) == false {
-            logger.info("the directory below the mount cannot be protected")
+        if bare?.protect(stateDirectory: options.stateDirectory) != true {
+            logger.info("the directory beneath the mount is not protected")
         }
         since.withLock { $0 = Date() }
         usable()
         let session = session
         let work = Task(executorPreference: executor) { [engine] in await engine.run() }
         let served = await Result { try await onOwnThread { try session.run() } }
-        // Whoever took the mount away without asking us may leave programs behind that write on.
-        if isEndWanted.withLock({ $0 }) { bare?.release() }
+        // Before the engine ends, which may take seconds: the mount is gone, by whichever command.
+        bare?.release()
         work.cancel()
         await work.value
         try? await onOwnThread { [executor, store] in
@@ -141,7 +140,6 @@ final class EngineFolder: MountedFolder {
     }
 
     func unmountNow() async {
-        isEndWanted.withLock { $0 = true }
         do {
             try await onOwnThread { [session] in try session.unmount() }
         } catch {
@@ -151,13 +149,11 @@ final class EngineFolder: MountedFolder {
         }
     }
 
-    /// Unmounts, if nobody uses the folder.
+    /// Unmounts if no program uses the folder.
     func unmountIfUnused() async throws(ControlError) {
         do {
-            isEndWanted.withLock { $0 = true }
             try await onOwnThread { [session] in try session.unmount() }
         } catch let error as MountError {
-            isEndWanted.withLock { $0 = false }
             throw ControlError(
                 .refused, what: "unmount \(options.mountPoint)", why: error.reason,
                 remedy: error.remedy)
@@ -166,12 +162,12 @@ final class EngineFolder: MountedFolder {
         }
     }
 
-    /// Runs a question to the engine where it may block.
+    /// Calls the engine on its own threads, where it may block.
     func onEngine<Value: Sendable>(
-        _ question: @Sendable () async throws(EngineError) -> Value
+        _ call: @Sendable () async throws(EngineError) -> Value
     ) async throws(ControlError) -> Value {
         let result = await withTaskExecutorPreference(executor) {
-            await Result { () async throws(EngineError) in try await question() }
+            await Result { () async throws(EngineError) in try await call() }
         }
         do throws(EngineError) {
             return try result.get()
@@ -181,7 +177,7 @@ final class EngineFolder: MountedFolder {
     }
 }
 
-/// Sentences from whoever has one.
+/// Collects sentences for the user.
 private final class Notes: Sendable {
     private let sentences = Mutex<[String]>([])
 
@@ -202,7 +198,7 @@ extension Result where Failure: Error {
 }
 
 extension CommandFailure {
-    /// Why a folder could not be mounted, or was not served to the end.
+    /// The reason why a folder could not be mounted, or was not served to the end.
     fileprivate init(mounting options: MountOptions, _ error: any Error) {
         let what = "mount \(options.source) on \(options.mountPoint)"
         switch error {

@@ -3,12 +3,14 @@ import Engine
 import Foundation
 import Synchronization
 
-// What the daemon tells of its mount, and does on demand: the control API in terms of the engine.
+// The control API in terms of the engine.
 
-extension EngineFolder {
-    /// How many items a report lists.
-    private static var itemsMax: Int { 1_000 }
-    /// The least time between two reports of one stream.
+extension MountedEngine {
+    /// The number of items among which a sync looks for uploads and failures.
+    private static var syncItemsMax: Int { 1_000 }
+    /// Limit for the texts of a report's items, so that a report of 100,000 stays within memory.
+    private static var itemBytesMax: Int { 32 << 20 }
+    /// The minimum time between two reports of one stream.
     private static var reportInterval: Duration { .milliseconds(200) }
 
     var about: About {
@@ -18,7 +20,9 @@ extension EngineFolder {
             since: since.withLock { $0 })
     }
 
-    func status(below paths: [String]) async throws(ControlError) -> StatusReport {
+    func status(
+        below paths: [String], limit: Int
+    ) async throws(ControlError) -> StatusReport {
         try await onEngine { () async throws(EngineError) in
             var report = StatusReport(
                 mountPoint: options.mountPoint, source: options.source,
@@ -29,14 +33,15 @@ extension EngineFolder {
             report.cacheBytesMax = cacheBytesMax
             for path in paths {
                 let inode = try await engine.resolve(path)
-                try add(inode, path, to: &report)
+                try add(inode, limit: limit, to: &report)
             }
+            report.limitItems(toBytes: Self.itemBytesMax)
             report.lostAndFound = lostAndFound
             return report
         }
     }
 
-    /// A directory that cannot be looked into keeps nobody from seeing the rest.
+    /// Nothing if the directory cannot be read, so that the rest of the status is still reported.
     private var lostAndFound: LostAndFound? {
         guard let count = try? engine.lostAndFoundCount(), count > 0 else { return nil }
         return LostAndFound(
@@ -44,12 +49,14 @@ extension EngineFolder {
     }
 
     private func add(
-        _ inode: InodeNumber, _ path: String, to report: inout StatusReport
+        _ inode: InodeNumber, limit: Int, to report: inout StatusReport
     ) throws(EngineError) {
-        let status = try engine.status(below: inode, limit: Self.itemsMax)
+        let status = try engine.status(below: inode, limit: limit)
         report.counts.items = status.itemCount
         report.counts.localBytes = status.localBytes
         report.counts.pending += status.pending.count
+        report.counts.deletions += status.pending.deletions
+        report.counts.conflicts += status.conflictCount
         report.counts.pendingBytes += status.pending.bytes
         report.counts.uploading += status.pending.transferring
         report.counts.downloading += status.downloading
@@ -59,7 +66,9 @@ extension EngineFolder {
             let more = HeldCounts(held)
             report.counts.held = report.counts.held.map { $0 + more } ?? more
         }
-        report.isTruncated = report.isTruncated || status.pending.count > UInt64(Self.itemsMax)
+        report.isTruncated =
+            report.isTruncated || status.pending.count + status.pending.held > UInt64(limit)
+            || max(status.conflictCount, status.downloading) > UInt64(limit)
         report.remote = RemoteReachability(
             isReachable: status.reachability.isReachable,
             since: status.reachability.since?.date ?? report.since,
@@ -114,7 +123,7 @@ extension EngineFolder {
     func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport {
         guard let resolution = ConflictResolution(rawValue: keep) else {
             throw ControlError(
-                .invalid, what: "resolve \"\(path)\"", why: "\"\(keep)\" is no way to do so",
+                .invalid, what: "resolve \"\(path)\"", why: "\"\(keep)\" is not a valid choice",
                 remedy: "keep mine, theirs or both")
         }
         return try await onEngine { () async throws(EngineError) in
@@ -151,7 +160,7 @@ extension EngineFolder {
             if !now {
                 let last = try await self.syncBeforeUnmounting { progress in
                     var progress = progress
-                    // The last word is said once the folder is unmounted.
+                    // The last report follows the unmount.
                     progress.isDone = progress.isDone && !progress.failed.isEmpty
                     report(progress)
                 }
@@ -159,7 +168,7 @@ extension EngineFolder {
             }
             let before = await self.pendingProgress()
             try await self.unmountIfUnused()
-            // What was changed between the last look and the end of the mount counts too.
+            // This includes changes made since the last report.
             var last = await self.pendingProgress()
             if last.unverified != nil { last = before }
             last.isDone = true
@@ -167,7 +176,7 @@ extension EngineFolder {
         }
     }
 
-    /// - Throws: `.failed` with the way out, where it cannot be found out what is pending.
+    /// - Throws: `.failed` with a remedy if the pending changes cannot be determined.
     private func syncBeforeUnmounting(
         _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
@@ -176,15 +185,15 @@ extension EngineFolder {
         } catch let error as ControlError {
             throw ControlError(
                 .failed, what: "unmount \(options.mountPoint)",
-                why: "what is not on the remote yet cannot be told (\(error.problem.what): "
+                why: "the pending changes cannot be determined (\(error.problem.what): "
                     + "\(error.problem.why))",
                 remedy: (error.problem.remedy.map { "\($0); or " } ?? "")
-                    + "`apus unmount --now \(options.mountPoint)` ends the mount all the same; "
+                    + "`apus unmount --now \(options.mountPoint)` ends the mount anyway; "
                     + "then run `apus check \(options.stateDirectory)`")
         }
     }
 
-    /// What is pending in the whole mount, or why that is not known.
+    /// Returns the pending changes of the whole mount, or the reason why they are not known.
     private func pendingProgress() async -> SyncProgress {
         do throws(ControlError) {
             return try await progress(of: [.root], sentBefore: 0)
@@ -196,7 +205,7 @@ extension EngineFolder {
         }
     }
 
-    /// A stream of what `body` reports; ending the stream cancels it.
+    /// Returns a stream of the reports of `body`, which is cancelled if the stream ends.
     private func stream(
         _ body:
             @escaping @Sendable (@escaping @Sendable (SyncProgress) -> Void) async throws -> Void
@@ -214,9 +223,9 @@ extension EngineFolder {
         return stream
     }
 
-    /// Has everything below the paths sent, and reports until nothing more can be.
+    /// Sends everything below the paths, and reports until nothing more can be sent.
     ///
-    /// - Returns: What was reported last.
+    /// - Returns: The last report.
     private func syncUntilSettled(
         below paths: [String], _ report: @escaping @Sendable (SyncProgress) -> Void
     ) async throws -> SyncProgress {
@@ -244,8 +253,11 @@ extension EngineFolder {
             var progress = SyncProgress(isDone: true)
             var refusal: Problem?
             for inode in inodes {
-                let status = try engine.status(below: inode, limit: Self.itemsMax)
+                let status = try engine.status(below: inode, limit: Self.syncItemsMax)
                 progress.pending += status.pending.count
+                if status.pending.held > 0 {
+                    progress.held = (progress.held ?? 0) + status.pending.held
+                }
                 progress.bytesPending += status.pending.bytes
                 progress.isDone = progress.isDone && status.pending.isSettled
                 for item in status.items {
@@ -255,13 +267,13 @@ extension EngineFolder {
                     }
                 }
                 if status.reachability.isUnauthorized, !status.pending.isSettled {
-                    // What waits does not go out before somebody has renewed them.
+                    // Nothing is sent until the user has renewed them.
                     refusal = Problem(unauthorized: status.reachability)
                     progress.unsent += status.pending.count
                 } else {
                     progress.unsent += status.pending.failedFinally
                 }
-                // The guard's reasons; see `docs/semantics.md`.
+                // The reasons of the deletion guard; see `docs/semantics.md`.
                 if let rest = status.items.lazy.compactMap(\.failure).first(where: {
                     $0.kind == .busy
                 }) {
@@ -283,12 +295,28 @@ extension EngineFolder {
     }
 }
 
+extension StatusReport {
+    /// Drops the last items if their texts take more than `bytesMax`.
+    fileprivate mutating func limitItems(toBytes bytesMax: Int) {
+        var bytes = 0
+        let fitting = items.prefix { item in
+            bytes +=
+                item.path.utf8.count + (item.error?.description.utf8.count ?? 0)
+                + (item.conflictsWith?.utf8.count ?? 0) + (item.target?.utf8.count ?? 0)
+            return bytes <= bytesMax
+        }
+        guard fitting.count < items.count else { return }
+        items = Array(fitting)
+        isTruncated = true
+    }
+}
+
 extension StatusItem {
     fileprivate init(_ item: PendingItem) {
         self.init(
             path: item.path, state: State(rawValue: item.state.rawValue) ?? .dirty,
             operation: item.transfer.map { Operation($0.kind) }
-                ?? item.bytesHere.map { _ in .download },
+                ?? (item.isDeletion ? .delete : item.bytesHere.map { _ in .download }),
             bytes: item.size, bytesSent: item.transfer?.bytesSent ?? 0, bytesHere: item.bytesHere,
             attempts: item.attempts,
             error: item.failure.map { Problem($0) },
@@ -325,7 +353,7 @@ extension Problem {
     fileprivate init(unauthorized reachability: Reachability) {
         self.init(
             what: "use the credentials", why: reachability.reason ?? "the remote refuses them",
-            remedy: "renew them; everything goes on by itself then")
+            remedy: "renew them; the sync then continues automatically")
     }
 
     fileprivate init(_ failure: SyncFailure) {
