@@ -80,7 +80,7 @@ enum LocalSocket {
     }
 
     private static func open() throws(CallError) -> Int32 {
-        // Programs that are started meanwhile must not inherit it.
+        // Programs that are started in another thread must not inherit it.
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         return try CallError.check(socket(AF_INET, kind, 0), "socket")
     }
