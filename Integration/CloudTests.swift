@@ -16,7 +16,6 @@ extension MountedTests {
         func `goes all the way there and back`(_ kind: CloudKind) async throws {
             var options = MountedFolder.Options()
             options.mount = ["--refresh", "1s"]
-            options.limitSeconds = 200
             try await kind.with(options) { cloud in
                 var before = TreeSnapshot()
                 try MountedFolder.with(cloud.options) { folder in

@@ -29,7 +29,6 @@ extension MountedTests {
                 var options = MountedFolder.Options()
                 options.otherSource = server.source
                 options.environment = ["XDG_CONFIG_HOME": server.base]
-                options.limitSeconds = 240
                 try MountedFolder.with(options) { folder in
                     try Files.write([1], to: folder.local("before"))
                     try folder.sync()

@@ -14,9 +14,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(4)))
         func `loses nothing that was closed, ten times over`() throws {
             var random = SeededRandom.announced("a killed daemon")
-            var options = MountedFolder.Options()
-            options.limitSeconds = 210
-            try MountedFolder.with(options) { folder in
+            try MountedFolder.with { folder in
                 let killer = Killer(folder, kills: 10, files: 1000, random: &random)
                 let thread = Thread { killer.run() }
                 thread.start()

@@ -21,7 +21,6 @@ extension MountedTests.`A killed daemon` {
         var random = SeededRandom.announced("a killed daemon and a tree on \(cloud)")
         var options = MountedFolder.Options()
         options.source = "latency=10ms&rate=4MiB"
-        options.limitSeconds = 210
         let steps = 600
         try await cloud.with(options) { folder, contents in
             let killer = Killer(folder, kills: 12, files: steps, random: &random)

@@ -10,7 +10,7 @@ import Transport
 
 /// Sizes and numbers at which other programs have failed, on every kind of cloud.
 ///
-/// They take minutes, so that `make test` has a run of their own for them: in CI, and with `LARGE=1`.
+/// They take minutes, so `make test` runs them only in CI and with `LARGE=1`.
 @Suite(
     "What is very large", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: LargeFiles.haveRoom, "it takes 16 GiB of disk"))

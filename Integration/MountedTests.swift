@@ -1,8 +1,8 @@
 import Testing
 
-/// The real thing: `apus` as a process, a real mount, real programs.
+/// `apus` as a process, a real mount, real programs.
 ///
-/// One after the other, since most of them watch the clock: uploads that are slow on purpose,
-/// settle times, deadlines.
+/// One after another within a process, since their system calls block. scripts/run-tests gives each a
+/// process of its own, and runs several at a time.
 @Suite(.serialized)
 enum MountedTests {}

@@ -29,7 +29,6 @@ extension MountedTests {
             var options = MountedFolder.Options()
             options.otherSource = source
             options.environment = environment
-            options.limitSeconds = 180
             return options
         }
 

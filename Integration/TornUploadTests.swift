@@ -31,7 +31,6 @@ extension MountedTests {
         private func rewriteDuringUploads(_ given: MountedFolder.Options) throws {
             var options = given
             options.source = "rate=3MiB"
-            options.limitSeconds = 150
             try MountedFolder.with(options) { folder in
                 let watcher = VersionWatcher(folder.remote("file"))
                 watcher.start()

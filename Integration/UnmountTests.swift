@@ -272,7 +272,6 @@ extension MountedTests {
                     var options = MountedFolder.Options()
                     options.otherSource = "webdav+http://127.0.0.1:\(relay.port)/room"
                     options.mount = ["--refresh", "1h"]
-                    options.limitSeconds = 150
                     try MountedFolder.with(options) { folder in
                         #expect(try Files.read(folder.local("old")) == [1, 2, 3])
                         relay.hold(.fromServer, after: 0)

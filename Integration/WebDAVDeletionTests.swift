@@ -15,7 +15,6 @@ extension MountedTests {
                 try Relay.with(server.port) { relay in
                     var options = MountedFolder.Options()
                     options.otherSource = "webdav+http://127.0.0.1:\(relay.port)"
-                    options.limitSeconds = 180
                     try MountedFolder.with(options) { folder in
                         try Files.makeDirectory(folder.local("d"))
                         try folder.sync()

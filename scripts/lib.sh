@@ -1,10 +1,10 @@
-# What every script here shares. Sourced by bash, never run.
+# Functions that all scripts share. Sourced by bash, never run.
 
 export LC_ALL=C.UTF-8
 
 say() { printf '%s\n' "$*" >&2; }
 
-# Ends the script with one line that says what failed and what to do.
+# Ends the script with one line that names the failure and the remedy.
 die() {
     say "$(basename "$0"): $*"
     exit 1
@@ -22,7 +22,7 @@ limited() {
     return "$status"
 }
 
-# Ends what `limited` has under way, for traps.
+# Ends the command that `limited` runs, for traps.
 end_limited() {
     [ -z "${limited_pid:-}" ] || kill "$limited_pid" 2>/dev/null || true
 }
@@ -49,8 +49,8 @@ unprotect() {
     chmod u+w "$1" 2>/dev/null || true
 }
 
-# The ids of processes that were given a path, or one below it, as an argument: daemons that
-# outlive their test. The path is a fresh one of ours, so they are too.
+# The ids of processes that have a path, or one below it, as an argument: daemons that outlive their
+# test. The path is a temporary directory of the caller, so no other process has it.
 processes_using() {
     local directory=$1 file argument
     for file in /proc/[0-9]*/cmdline; do

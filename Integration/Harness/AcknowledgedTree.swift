@@ -2,18 +2,18 @@ import Foundation
 import Glibc
 import Testing
 
-/// Changes a tree at random, one system call after the other, in a mount whose daemon dies now and
-/// then, and keeps account of what has to be there.
+/// Changes a tree at random, one system call after another, in a mount whose daemon is killed now and
+/// then, and keeps a model of the expected tree.
 ///
-/// A call that returned counts. One that failed since the daemon was dead may have happened or not:
-/// which of the two is looked up once there is a mount again, and nothing else may have changed.
+/// A call that returned counts. A call that failed because the daemon was dead may have taken effect
+/// or not: the next mount shows which, and nothing else may have changed.
 struct AcknowledgedTree {
     private let folder: MountedFolder
     private var random: SeededRandom
     private(set) var expected = TreeContents()
     /// How many calls succeeded.
     private(set) var calls = 0
-    /// How many of those that failed with the daemon had happened, and had not.
+    /// How many of the calls that failed with the daemon had taken effect, and how many had not.
     private(set) var happened = 0
     private(set) var lost = 0
 
@@ -26,7 +26,7 @@ struct AcknowledgedTree {
         self.random = random
     }
 
-    /// Does something at random: a handful of calls at the most, ended early by a dead mount.
+    /// Makes one random change: a handful of calls at most, fewer if the mount dies.
     mutating func step() throws {
         switch Int.random(in: 0..<100, using: &random) {
         case ..<30: try writeAnew(name(Self.fileNames))
@@ -42,7 +42,7 @@ struct AcknowledgedTree {
 
     // MARK: Steps
 
-    /// As a program saves a file: emptied or made, written in two halves, closed.
+    /// Saves a file as a program does: truncates or creates it, writes two halves, closes it.
     private mutating func writeAnew(_ path: String) throws {
         guard expected.nodes[path] != .directory else { return }
         guard let file = try open(path, O_WRONLY | O_CREAT | O_TRUNC) else { return }
@@ -54,7 +54,7 @@ struct AcknowledgedTree {
         try attempt({ try file.close() }, { _ in })
     }
 
-    /// Somewhere in a file, or at its end, or a little beyond.
+    /// Writes inside a file, at its end, or a little beyond.
     private mutating func writeWithin() throws {
         guard let path = expected.files.randomElement(using: &random),
             let size = expected.bytes(of: path)?.count,
@@ -113,7 +113,7 @@ struct AcknowledgedTree {
         try rename(path, to: newPath)
     }
 
-    /// With all that is in it, name by name, as `rm -r` does.
+    /// Removes a directory and its contents name by name, as `rm -r` does.
     private mutating func removeDirectory() throws {
         guard let path = expected.directories.randomElement(using: &random) else { return }
         for below in expected.paths(below: path) + [path] {
@@ -176,9 +176,9 @@ struct AcknowledgedTree {
         }
     }
 
-    /// Calls the system, and applies to the model what that did.
+    /// Makes a system call, and applies its effect to the model.
     ///
-    /// - Parameter partly: Applies what of it may have happened, by what is found afterwards.
+    /// - Parameter partly: Applies a partial effect, derived from the tree found afterwards.
     /// - Returns: Whether it succeeded.
     @discardableResult
     private mutating func attempt(
@@ -208,7 +208,7 @@ struct AcknowledgedTree {
         }
     }
 
-    /// The whole tree, once it is mounted again.
+    /// Returns the whole tree once it is mounted again.
     private func lookAgain(after remounts: Int) throws -> TreeContents {
         var remounts = remounts
         while true {
@@ -228,7 +228,7 @@ struct AcknowledgedTree {
 
     // MARK: Choices
 
-    /// A name in a directory that exists, not deeper than a few levels.
+    /// Returns a name in an existing directory, a few levels deep at most.
     private mutating func name(_ names: [String]) -> String {
         let shallow = expected.directories.filter { $0.count(where: { $0 == "/" }) < 3 }
         let directory = ([""] + shallow).randomElement(using: &random) ?? ""
@@ -243,7 +243,7 @@ struct AcknowledgedTree {
 }
 
 extension TreeContents {
-    /// POSIX: `pwrite`, with zeros in what lies between the end of the file and the offset.
+    /// POSIX: `pwrite`, which fills the gap between the end of the file and the offset with zeros.
     fileprivate mutating func write(
         _ bytes: ArraySlice<UInt8>, at offset: Int, of path: String
     ) {

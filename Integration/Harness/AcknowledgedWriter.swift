@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 import Testing
 
-/// Changes files in a mount whose daemon dies now and then, and keeps account of what has to be
-/// there: exactly the changes that succeeded.
+/// Changes files in a mount whose daemon is killed now and then, and keeps a model of the expected
+/// files: exactly the changes that succeeded.
 struct AcknowledgedWriter {
     private let folder: MountedFolder
     private var random: SeededRandom
-    /// What a directory has to hold, by path.
+    /// The expected bytes of each file, by path.
     private(set) var expected: [String: [UInt8]] = [:]
-    /// How often a call failed since the daemon was dead.
+    /// How often a call failed because the daemon was dead.
     private(set) var failures = 0
 
     init(_ folder: MountedFolder, random: SeededRandom) {
@@ -42,7 +42,7 @@ struct AcknowledgedWriter {
         return contents
     }
 
-    /// What is missing, different or invented, the first few of it.
+    /// Describes the first few files that are missing, different or unexpected.
     func differences(from actual: [String: [UInt8]]) -> [String] {
         let paths = Set(expected.keys).union(actual.keys).sorted()
         let different = paths.compactMap { path -> String? in

@@ -12,18 +12,18 @@ enum Apus {
     }()
 
     /// Runs it to its end, whatever its exit status.
-    static func run(_ arguments: String..., limitSeconds: Int = 60) throws -> Program.Result {
+    static func run(_ arguments: String..., limitSeconds: Int = 180) throws -> Program.Result {
         try run(arguments, limitSeconds: limitSeconds)
     }
 
     static func run(
-        _ arguments: [String], limitSeconds: Int = 60, environment: [String: String] = [:]
+        _ arguments: [String], limitSeconds: Int = 180, environment: [String: String] = [:]
     ) throws -> Program.Result {
         try start(arguments, limitSeconds: limitSeconds, environment: environment).wait()
     }
 
     static func start(
-        _ arguments: [String], limitSeconds: Int = 60, environment: [String: String] = [:]
+        _ arguments: [String], limitSeconds: Int = 180, environment: [String: String] = [:]
     ) throws -> Program {
         try Program.start(
             [path] + arguments, limitSeconds: limitSeconds, environment: environment)

@@ -1,6 +1,6 @@
 import Testing
 
-/// An authority for certificates that no system knows, and a certificate of its for 127.0.0.1.
+/// A certificate authority that no system trusts, and its certificate for 127.0.0.1.
 struct CertificateAuthority {
     let directory: String
 

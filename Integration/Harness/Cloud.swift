@@ -4,11 +4,11 @@ import Testing
 
 /// A cloud of a test's own, empty at first.
 struct Cloud {
-    /// How to mount it; as often as one likes, each time with a state of its own.
+    /// How to mount it: any number of times, each with a state of its own.
     let options: MountedFolder.Options
-    /// All that it holds, seen from its own side. Of links it says nothing.
+    /// Returns all its contents as the cloud itself sees them, except for links.
     var contents: () throws -> TreeContents
-    /// Stores a file as another client does, in place of what is there.
+    /// Stores a file as another client does, and replaces an existing one.
     var store: (_ bytes: [UInt8], _ path: String) throws -> Void
 }
 
@@ -32,7 +32,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
 
     var testDescription: String { rawValue }
 
-    /// What is there again on a cold mount of what is not in names and bytes.
+    /// The metadata, beyond names and bytes, that a cold mount shows again.
     enum Kept {
         /// Modes, links and the times of everything.
         case attributes
@@ -51,8 +51,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
 
     /// Makes one of this kind, and ends it after `body` whatever happens.
     ///
-    /// - Parameter options: How to mount it; how far away it pretends to be counts for those that can
-    ///   pretend.
+    /// - Parameter options: How to mount it. Latency and rate apply to the folder only.
     func with(
         _ options: MountedFolder.Options, isolation: isolated (any Actor)? = #isolation,
         _ body: (Cloud) throws -> Void
@@ -68,7 +67,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
                 self == .nginx ? .nginx : self == .servedByRclone ? .rclone : .apache
             try await WebDAVServer.with(kind) { server in
                 var cloud = Self.cloud(options, source: server.source, servedFrom: server.folder)
-                // It remembers for minutes what is in its folder, and sees only what passes through it.
+                // It caches its folder for minutes, and sees only changes made through it.
                 if kind == .rclone { cloud.store = server.put }
                 try body(cloud)
             }
@@ -85,7 +84,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
                     options, source: "rclone:plain:", servedFrom: "\(remotes.base)/plain")
                 let everything = cloud.contents
                 cloud.contents = {
-                    // What a killed rclone leaves of an upload is hidden, and part of no file.
+                    // The rest of an upload that a killed rclone leaves is hidden.
                     var contents = try everything()
                     contents.nodes = contents.nodes.filter { !$0.key.hasSuffix(".apus-part") }
                     return contents
@@ -120,7 +119,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
 
     /// The same, and mounts it.
     ///
-    /// - Parameter body: Is given the mount, and what tells all that the cloud holds.
+    /// - Parameter body: Is given the mount, and a function that returns the cloud's contents.
     func with(
         _ options: MountedFolder.Options, isolation: isolated (any Actor)? = #isolation,
         _ body: (MountedFolder, _ contents: () throws -> TreeContents) throws -> Void
@@ -138,7 +137,7 @@ enum CloudKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     ) -> Cloud {
         Cloud(
             options: mounting(source, options),
-            // What Apache notes of properties is no part of what it serves.
+            // Apache's files for properties are not part of the contents that it serves.
             contents: { try TreeContents(of: directory, without: ".DAV") },
             store: { bytes, path in try Files.replace("\(directory)/\(path)", with: bytes) })
     }

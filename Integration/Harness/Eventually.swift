@@ -3,11 +3,12 @@ import Testing
 
 /// Returns as soon as `condition` holds.
 ///
-/// For what sends no event: a state in an extended attribute, a file that appears on the remote.
+/// For changes without an event: a state in an extended attribute, a file that appears on the remote.
+/// The limit leaves room for a slow machine on which other tests run.
 ///
-/// - Throws: With `what` if it does not hold within the limit.
+/// - Throws: An error that names `what` if the condition does not hold within the limit.
 func eventually(
-    _ what: String, within limit: Duration = .seconds(20),
+    _ what: String, within limit: Duration = .seconds(60),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () throws -> Bool
 ) throws {

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-// xattr(7), on what a path leads to.
+// xattr(7); links are followed.
 extension Files {
     /// - Parameter flags: `XATTR_CREATE`, `XATTR_REPLACE`.
     static func setAttribute(

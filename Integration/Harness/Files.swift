@@ -90,7 +90,7 @@ enum Files {
         try CallError.check(chmod(path, mode), "chmod \(path)")
     }
 
-    /// Has a directory refuse new names and removals, also where they are root's.
+    /// Makes a directory refuse new names and removals, even by root.
     static func forbidChanges(in directory: String) throws {
         if geteuid() == 0 {
             try Program.require("chattr", "+i", directory)
@@ -99,7 +99,7 @@ enum Files {
         }
     }
 
-    /// Takes ``forbidChanges(in:)`` back; also does no harm where there is nothing to take back.
+    /// Undoes ``forbidChanges(in:)``, and has no effect without it.
     static func allowChanges(in directory: String) throws {
         if geteuid() == 0 {
             try Program.require("chattr", "-i", directory)

@@ -1,31 +1,58 @@
 import Glibc
 import Synchronization
 
-/// TCP on 127.0.0.1. Whoever gets a descriptor closes it.
+/// TCP on 127.0.0.1. The caller closes the descriptors that it is given.
 enum LocalSocket {
-    private static let given = Mutex<Set<UInt16>>([])
+    /// Ports of this process that were not given to a server yet.
+    private static let unused = Mutex<Range<UInt16>>(0..<0)
 
-    /// Ports that nobody listens on; all are held until the last is found, so they differ.
-    ///
-    /// They are below those that the kernel gives to connections, so that no program gets one by
-    /// chance while the server on it is down. None is given twice: a server takes a while to take its own.
+    /// Below the ports that the kernel gives to connections, so that no program gets one of them by
+    /// chance while the server on it is down.
+    private static let blocks: [Range<UInt16>] = stride(from: 10_000, to: 32_000, by: 500).map {
+        $0..<($0 + 500)
+    }
+
+    /// Returns ports on which no server listens. None is given twice: a server needs a while to
+    /// listen on its port.
     static func freePorts(_ count: Int) throws(CallError) -> [UInt16] {
-        var descriptors: [Int32] = []
-        defer { for descriptor in descriptors { close(descriptor) } }
-        var ports: [UInt16] = []
-        var attempts = 0
-        while ports.count < count {
-            let port = UInt16.random(in: 10_000..<32_000)
-            attempts += 1
-            guard given.withLock({ $0.insert(port).inserted }) else { continue }
-            do throws(CallError) {
-                descriptors.append(try bound(to: port))
-                ports.append(port)
-            } catch  where error.code == EADDRINUSE && attempts < 1_000 {
-                continue
+        try unused.withLock { unused throws(CallError) in
+            var ports: [UInt16] = []
+            while ports.count < count {
+                if unused.isEmpty { unused = try claimBlock() }
+                let port = unused.removeFirst()
+                do throws(CallError) {
+                    close(try bound(to: port))
+                    ports.append(port)
+                } catch  where error.code == EADDRINUSE {
+                    continue
+                }
             }
+            return ports
         }
-        return ports
+    }
+
+    /// Returns ports that belong to this process alone until it ends, since other processes of tests
+    /// run beside it.
+    ///
+    /// The claim is a socket with an abstract name, which the kernel removes with the process.
+    private static func claimBlock() throws(CallError) -> Range<UInt16> {
+        for block in blocks.shuffled() {
+            let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+            let claim = try CallError.check(socket(AF_UNIX, kind, 0), "socket")
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) {
+                $0.dropFirst().copyBytes(from: "apus-test-ports-\(block.lowerBound)".utf8)
+            }
+            let code = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(claim, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            if code == 0 { return block }
+            close(claim)
+        }
+        throw CallError(call: "claim ports", code: EADDRINUSE)
     }
 
     static func listen(_ port: UInt16) throws(CallError) -> Int32 {
@@ -45,7 +72,7 @@ enum LocalSocket {
         return descriptor
     }
 
-    /// Whether somebody listens there.
+    /// Whether a server listens on a port.
     static func answers(_ port: UInt16) -> Bool {
         guard let descriptor = try? connect(port) else { return false }
         close(descriptor)
@@ -53,7 +80,7 @@ enum LocalSocket {
     }
 
     private static func open() throws(CallError) -> Int32 {
-        // No program that is started meanwhile is to inherit it.
+        // Programs that are started in another thread must not inherit it.
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         return try CallError.check(socket(AF_INET, kind, 0), "socket")
     }

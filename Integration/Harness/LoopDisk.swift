@@ -6,7 +6,7 @@ struct LoopDisk {
     enum FileSystem: String {
         /// Can share bytes between files.
         case xfs
-        /// Can be small, and gives its last block to whoever asks.
+        /// Can be small, and can be filled to its last block.
         case ext4
     }
 
@@ -18,7 +18,7 @@ struct LoopDisk {
     /// As ``isPossible``, for disks that are there to be filled.
     static let canBeSmall = isPossible(.ext4, mebibytes: 32)
 
-    /// - Parameter percentForRoot: How much of ext4 is kept for root.
+    /// - Parameter percentForRoot: The share of ext4 that is reserved for root.
     init(
         _ fileSystem: FileSystem = .xfs, mebibytes: Int = 400, percentForRoot: Int = 0
     ) throws {
@@ -43,19 +43,19 @@ struct LoopDisk {
         _ = try? Program.run("rm", "-rf", "--one-file-system", path, path + ".image")
     }
 
-    /// Takes bytes for a file of its own, as a neighbour on the same disk would.
+    /// Uses space for a file of its own, as another program on the same disk would.
     func occupy(mebibytes: Int) throws {
         try Program.require("fallocate", "-l", "\(mebibytes)M", neighbour)
     }
 
-    /// Takes all the room that is left.
+    /// Uses all the space that is left.
     func fill() throws {
-        // It ends with an error, which is that the disk is full.
+        // Both are expected to fail, because the disk is full.
         try Program.run("dd", "if=/dev/zero", "of=\(neighbour)", "bs=64K")
         try Program.run("dd", "if=/dev/zero", "of=\(neighbour)-rest", "bs=512", "conv=fsync")
     }
 
-    /// Gives back what ``fill()`` or ``occupy(mebibytes:)`` took.
+    /// Frees the space that ``fill()`` or ``occupy(mebibytes:)`` used.
     func clear() throws {
         try Program.require("rm", "-f", neighbour, neighbour + "-rest")
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `apus status --json` says of a mount, as far as tests look at it.
+/// The parts of the output of `apus status --json` that tests use.
 struct MountReport: Decodable {
     struct Counts: Decodable {
         var pending: Int
@@ -35,7 +35,7 @@ struct MountReport: Decodable {
 
     func item(_ path: String) -> Item? { items.first { $0.path == path } }
 
-    /// Versions beside which the remote's has the name.
+    /// Conflict versions, which the remote version displaced from their name.
     var conflicts: [Item] { items.filter { $0.conflictsWith != nil } }
 }
 
@@ -47,14 +47,14 @@ extension MountedFolder {
         return try #require(reports.first, "\(output)", sourceLocation: sourceLocation)
     }
 
-    /// What `user.apus.error` says of a file; nil where nothing is wrong.
+    /// Returns the `user.apus.error` of a file, or nil if it has none.
     func error(of name: String) throws -> String? {
         let result = try Program.run(
             "getfattr", "--absolute-names", "--only-values", "-n", "user.apus.error", local(name))
         return result.status == 0 ? result.output : nil
     }
 
-    /// How many bytes of a file are on this disk; the daemon may be dead.
+    /// Returns how many bytes of a file are on this disk. Does not need the daemon.
     func bytesHere(ofInode inode: UInt) throws -> Int {
         let folder = String(inode & 0xFF, radix: 16)
         return Int(try Files.status("\(state)/content/\(folder)/\(inode)").st_blocks) * 512

@@ -9,11 +9,11 @@ final class MountedFolder: Sendable {
     struct Options: Sendable {
         /// The source's latency and rate: `rate=4MiB`.
         var source = ""
-        /// What to mount instead of a folder of this mount's own.
+        /// The source to mount instead of a folder of this mount's own.
         var otherSource: String?
         /// Further options of `apus mount`.
         var mount: [String] = []
-        /// Of the daemon, beside what the tests have.
+        /// Variables of the daemon in addition to those of the tests.
         var environment: [String: String] = [:]
         /// How many descriptors the daemon may have, as `ulimit -n` would set it; nil for no change.
         var descriptorsMax: Int?
@@ -21,8 +21,8 @@ final class MountedFolder: Sendable {
         var stateParent: String?
         /// Where the folder that plays the cloud is made; a temporary directory by default.
         var remoteParent: String?
-        /// When a test that hangs is cut off from its mount, so that its system calls fail.
-        var limitSeconds = 90
+        /// After how long the mount of a hanging test is cut off, so that its system calls fail.
+        var limitSeconds = 240
     }
 
     /// Everything of this mount is below here.
@@ -34,7 +34,7 @@ final class MountedFolder: Sendable {
     /// The daemon's own directory.
     let state: String
     private let options: Options
-    /// Held while the mount point is bare, and by those who must not meet it so.
+    /// Held while nothing is mounted, and by callers that need a mount.
     private let gate = Mutex(())
     private let remounts = Mutex(0)
 
@@ -79,7 +79,7 @@ final class MountedFolder: Sendable {
         return "folder:\(remote)" + (options.source.isEmpty ? "" : "?\(options.source)")
     }
 
-    // MARK: What a user does
+    // MARK: Actions of a user
 
     func mount(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let command = ["mount", source, point, "--state-dir", state] + options.mount
@@ -105,7 +105,7 @@ final class MountedFolder: Sendable {
         #expect(!isMounted, "apus unmount returned before the folder was unmounted")
     }
 
-    /// What `user.apus.state` says of a file.
+    /// Returns the `user.apus.state` of a file.
     func state(of name: String) throws -> String {
         try Program.require(
             "getfattr", "--absolute-names", "--only-values", "-n", "user.apus.state", local(name))
@@ -115,7 +115,7 @@ final class MountedFolder: Sendable {
 
     func remote(_ name: String) -> String { "\(remote)/\(name)" }
 
-    // MARK: What befalls it
+    // MARK: Faults
 
     /// The daemon's process, from the first line of the state directory's lock.
     var daemon: pid_t? {

@@ -14,7 +14,7 @@ final class OpenFile {
         if descriptor >= 0 { _ = Glibc.close(descriptor) }
     }
 
-    /// POSIX: `close`, whose result says whether what was written is safe.
+    /// POSIX: `close`, whose result says whether the written bytes are safe.
     func close() throws(CallError) {
         let closing = descriptor
         descriptor = -1

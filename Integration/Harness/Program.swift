@@ -3,10 +3,10 @@ import Testing
 
 /// A program that was started, with nothing on its standard input.
 ///
-/// It runs under `timeout`, so that none outlives its test for long. Its output goes to files, not
-/// pipes: a daemon that keeps them open must not keep us waiting.
+/// It runs under `timeout`, so that it does not outlive its test for long. Its output goes to files,
+/// not pipes: a daemon that keeps them open must not block the test.
 final class Program: Sendable {
-    /// What a program left behind.
+    /// The outcome of a program.
     struct Result: CustomStringConvertible {
         let command: String
         let status: Int32
@@ -30,7 +30,7 @@ final class Program: Sendable {
     private let errors: Int32
 
     static func start(
-        _ command: [String], limitSeconds: Int = 60, environment: [String: String] = [:]
+        _ command: [String], limitSeconds: Int = 180, environment: [String: String] = [:]
     ) throws -> Program {
         try Program(command, limitSeconds: limitSeconds, environment: environment)
     }
@@ -38,7 +38,7 @@ final class Program: Sendable {
     /// Runs a program to its end, whatever its exit status.
     @discardableResult
     static func run(
-        _ command: String..., limitSeconds: Int = 60, environment: [String: String] = [:]
+        _ command: String..., limitSeconds: Int = 180, environment: [String: String] = [:]
     ) throws -> Result {
         try start(command, limitSeconds: limitSeconds, environment: environment).wait()
     }
@@ -46,7 +46,7 @@ final class Program: Sendable {
     /// Runs a program that has to succeed.
     @discardableResult
     static func require(
-        _ command: String..., limitSeconds: Int = 60, environment: [String: String] = [:],
+        _ command: String..., limitSeconds: Int = 180, environment: [String: String] = [:],
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> String {
         let result = try start(command, limitSeconds: limitSeconds, environment: environment)
@@ -76,7 +76,7 @@ final class Program: Sendable {
 
     func signal(_ number: Int32) { kill(process, number) }
 
-    /// Kills it and what it has started, with no time to end well. `timeout` leads their group.
+    /// Kills it and all that it has started, at once. `timeout` leads their process group.
     func killAll() { kill(-process, SIGKILL) }
 
     /// Whether it still runs.

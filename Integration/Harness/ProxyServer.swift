@@ -6,10 +6,10 @@ final class ProxyServer: Sendable {
     private let base: String
     private let port: UInt16
 
-    /// As `http_proxy` wants it.
+    /// Its address as `http_proxy` takes it.
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// What it was asked, a line for each request: `GET http://…`, `CONNECT 127.0.0.1:…`.
+    /// The requests that it was sent, one line each: `GET http://…`, `CONNECT 127.0.0.1:…`.
     var requests: [String] {
         let text = (try? Files.read("\(base)/requests")) ?? []
         return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)

@@ -12,7 +12,7 @@ import Transport
 final class RcloneRemotes: Sendable {
     /// Everything is below here.
     let base: String
-    /// For rclone and all that starts it.
+    /// The environment for rclone and programs that start it.
     let environment: [String: String]
     private let programs: String
     private let configuration: String
@@ -62,12 +62,12 @@ final class RcloneRemotes: Sendable {
         try text.write(toFile: "\(base)/rclone.conf", atomically: true, encoding: .utf8)
     }
 
-    /// What rclone makes of a password in its configuration.
+    /// Returns a password as rclone writes it in its configuration.
     func obscure(_ password: String) throws -> String {
         try Program.require("\(programs)/rclone", "obscure", password)
     }
 
-    /// The directories of rclones of ours that are in `TMPDIR`, by their names.
+    /// The names of the directories in `TMPDIR` that Apus made for rclone.
     var directories: Set<String> {
         get throws { Set(try Files.names(in: base).filter { $0.hasPrefix("apus-rclone-") }) }
     }

@@ -3,9 +3,9 @@ import Glibc
 
 /// Stands between a daemon and its server, and counts the bytes that pass.
 ///
-/// It can hold back what comes after so many bytes, so that a test finds a transfer in its middle, or a
-/// request or its answer; and be cut, so that the daemon finds nobody.
-final class Relay: @unchecked Sendable {  // sound: what changes is touched under `condition` only
+/// It can hold back a request, an answer or all bytes after a number of them, so that a test finds a
+/// transfer in its middle. It can be cut, so that the daemon finds no server.
+final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutable state
     enum Direction: CaseIterable {
         case toServer, fromServer
     }
@@ -42,7 +42,7 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
         condition.withLock { passed[direction, default: 0] }
     }
 
-    /// Lets that many bytes pass from now on, and holds back what comes then.
+    /// Lets that many bytes pass from now on, and holds back the rest.
     func hold(_ direction: Direction, after bytes: Int) {
         condition.withLock { limits[direction] = passed[direction, default: 0] + bytes }
     }
@@ -52,7 +52,7 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
         condition.withLock { awaited = (method, direction) }
     }
 
-    /// Lets pass what was held back.
+    /// Lets the bytes pass that were held back.
     func release() {
         condition.withLock { endHold() }
     }
@@ -66,7 +66,7 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
         }
     }
 
-    /// Ends all connections, drops what was held back, and takes no new ones.
+    /// Ends all connections, drops the bytes that were held back, and accepts no new connections.
     func cut() {
         condition.withLock {
             if let listener { shutdown(listener, Int32(SHUT_RDWR)) }
@@ -150,13 +150,13 @@ final class Relay: @unchecked Sendable {  // sound: what changes is touched unde
             }
             if sent < count { break }
         }
-        // Whoever ends one way ends the other.
+        // The end of one direction ends the other.
         shutdown(source, Int32(SHUT_RDWR))
         shutdown(sink, Int32(SHUT_RDWR))
     }
 
-    /// Whether this is what ``hold(_:of:)`` waits for: a request begins with its method, and what is
-    /// asked next on a connection is asked after the answer.
+    /// Whether ``hold(_:of:)`` waits for these bytes: a request begins with its method, and a connection
+    /// has its next request after the answer.
     private func isAwaited(
         _ bytes: ArraySlice<UInt8>, _ direction: Direction, server: Int32
     ) -> Bool {

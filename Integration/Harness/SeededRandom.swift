@@ -26,15 +26,18 @@ struct SeededRandom: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Bytes that do not compress, repeat or resemble those of another seed.
+    /// Returns bytes that do not compress, repeat or resemble those of another seed.
     static func bytes(_ count: Int, seed: UInt64) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            var word: UInt64 = 0
-            for index in 0..<count {
-                if index % 8 == 0 { word = random.next() }
-                buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: word))
-                word >>= 8
+            let bytes = UnsafeMutableRawBufferPointer(buffer)
+            // Word by word, since a step of a loop is slow in a debug build.
+            for offset in stride(from: 0, to: count, by: 8) {
+                withUnsafeBytes(of: random.next().littleEndian) { word in
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[offset...])
+                    rest.copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: word.prefix(count - offset)))
+                }
             }
             filled = count
         }

@@ -13,14 +13,14 @@ struct TreeContents: Equatable {
 
     init() {}
 
-    /// What is below a directory.
+    /// The contents of a directory.
     ///
-    /// - Parameter name: What is passed over wherever it is.
+    /// - Parameter name: Skipped at every level.
     init(of root: String, without name: String? = nil) throws {
         try add("", below: root, without: name)
     }
 
-    /// What a bucket holds below a prefix: a key that ends with a slash is a directory, and so is
+    /// The contents of a bucket below a prefix: a key that ends with a slash is a directory, and so is
     /// all that a key lies in.
     init(of store: ObjectStore, below prefix: String) throws {
         let lines = try store.python(
@@ -62,7 +62,7 @@ struct TreeContents: Equatable {
         return bytes
     }
 
-    /// What lies below a directory, that which lies deepest first.
+    /// Returns the paths below a directory, the deepest first.
     func paths(below directory: String) -> [String] {
         nodes.keys.filter { $0.hasPrefix(directory + "/") }.sorted().reversed()
     }
@@ -75,7 +75,7 @@ struct TreeContents: Equatable {
         nodes[newPath] = nodes.removeValue(forKey: path)
     }
 
-    /// What is missing, different or invented, the first few of it.
+    /// Describes the first few nodes that are missing, different or unexpected.
     func differences(from actual: TreeContents) -> [String] {
         let paths = Set(nodes.keys).union(actual.nodes.keys).sorted()
         let different = paths.compactMap { path -> String? in

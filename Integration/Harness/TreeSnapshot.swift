@@ -24,7 +24,7 @@ struct TreeSnapshot: Equatable {
         try add(root, below: "")
     }
 
-    /// What differs, for a test's message; empty where nothing does.
+    /// Describes the differences for a test's message; empty if there are none.
     func differences(from other: TreeSnapshot) -> [String] {
         Set(entries.keys).union(other.entries.keys).sorted().compactMap { path in
             let here = entries[path]

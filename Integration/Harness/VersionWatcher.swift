@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// Reads a file on the remote each time anything happens to it, and judges what it saw.
+/// Reads a file on the remote at each of its changes, and judges each version.
 final class VersionWatcher: Sendable {
-    /// What the file was, in the order of its changes.
+    /// The versions of the file, in order.
     struct Versions: Sendable {
         /// The byte that a whole version consisted of.
         var whole: [UInt8] = []
-        /// Descriptions of what consisted of several.
+        /// Descriptions of contents that consisted of several versions.
         var torn: [String] = []
     }
 
@@ -29,7 +29,7 @@ final class VersionWatcher: Sendable {
         thread.start()
     }
 
-    /// Ends the watching after a last look.
+    /// Reads the file once more, and stops.
     @discardableResult
     func stop() -> Versions {
         let wasStopped = isStopped.withLock { value in
@@ -43,7 +43,7 @@ final class VersionWatcher: Sendable {
         return versions.withLock { $0 }
     }
 
-    /// Looks whenever the directory reports something, and at least every 50 ms.
+    /// Reads the file at every event of its directory, and at least every 50 ms.
     private func watch() {
         let queue = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
         defer { close(queue) }

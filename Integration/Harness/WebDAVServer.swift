@@ -16,19 +16,19 @@ final class WebDAVServer: Sendable {
         case nginx
     }
 
-    /// Those that are here, one of each make.
+    /// The available servers, one of each make.
     static let kinds: [Kind] = [.apache, .rclone] + (hasNginx ? [.nginx] : [])
 
     private static let nginxModule = "lib/nginx/modules/ngx_http_dav_ext_module.so"
-    /// The folder that nginx with its module is in; nil where there is none.
+    /// The folder of nginx and its module, or nil if they are not installed.
     private static let nginx = ["/usr", "\(project)/.venv/nginx/usr"].first {
         Files.exists("\($0)/sbin/nginx") && Files.exists("\($0)/\(nginxModule)")
     }
 
-    /// Whether there is an nginx with the module: scripts/setup can do without a network, too.
+    /// Whether nginx and the module are installed: scripts/setup leaves them out without a network.
     static let hasNginx = nginx != nil
 
-    /// Who may use it; nil for everybody.
+    /// The account that may use it; without one, all requests are allowed.
     struct Account: Sendable {
         enum Scheme: String, Sendable {
             case basic = "Basic"
@@ -42,7 +42,7 @@ final class WebDAVServer: Sendable {
 
     /// Everything of this server is below here.
     let base: String
-    /// What it serves.
+    /// The folder that it serves.
     let folder: String
     let port: UInt16
     private let kind: Kind
@@ -51,7 +51,7 @@ final class WebDAVServer: Sendable {
 
     var url: String { "\(scheme)://127.0.0.1:\(port)" }
 
-    /// What `apus mount` calls it.
+    /// The source that `apus mount` takes for it.
     var source: String { "webdav+\(url)" }
 
     private var scheme: String { kind == .secureApache ? "https" : "http" }
@@ -59,7 +59,7 @@ final class WebDAVServer: Sendable {
     /// The authority of ``Kind/secureApache``.
     var authority: CertificateAuthority { CertificateAuthority(directory: base) }
 
-    /// What Apache was asked, a line for each request: the protocol, the method and the path.
+    /// The requests that Apache was sent, one line each: the protocol, the method and the path.
     var requests: [String] {
         let text = (try? Files.read("\(base)/run/requests")) ?? []
         return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
@@ -85,20 +85,20 @@ final class WebDAVServer: Sendable {
         port = try LocalSocket.freePorts(1)[0]
         for name in ["folder", "run"] {
             try Files.makeDirectory("\(base)/\(name)")
-            // Servers that were started by root serve as somebody else.
+            // Servers that were started by root serve as another user.
             try Files.setMode(0o777, of: "\(base)/\(name)")
         }
         try Files.setMode(0o755, of: base)
     }
 
-    /// A part of the folder that is empty.
+    /// Makes an empty part of the folder.
     func makeRoom(_ name: String) throws {
         try Files.makeDirectory("\(folder)/\(name)")
         try Files.setMode(0o777, of: "\(folder)/\(name)")
     }
 
-    /// What is in the folder, but for what Apache keeps there: properties, and what it was sent of
-    /// files before it was killed.
+    /// The names in the folder, except for Apache's own: properties, and the parts of uploads that it
+    /// had received before it was killed.
     var names: [String] {
         get throws {
             try Files.names(in: folder).filter { $0 != ".DAV" && !$0.hasPrefix(".davfs.tmp") }
@@ -136,7 +136,7 @@ final class WebDAVServer: Sendable {
         program.killAll()
         _ = try program.wait()
         try eventually("its port is free") { !LocalSocket.answers(port) }
-        // A process that nobody has waited for yet passes for a running server.
+        // A process that is not reaped yet would count as a running server.
         if Files.exists("\(base)/run/pid") { try Files.unlink("\(base)/run/pid") }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A server on 127.0.0.1 that does exactly what a test tells it: one blocking thread a connection.
+/// A server on 127.0.0.1 that runs a script of a test: one blocking thread per connection.
 package final class ScriptedServer: Sendable {
     package typealias Script = @Sendable (ServedRequest, ServedConnection) throws -> Void
 
@@ -49,7 +49,7 @@ package final class ScriptedServer: Sendable {
 
     package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// What was asked so far.
+    /// The requests so far.
     package var requests: [ServedRequest] { state.withLock { $0.requests } }
     package var connectionCount: Int { state.withLock { $0.connections.count } }
 
@@ -95,7 +95,7 @@ package final class ScriptedServer: Sendable {
     }
 }
 
-/// One request as it came over the line, without its body.
+/// One request as received, without its body.
 package struct ServedRequest: Sendable {
     package let method: String
     package let target: String
@@ -127,7 +127,7 @@ package final class ServedConnection: Sendable {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Waits until the other side has hung up; looks past what it sent before.
+    /// Waits until the other side has hung up, and ignores bytes that it sent before.
     package func awaitHangUp() {
         var poller = pollfd(fd: descriptor, events: pollReadHangUp, revents: 0)
         while poll(&poller, 1, -1) < 0 && errno == EINTR {}
@@ -160,7 +160,7 @@ package final class ServedConnection: Sendable {
         return bytes
     }
 
-    /// Reads what is there; nothing once the other side has hung up.
+    /// Reads the available bytes; none once the other side has hung up.
     package func readSome(atMost count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = max(0, recv(descriptor, buffer.baseAddress, count, 0))
