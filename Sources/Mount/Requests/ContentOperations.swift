@@ -79,7 +79,7 @@ struct ContentOperations {
         case .success(nil):
             answerCopy(reply, inode, range, at: offset)
         case .failure(let error):
-            fail("read", inode, reply, EngineError(error, error.attempt))
+            server.fail("read", inode, reply, EngineError(error, error.attempt))
         }
     }
 
