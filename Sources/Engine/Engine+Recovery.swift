@@ -26,8 +26,6 @@ extension Engine {
         }
     #endif
 
-    static var frozenFolder: DiskPath { DiskPath("frozen") }
-
     /// Makes the root and this state's salt, or sees to it that the state belongs to this source.
     private func identify() throws(Halt) {
         let now = clock.wallTime
@@ -77,7 +75,7 @@ extension Engine {
     /// the database and the disk. What is not known to be on the remote, or to be a clone, is kept.
     private func clearAway() throws(Halt) {
         var kept = 0
-        for path in try paths(below: OpenFile.folder) {
+        for path in try paths(below: StateFiles.contentFolder) {
             let inode = OpenFile.inode(at: path)
             switch try store.read({ try $0.use(ofContentOf: inode) }) {
             case .needed: continue
@@ -86,7 +84,7 @@ extension Engine {
             case .unknown: if try keepInLostAndFound(path, of: inode) { kept += 1 }
             }
         }
-        for path in try paths(below: Self.frozenFolder) {
+        for path in try paths(below: StateFiles.frozenFolder) {
             if StateFiles.isClone(path) {
                 try removeLeftover(path)
             } else if try keepInLostAndFound(path, of: nil) {
@@ -96,7 +94,7 @@ extension Engine {
         if kept > 0 {
             logger.warning(
                 "content without a name kept",
-                metadata: ["files": "\(kept)", "folder": "\(Self.lostFolder)"])
+                metadata: ["files": "\(kept)", "folder": "\(StateFiles.lostFolder)"])
         }
     }
 
@@ -147,20 +145,6 @@ extension Engine {
         } catch {
             throw .failure(EngineError(error, attempt()))
         }
-    }
-}
-
-extension EngineError {
-    init(_ error: DiskError, _ attempt: String) {
-        let (kind, remedy): (Kind, String?) =
-            switch error.kind {
-            case .full: (.outOfSpace, "free space on the disk of the state directory")
-            case .tooLarge: (.tooLarge, nil)
-            case .denied: (.denied, "see to it that the state directory can be written")
-            case .missing, .failed: (.failed, nil)
-            }
-        self.init(
-            kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
     }
 }
 

@@ -28,11 +28,11 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are held, listed, and go through once confirmed`() throws {
+    @Test func `on the remote are held, listed, and applied once confirmed`() throws {
         try Self.runHeld(reading: "f0") { it in
             try await it.wait(.seconds(5))
             #expect(try await it.names(in: "").count == 200)
-            #expect(try await it.read("f0") == [1, 2], "what is here stays readable")
+            #expect(try await it.read("f0") == [1, 2], "local bytes stay readable")
             let status = try it.status()
             #expect(status.pending.held == 150)
             #expect(status.pending.isSettled, "nothing is left to send")
@@ -45,7 +45,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote come back where the remote has them again`() throws {
+    @Test func `on the remote are cancelled if the files reappear there`() throws {
         try Self.runHeld { it in
             try await it.wait(.seconds(5))
             #expect(try it.status().pending.held == 150)
@@ -57,7 +57,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote of a whole directory keep what was changed in it`() throws {
+    @Test func `on the remote of a whole directory keep local changes in it`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             for index in 0..<150 {
@@ -86,8 +86,9 @@ struct DeletionTests {
         }
     }
 
-    /// Goal: what waits for somebody to confirm a deletion has not failed: `fsync` puts it on the disk.
-    @Test func `on the remote of a whole directory fail no fsync in it`() throws {
+    /// Goal: a change that waits for the confirmation of a deletion has not failed: `fsync` stores
+    /// it on the disk.
+    @Test func `on the remote of a whole directory do not fail an fsync in it`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             for index in 0..<150 {
@@ -108,7 +109,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote of one folder, again and again, are no deletion in bulk`() throws {
+    @Test func `on the remote of one folder, repeatedly, are not a bulk deletion`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             try $0.otherClientWrites(Scenario.key("d/f"), [1])
@@ -125,7 +126,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote do not count what the remote never had`() throws {
+    @Test func `on the remote do not count files that were never there`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             try $0.otherClientWrites(Scenario.key("d/f"), [1])
@@ -142,7 +143,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote that were whole here are in the trash`() throws {
+    @Test func `on the remote of files that are completely local go to the trash`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
         } _: { it in
@@ -150,7 +151,7 @@ struct DeletionTests {
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             try #require(trash.count == 1)
             #expect(trash[0].description.hasSuffix("-photo.jpg"))
             #expect(try it.mount.disk.open(trash[0]).status().size == 3)
@@ -158,7 +159,7 @@ struct DeletionTests {
     }
 
     @Test(arguments: 1...20)
-    func `on the remote are in the trash with all they had, wherever the process dies`(
+    func `on the remote go to the trash with all attributes, wherever the process dies`(
         step: Int
     ) throws {
         try Scenario.run {
@@ -175,7 +176,7 @@ struct DeletionTests {
             try it.mount.start()
             try await it.refresh()
             #expect(try await it.names(in: "") == [])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             try #require(trash.count == 1)
             #expect(try it.mount.disk.open(trash[0]).read(4, at: 0) == [5, 6, 7])
             let attributes = try #require(it.mount.disk.extendedAttributes(of: trash[0]))
@@ -185,7 +186,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are in the trash once, although somebody goes on reading`() throws {
+    @Test func `on the remote go to the trash once, although a program keeps reading`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
         } _: { it in
@@ -196,16 +197,16 @@ struct DeletionTests {
             }
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
             try await it.refresh()
-            let copies = try it.mount.disk.files(below: Engine.trashFolder)
+            let copies = try it.mount.disk.files(below: StateFiles.trashFolder)
             #expect(copies.count == 1)
             await it.mount.kill()
             try it.mount.start()
-            #expect(try it.mount.disk.files(below: Engine.trashFolder) == copies)
+            #expect(try it.mount.disk.files(below: StateFiles.trashFolder) == copies)
             #expect(try it.mount.disk.open(copies[0]).read(4, at: 0) == [5, 6, 7])
         }
     }
 
-    @Test func `on the remote are held at once, without a look at each`() throws {
+    @Test func `on the remote are held at once, without a request for each`() throws {
         try Self.runHeld { it in
             let items = try it.status().items
             #expect(items.count == 150)
@@ -236,7 +237,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are made here in steps, with room for others in between`() throws {
+    @Test func `on the remote are applied in steps, with other work in between`() throws {
         try Self.runSteps { it in
             let directory = try await it.find("d/e/g")
             try await it.refresh()
@@ -249,13 +250,13 @@ struct DeletionTests {
             #expect(counts.contains { (1..<30).contains($0) }, "\(counts)")
             #expect(try await it.rest())
             #expect(try await it.names(in: "") == [])
-            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
-            #expect(try it.mount.disk.files(below: OpenFile.folder) == [])
+            #expect(try it.mount.disk.files(below: StateFiles.trashFolder).count == 3)
+            #expect(try it.mount.disk.files(below: StateFiles.contentFolder) == [])
         }
     }
 
     @Test(arguments: 1...60)
-    func `on the remote go on at the next start, wherever the process dies`(step: Int) throws {
+    func `on the remote continue at the next start, wherever the process dies`(step: Int) throws {
         try Self.runSteps { it in
             try await it.write("d/e/f3", [7])
             it.mount.life.dieBeforeStep(step)
@@ -269,7 +270,7 @@ struct DeletionTests {
             #expect(try await it.names(in: "d") == ["e"])
             #expect(try await it.names(in: "d/e") == ["f3"])
             #expect(try await it.read("d/e/f3") == [7])
-            let trash = try it.mount.disk.files(below: Engine.trashFolder)
+            let trash = try it.mount.disk.files(below: StateFiles.trashFolder)
             #expect(trash.count == 2)
             for path in trash {
                 #expect(try it.mount.disk.open(path).read(3, at: 0) == [1, 2])
@@ -279,7 +280,7 @@ struct DeletionTests {
     }
 
     @Test(arguments: [nil] + (1...40).map { $0 })
-    func `on the remote of a folder that is a file now go on, wherever the process dies`(
+    func `on the remote of a folder replaced by a file continue, wherever the process dies`(
         step: Int?
     ) throws {
         try Self.runSteps { it in
@@ -296,11 +297,11 @@ struct DeletionTests {
             #expect(try await it.names(in: "") == ["d"])
             #expect(try await it.read("d") == [9])
             #expect(it.remotePaths == ["d"])
-            #expect(try it.mount.disk.files(below: Engine.trashFolder).count == 3)
+            #expect(try it.mount.disk.files(below: StateFiles.trashFolder).count == 3)
         }
     }
 
-    @Test func `here leave nothing behind of files that were open when the process died`() throws {
+    @Test func `here leave no bytes of files that were open when the process died`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.setReachable(false)
@@ -311,7 +312,7 @@ struct DeletionTests {
             }
             await it.mount.kill()
             try it.mount.start()
-            let contents = { try it.mount.disk.files(below: OpenFile.folder).count }
+            let contents = { try it.mount.disk.files(below: StateFiles.contentFolder).count }
             #expect(try contents() == 30, "the start does not wait for it")
             try await it.wait(.seconds(1))
             #expect(try contents() == 0)
@@ -321,7 +322,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `leave alone what is open, and nobody opens what is being cleared away`() throws {
+    @Test func `skip open files, and files being removed cannot be opened`() throws {
         try Scenario.run {
             try Self.fill($0, count: 2)
         } _: { it in
@@ -346,7 +347,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `made here rest for a minute, or until they are confirmed`() throws {
+    @Test func `made here are held for a minute or until they are confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
         } _: { it in
@@ -360,7 +361,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `made here one after the other wait until it shows how many they are`() throws {
+    @Test func `made here one after the other are held until their number is known`() throws {
         try Scenario.run {
             try Self.fill($0, count: 900)
         } _: { it in
@@ -375,7 +376,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `of names that come back at once are none`() throws {
+    @Test func `of names that are recreated at once do not happen`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
         } _: { it in
@@ -387,7 +388,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `made here rest again after a kill, and go out at once when confirmed`() throws {
+    @Test func `made here are held again after a kill, and sent at once when confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
         } _: { it in

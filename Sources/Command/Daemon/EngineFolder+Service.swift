@@ -39,7 +39,7 @@ extension EngineFolder {
     private var lostAndFound: LostAndFound? {
         guard let count = try? engine.lostAndFoundCount(), count > 0 else { return nil }
         return LostAndFound(
-            files: UInt64(count), path: "\(options.stateDirectory)/\(Engine.lostFolder)")
+            files: UInt64(count), path: "\(options.stateDirectory)/\(StateFiles.lostFolder)")
     }
 
     private func add(

@@ -1,61 +1,58 @@
-/// One thing that a check found in a state directory.
+/// One finding of a check in a state directory.
 package struct CheckFinding: Hashable, Sendable, Codable {
-    /// What is concerned.
     package enum Kind: String, Hashable, Sendable, Codable, CaseIterable {
         /// The database file itself.
         case database
         /// A value that no version of Apus writes.
         case value
         case root
-        /// A name that leads nowhere, or from nowhere.
+        /// A name without a valid inode or parent.
         case name
-        /// An inode without a name that should have one.
+        /// A linked inode without a name.
         case orphan
-        /// Directories that lie in each other.
+        /// Directories that contain each other.
         case circle
         /// A link count.
         case links
-        /// What both sides agreed on.
+        /// The state last agreed on by both sides.
         case synced
-        /// What was seen on the remote.
+        /// The state last seen on the remote.
         case remote
-        /// Changes that wait, or should.
+        /// Pending changes.
         case pending
         case attempt
         case conflict
         case extents
         /// The bytes of a file.
         case content
-        /// Bytes that belong to nothing.
+        /// Bytes that belong to no file.
         case stray
-        /// What a process that was killed leaves behind.
+        /// A leftover of a killed process.
         case leftover
-        /// A file that is not ours.
+        /// A file that Apus did not make.
         case unknown
     }
 
     package enum Outcome: String, Hashable, Sendable, Codable {
         case repaired
-        /// A dry run changes nothing.
+        /// Not repaired, in a dry run.
         case repairable
-        /// Something is gone for good, whether or not the state is in order now.
+        /// Data is permanently lost, even if the state is valid now.
         case lost
-        /// It needs a person.
+        /// The user has to act.
         case left
-        /// Nothing is wrong.
+        /// Not an error.
         case note
     }
 
     package var kind: Kind
     package var outcome: Outcome
-    /// The inode's number, where there is one.
     package var inode: Int64?
-    /// From the mount point on, as far as it is known; or a path in the state directory.
+    /// Below the mount point, as far as known, or in the state directory.
     package var path: String?
     package var what: String
-    /// What is done about it.
     package var repair: String?
-    /// What is gone for good.
+    /// The data that is permanently lost.
     package var loss: String?
 
     package init(
@@ -72,18 +69,18 @@ package struct CheckFinding: Hashable, Sendable, Codable {
     }
 }
 
-/// What a check looked at, found and did.
+/// The result of a check.
 package struct CheckReport: Hashable, Sendable, Codable {
-    /// How many findings are kept; all are counted.
+    /// The number of findings kept; all are counted.
     private static let findingsMax = 1_000
 
-    /// What the state belongs to, as far as that can be read.
+    /// The source that the state belongs to, if it can be read.
     package var source: String?
     package var isDryRun: Bool
     package var inodes: Int = 0
     package var contentFiles: Int = 0
     package private(set) var findings: [CheckFinding] = []
-    /// How many findings there were of each outcome.
+    /// The number of findings of each outcome.
     package private(set) var counts: [String: Int] = [:]
 
     package init(isDryRun: Bool) {
@@ -95,7 +92,7 @@ package struct CheckReport: Hashable, Sendable, Codable {
         if findings.count < Self.findingsMax { findings.append(finding) }
     }
 
-    /// Takes in what a further look found.
+    /// Adds the findings of a further check.
     package mutating func add(_ other: CheckReport) {
         (source, inodes, contentFiles) = (other.source, other.inodes, other.contentFiles)
         for finding in other.findings where findings.count < Self.findingsMax {
@@ -108,23 +105,23 @@ package struct CheckReport: Hashable, Sendable, Codable {
         counts[outcome.rawValue] ?? 0
     }
 
-    /// Whether nothing was found but what is normal.
+    /// Whether no errors were found.
     package var isClean: Bool {
         count(.repaired) == 0 && isInOrder
     }
 
-    /// Whether nothing is left to do, and nothing was lost.
+    /// Whether no errors are left and nothing was lost.
     package var isInOrder: Bool {
         count(.repairable) == 0 && count(.lost) == 0 && count(.left) == 0
     }
 }
 
-/// How far a check is.
+/// The progress of a check.
 package struct CheckProgress: Hashable, Sendable {
-    /// What it looks at: `content files`.
+    /// The current step: `content files`.
     package var step: String
     package var done: Int
-    /// nil where nobody knows.
+    /// `nil` if not known.
     package var total: Int?
 
     package init(step: String, done: Int, total: Int?) {

@@ -1,8 +1,8 @@
 import GRDB
 
-/// Copies what can still be read of a damaged database into a new one, row by row.
+/// Copies the readable rows of a damaged database into a new one.
 package enum DatabaseRescue {
-    /// What was saved of one table.
+    /// The saved rows of one table.
     package struct Table: Hashable, Sendable {
         package var name: String
         package var rows: Int
@@ -12,8 +12,8 @@ package enum DatabaseRescue {
 
     /// Saves into a new database file.
     ///
-    /// - Parameter newPath: Where there is nothing yet.
-    /// - Returns: What was saved; all tables are there, however little that is.
+    /// - Parameter newPath: A path without a file.
+    /// - Returns: All tables, those without saved rows too.
     package static func rescue(
         _ path: String, into newPath: String
     ) throws(EngineError) -> [Table] {
@@ -25,11 +25,11 @@ package enum DatabaseRescue {
         } catch let error as EngineError {
             throw error
         } catch {
-            throw Store.translate(error, "save what can be read of \"\(path)\"")
+            throw EngineError(database: error, "save the readable rows of \"\(path)\"")
         }
     }
 
-    /// Saves into a store that is gone with its last reference, for a dry run.
+    /// Saves into a temporary store, for a dry run.
     package static func rehearse(
         _ path: String
     ) throws(EngineError) -> (Store, [Table]) {
@@ -40,7 +40,7 @@ package enum DatabaseRescue {
         } catch let error as EngineError {
             throw error
         } catch {
-            throw Store.translate(error, "look at what can be read of \"\(path)\"")
+            throw EngineError(database: error, "read the rows that can be saved of \"\(path)\"")
         }
     }
 
@@ -55,7 +55,7 @@ package enum DatabaseRescue {
                         AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'grdb_%' ORDER BY name
                     """)
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
-            // Outside of a transaction, which the first failure would end.
+            // Not in a transaction, which the first failure would end.
             return try source.unsafeRead { source in
                 let missing = try tablesOfLaterVersions(than: source)
                 return try names.map { name in
@@ -69,8 +69,7 @@ package enum DatabaseRescue {
         }
     }
 
-    /// The tables that a database of an older version never had; none where its version cannot be
-    /// read.
+    /// The tables added after the version of a database; none if the version cannot be read.
     private static func tablesOfLaterVersions(than source: Database) throws -> Set<String> {
         let migrator = Schema.migrator
         guard let applied = try? migrator.appliedIdentifiers(source),
@@ -85,9 +84,9 @@ package enum DatabaseRescue {
     }
 }
 
-/// The rows of one table, on their way from one database to another.
+/// Copies the rows of one table from one database to another.
 private struct TableCopy {
-    /// How often reading may fail before the rest is given up.
+    /// The number of failed reads after which the rest is given up.
     private static let failuresMax = 2_000
 
     private let name: String
@@ -103,7 +102,7 @@ private struct TableCopy {
         self.target = target
     }
 
-    /// - Returns: Whether everything could be read.
+    /// - Returns: Whether all rows could be read.
     mutating func perform() throws -> Bool {
         let known = try target.columns(in: name).map(\.name)
         guard let there = try? source.columns(in: name).map(\.name) else { return false }
@@ -116,15 +115,15 @@ private struct TableCopy {
         return try copy(from: .min, to: .max, depth: 0)
     }
 
-    /// Rows whose ids lie between two. Where reading fails on the way up, it is tried from above,
-    /// then in the halves of what is left.
+    /// Copies the rows with ids between two. If reading fails on the way up, it goes on from above,
+    /// then in each half of the remaining range.
     private mutating func copy(from low: Int64, to high: Int64, depth: Int) throws -> Bool {
         var (low, high) = (low, high)
         while true {
             guard let last = try page("rowid > \(low) AND rowid < \(high)", "rowid") else { break }
             guard let last = last.id else { return true }
             guard last > low else {
-                // Damaged pages may lead in a circle.
+                // Damaged pages may form a circle.
                 failures += 1
                 break
             }
@@ -150,8 +149,8 @@ private struct TableCopy {
 
     /// Copies some rows.
     ///
-    /// - Returns: The last one's id, nil in it where there are no more; nil where nothing can be
-    ///   read.
+    /// - Returns: The id of the last row, `nil` in it if there are no more rows; `nil` if nothing can
+    ///   be read.
     private mutating func page(
         _ condition: String, _ order: String
     ) throws -> (id: Int64?, count: Int)? {
@@ -169,10 +168,11 @@ private struct TableCopy {
         return nil
     }
 
-    /// A table without row ids: from its beginning, then from its end, as far as each goes.
+    /// Copies a table without row ids from its beginning, then from its end, up to the first failure
+    /// each.
     private mutating func copyByKey() throws -> Bool {
         let key = try target.primaryKey(name).columns
-        // No row is shorter than a byte; of more, the pages lead in a circle.
+        // A row has at least a byte; if there are more rows than bytes, the pages form a circle.
         let sizes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
         let bytes = try Int.fetchOne(source, sql: sizes) ?? 0
         for order in ["", " DESC"] {

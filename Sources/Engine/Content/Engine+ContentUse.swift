@@ -127,8 +127,6 @@ extension Engine {
         throw .failure(
             .damaged,
             "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
-            remedy: isChanged ? Self.lostBytesRemedy : "have it fetched again with `apus evict`")
+            remedy: isChanged ? SyncFailure.lostBytesRemedy : "have it fetched again with `apus evict`")
     }
-
-    static var lostBytesRemedy: String { "put a copy in its place, or remove it" }
 }

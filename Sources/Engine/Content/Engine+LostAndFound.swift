@@ -1,9 +1,6 @@
 // Bytes without a place: moved out of the way, and never deleted by us.
 
 extension Engine {
-    /// In the state directory.
-    package static var lostFolder: DiskPath { CheckRun.lostFolder }
-
     /// Moves a file to `lost+found/`; an empty one is removed.
     ///
     /// - Parameters:
@@ -19,11 +16,11 @@ extension Engine {
                 try disk.remove(path)
                 return false
             }
-            let fallback = inode == nil ? CheckRun.shown(path.description) : nil
+            let fallback = inode == nil ? StateFiles.shown(path.description) : nil
             let name = name.map(Self.shown) ?? fallback
-            let taken = Set(try disk.files(below: Self.lostFolder).map(\.description))
+            let taken = Set(try disk.files(below: StateFiles.lostFolder).map(\.description))
             // Inode numbers come again after a power cut.
-            try disk.move(path, to: CheckRun.lostPlace(inode, name, taken: taken))
+            try disk.move(path, to: StateFiles.lostPlace(inode, name, taken: taken))
             return true
         }
     }
@@ -31,9 +28,9 @@ extension Engine {
     /// How many files lie in `lost+found/`, where this mount or a check has put them.
     package func lostAndFoundCount() throws(EngineError) -> Int {
         do throws(DiskError) {
-            return try disk.files(below: Self.lostFolder).count
+            return try disk.files(below: StateFiles.lostFolder).count
         } catch {
-            throw EngineError(error, "look into \(Self.lostFolder)")
+            throw EngineError(error, "look into \(StateFiles.lostFolder)")
         }
     }
 }

@@ -79,10 +79,8 @@ final class OpenFile: Sendable {
     /// Where an inode's content is kept, in folders of 256.
     static func path(of inode: InodeNumber) -> DiskPath {
         let folder = String(inode.rawValue & 0xFF, radix: 16)
-        return DiskPath("\(Self.folder)/\(folder)/\(inode)")
+        return DiskPath("\(StateFiles.contentFolder)/\(folder)/\(inode)")
     }
-
-    static var folder: DiskPath { DiskPath("content") }
 
     /// The inode whose content is kept at a path; nil for paths that are not of that shape.
     static func inode(at path: DiskPath) -> InodeNumber? {

@@ -7,7 +7,6 @@ import Logging
 // the next start.
 
 extension Engine {
-    static var trashFolder: DiskPath { DiskPath("trash") }
     /// How long it is kept, in nanoseconds.
     private static var trashAgeMax: Int64 { 30 * 86_400 * 1_000_000_000 }
 
@@ -90,13 +89,13 @@ extension Engine {
     private static func trashPath(_ inode: InodeNumber, _ discarded: DiscardedRecord) -> DiskPath {
         let digits = String(max(0, discarded.time.nanoseconds))
         let time = String(repeating: "0", count: 19 - digits.count) + digits
-        return DiskPath("\(trashFolder)/\(time)-\(inode)-\(shown(discarded.name))")
+        return DiskPath("\(StateFiles.trashFolder)/\(time)-\(inode)-\(shown(discarded.name))")
     }
 
     /// When something was moved to the trash, in nanoseconds since 1970; nil for what somebody else
     /// has put there.
     private static func time(ofTrashAt path: DiskPath) -> Int64? {
-        let name = path.description.dropFirst(trashFolder.description.utf8.count + 1)
+        let name = path.description.dropFirst(StateFiles.trashFolder.description.utf8.count + 1)
         let parts = name.split(separator: "-", maxSplits: 2)
         guard parts.count == 3, parts[0].count == 19, Int64(parts[1]) != nil, !name.contains("/")
         else { return nil }
@@ -108,7 +107,7 @@ extension Engine {
         try onDisk("clear the trash") { () throws(DiskError) in
             let oldest = clock.wallTime.nanoseconds - Self.trashAgeMax
             var kept: [(path: DiskPath, bytes: UInt64)] = []
-            for path in try disk.files(below: Self.trashFolder)
+            for path in try disk.files(below: StateFiles.trashFolder)
                 .sorted(by: { $0.description < $1.description })
             {
                 guard let time = Self.time(ofTrashAt: path) else { continue }

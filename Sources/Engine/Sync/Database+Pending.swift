@@ -14,6 +14,8 @@ package struct SyncFailure: Hashable, Sendable {
 extension SyncFailure {
     /// Whether it is tried again soon; what is ``EngineError/Kind/busy`` waits for people.
     package var isPassing: Bool { !isFinal && kind != .busy }
+
+    static let lostBytesRemedy = "put a copy in its place, or remove it"
 }
 
 /// An inode whose states may differ.

@@ -32,7 +32,7 @@ package final class Store: Sendable {
         } catch let error as EngineError {
             throw error
         } catch {
-            throw Self.translate(error, "open the state database")
+            throw EngineError(database: error, "open the state database")
         }
     }
 
@@ -55,7 +55,7 @@ package final class Store: Sendable {
         } catch let error as EngineError {
             throw error
         } catch {
-            throw Self.translate(error, "open the state database \"\(path)\"")
+            throw EngineError(database: error, "open the state database \"\(path)\"")
         }
     }
 
@@ -68,7 +68,7 @@ package final class Store: Sendable {
         } catch let halt as Halt {
             throw halt
         } catch {
-            throw .failure(Self.translate(error, "read the state database"))
+            throw .failure(EngineError(database: error, "read the state database"))
         }
     }
 
@@ -92,7 +92,7 @@ package final class Store: Sendable {
         } catch let halt as Halt {
             throw halt
         } catch {
-            throw .failure(Self.translate(error, "write the state database"))
+            throw .failure(EngineError(database: error, "write the state database"))
         }
     }
 
@@ -106,7 +106,7 @@ package final class Store: Sendable {
         do {
             try withBallast { try synchronize(ticket) }
         } catch {
-            throw .failure(Self.translate(error, "synchronize the state database"))
+            throw .failure(EngineError(database: error, "synchronize the state database"))
         }
     }
 
@@ -163,25 +163,5 @@ package final class Store: Sendable {
         _ = restoreBallast()
         // What is left open closes with the process; every commit is safe already.
         try? writer.close()
-    }
-
-    static func translate(_ error: any Error, _ attempt: String) -> EngineError {
-        if let error = error as? DatabaseError, error.saysFull {
-            return EngineError(
-                .outOfSpace, attempt, remedy: "free space on the disk of the state directory",
-                cause: error)
-        }
-        switch (error as? DatabaseError)?.resultCode {
-        case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-            return EngineError(
-                .damaged, attempt, remedy: "unmount, then run `apus check` on the state directory",
-                cause: error)
-        case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN:
-            return EngineError(
-                .denied, attempt, remedy: "see to it that the state directory can be written",
-                cause: error)
-        default:
-            return EngineError(.failed, attempt, cause: error)
-        }
     }
 }

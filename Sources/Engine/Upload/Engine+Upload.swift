@@ -81,7 +81,8 @@ extension Engine {
             let record = try storeVersion(file.inode, &state)
             let frozen = FrozenContent(
                 state.file, size: state.size,
-                clonePath: DiskPath("frozen/\(file.inode)-\(record.generation)"))
+                clonePath: DiskPath(
+                    "\(StateFiles.frozenFolder)/\(file.inode)-\(record.generation)"))
             if state.writers > 0 {
                 try onDisk("freeze inode \(file.inode)") { () throws(DiskError) in
                     frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))

@@ -1,12 +1,13 @@
 import GRDB
 
-// Values that no version of Apus writes: the engine trusts what it reads.
+/// Replaces invalid values, since the engine relies on the values that it reads.
+struct ValueCheck: CheckStep {
+    let context: CheckContext
 
-extension CheckRun {
-    /// A column, and what must hold of it.
+    /// A column and its valid values.
     private struct Column {
         var name: String
-        /// SQL that is true of a value that cannot be.
+        /// SQL that is true for an invalid value.
         var isBad: String
 
         static func integer(
@@ -42,7 +43,7 @@ extension CheckRun {
                 isBad: "NOT \(isEncoded.name)(\(name))" + (orNull ? " AND \(name) NOT NULL" : ""))
         }
 
-        /// Whether a value is what ``ExtendedAttributes/encoded`` makes.
+        /// Whether a value can be decoded by ``ExtendedAttributes/init(encoded:)``.
         static let isEncoded = DatabaseFunction(
             "is_encoded_attributes", argumentCount: 1, pure: true
         ) { values in
@@ -55,7 +56,7 @@ extension CheckRun {
     private static let modes: ClosedRange<Int64> = 0...0o7777
     private static let owners: ClosedRange<Int64> = 0...Int64(UInt32.max)
 
-    /// The columns of `inodes`, and what takes the place of a bad value.
+    /// The columns of `inodes`, each with a substitute for invalid values.
     private static let inodeColumns: [(column: Column, substitute: String)] = [
         (
             .integer("kind", in: 0...2),
@@ -75,12 +76,12 @@ extension CheckRun {
         (.integer("modified"), ":now"),
         (.integer("changed"), ":now"),
         (.bytes("target"), "CAST(target AS BLOB)"),
-        // What was being written tells by its length how much there is; else the length says nothing.
+        // Only of a file that was being written does the length show that its bytes are local.
         (
             .integer("presence", in: 0...2),
             "CASE WHEN kind = 0 AND writing = 1 THEN 2 ELSE 0 END"
         ),
-        // Taken for changed, if there is anything: what is sent needlessly does no harm.
+        // Counts as changed if it has local bytes: a needless upload does no harm.
         (
             .integer("generation", in: sizes),
             """
@@ -94,7 +95,7 @@ extension CheckRun {
         (.integer("made_here", in: 0...1), "0"),
     ]
 
-    /// The other tables: a row that makes no sense goes, and what it said is found out anew.
+    /// The other tables: invalid rows are removed, and their facts are found out again.
     private static let otherColumns: [(table: String, kind: CheckFinding.Kind, [Column])] = [
         ("dirents", .name, [.integer("parent"), .name("name"), .integer("inode")]),
         (
@@ -143,120 +144,86 @@ extension CheckRun {
         ),
     ]
 
-    func checkValues() throws {
+    func run() throws {
         for (column, substitute) in Self.inodeColumns {
             try checkInodes(column, substitute)
         }
-        database.add(function: Column.isEncoded)
-        defer { database.remove(function: Column.isEncoded) }
+        context.database.add(function: Column.isEncoded)
+        defer { context.database.remove(function: Column.isEncoded) }
         for (table, kind, columns) in Self.otherColumns {
             let isBad = columns.map(\.isBad).joined(separator: " OR ")
             let key = table == "dirents" ? "cookie" : "inode"
-            try forEach(
+            try context.forEach(
                 "SELECT \(key) FROM \(table) WHERE \(key) > :last AND (\(isBad)) ORDER BY \(key)"
             ) { row in
                 let number: Int64 = row[0]
                 let inode = table == "dirents" ? nil : InodeNumber(rawValue: number)
-                try database.execute(
+                try context.database.execute(
                     sql: "DELETE FROM \(table) WHERE \(key) = ?", arguments: [number])
-                try tell(
-                    kind, inode, "a row of \(table) makes no sense",
-                    repair: "the row is removed; what it said is found out anew")
+                try context.tell(
+                    kind, inode, "a row of \(table) is invalid",
+                    repair: "the row is removed, and its facts are found out again")
             }
         }
         try checkExtendedAttributes()
         try checkDurability()
     }
 
-    /// Whether bytes are on the disk. Those of which that is not known are put there by the next
-    /// mount; what only we have is kept in any case.
+    /// Repairs the record of bytes that may not be on the disk yet. The next mount syncs them; local
+    /// changes are marked to be kept in any case.
     private func checkDurability() throws {
         let columns: [Column] = [.integer("state", in: 0...2), .integer("kept", in: 0...1)]
         let isBad = columns.map(\.isBad).joined(separator: " OR ")
-        try forEach("SELECT inode FROM unsynced WHERE inode > :last AND (\(isBad)) ORDER BY inode")
-        {
+        try context.forEach(
+            "SELECT inode FROM unsynced WHERE inode > :last AND (\(isBad)) ORDER BY inode"
+        ) {
             row in
             let inode = InodeNumber(rawValue: row[0])
-            let isOurs = try database.inode(inode).map { try isChanged($0) } ?? false
-            try database.execute(
+            let isOurs =
+                try context.database.inode(inode).map { try context.isChanged($0) } ?? false
+            try context.database.execute(
                 sql: "UPDATE unsynced SET state = 0, kept = ? WHERE inode = ?",
                 arguments: [isOurs, inode.rawValue])
-            try tell(
-                .content, inode, "whether its bytes are on the disk makes no sense",
-                repair: "they count as not there yet")
+            try context.tell(
+                .content, inode, "the record of its durability is invalid",
+                repair: "its bytes count as not on the disk yet")
         }
     }
 
     private func checkExtendedAttributes() throws {
         let isBad = Column.extendedAttributes("attributes").isBad
-        try forEach(
+        try context.forEach(
             "SELECT inode FROM xattrs WHERE inode > :last AND \(isBad) ORDER BY inode"
         ) { row in
             let inode = InodeNumber(rawValue: row[0])
-            let synced = try database.synced(inode)
-            try database.setExtendedAttributes(
+            let synced = try context.database.synced(inode)
+            try context.database.setExtendedAttributes(
                 synced?.extendedAttributes ?? ExtendedAttributes(), of: inode)
-            try tell(
-                .value, inode, "its extended attributes make no sense",
-                repair: "it has those that the remote has",
-                loss: synced == nil ? "those of a file that the remote never had" : nil)
+            try context.tell(
+                .value, inode, "its extended attributes are invalid",
+                repair: "it gets those of the remote",
+                loss: synced == nil ? "those of a file that was never uploaded" : nil)
         }
     }
 
     private func checkInodes(_ column: Column, _ substitute: String) throws {
-        try forEach("SELECT id FROM inodes WHERE id > :last AND \(column.isBad) ORDER BY id") {
-            row in
+        try context.forEach(
+            "SELECT id FROM inodes WHERE id > :last AND \(column.isBad) ORDER BY id"
+        ) { row in
             let number: Int64 = row[0]
             let all: [String: (any DatabaseValueConvertible)?] = [
-                "uid": owner.userID, "gid": owner.groupID, "now": now.nanoseconds,
+                "uid": context.owner.userID, "gid": context.owner.groupID,
+                "now": context.now.nanoseconds,
             ]
             let used = all.filter { substitute == ":\($0.key)" }
-            try database.execute(
+            try context.database.execute(
                 sql: "UPDATE inodes SET \(column.name) = \(substitute) WHERE id = :id",
                 arguments: StatementArguments(used) + ["id": number])
-            report.add(
+            context.report.add(
                 CheckFinding(
-                    .value, isDryRun ? .repairable : .repaired,
+                    .value, context.isDryRun ? .repairable : .repaired,
                     inode: InodeNumber(rawValue: number),
-                    what: "its \(column.name) makes no sense", repair: "it gets a likely one"))
+                    what: "its \(column.name) is invalid", repair: "it gets a likely value"))
         }
-    }
-
-    /// The root, which is above everything and in nothing.
-    func checkRoot() throws {
-        guard var root = try database.inode(.root) else {
-            // Where nothing was ever stored nothing is missing.
-            let isNew = try !hasRow("inodes", [])
-            try insertDirectory(.root, links: 2)
-            if isNew { return }
-            return try tell(.root, .root, "the root is missing", repair: "it is made anew")
-        }
-        if root.kind != .directory || root.links == 0 {
-            root.links = max(2, root.links)
-            try database.execute(sql: "UPDATE inodes SET kind = 1, target = NULL WHERE id = 1")
-            try database.update(root)
-            try tell(.root, .root, "the root is no directory", repair: "it is one again")
-        }
-        for (table, condition) in [("dirents", "inode = 1"), ("synced", "inode = 1")]
-        where try hasRow("\(table) WHERE \(condition)", []) {
-            try database.execute(sql: "DELETE FROM \(table) WHERE \(condition)")
-            try tell(
-                .root, .root, "the root has a name of its own in \(table)",
-                repair: "the name is removed")
-        }
-    }
-
-    /// Stores a directory under a number that is known from elsewhere.
-    func insertDirectory(_ inode: InodeNumber, links: Int) throws {
-        try database.execute(
-            sql: """
-                INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
-                    presence, generation, writing, listed, accessed)
-                VALUES (?, 1, 493, ?, ?, ?, 0, ?, ?, 0, 0, 0, 0, ?)
-                """,
-            arguments: [
-                inode.rawValue, owner.userID, owner.groupID, links, now.nanoseconds,
-                now.nanoseconds, now.nanoseconds,
-            ])
     }
 }

@@ -1,0 +1,51 @@
+import GRDB
+
+/// Records the length of each content file, for the steps that follow, and moves away other files.
+struct ContentInventory: CheckStep {
+    let context: CheckContext
+
+    func run() throws {
+        let paths = try context.files.list(StateFiles.contentFolder)
+        context.report.contentFiles = paths.count
+        for (index, path) in paths.enumerated() {
+            if index % 256 == 0 { context.show("content files", done: index, of: paths.count) }
+            let size = try context.files.size(of: path)
+            if let inode = OpenFile.inode(at: path) {
+                try context.database.execute(
+                    sql: "INSERT OR REPLACE INTO check_content VALUES (?, ?)",
+                    arguments: [inode.rawValue, size.stored])
+            } else {
+                let place = try context.files.moveToLost(path, inode: nil, was: nil)
+                try context.tell(
+                    .stray, path: path.description, "it is not in the place of a content file",
+                    repair: "it is moved to \(place)")
+            }
+        }
+    }
+}
+
+/// Moves away content files that do not belong to a file.
+///
+/// Those of unlinked or evicted files are leftovers of a killed process; the engine removes them.
+struct StrayCheck: CheckStep {
+    let context: CheckContext
+
+    func run() throws {
+        try context.forEach(
+            """
+            SELECT check_content.inode, size FROM check_content WHERE check_content.inode > :last
+                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = check_content.inode AND kind = 0)
+            ORDER BY check_content.inode
+            """
+        ) { row in
+            guard row[1] as Int64 > 0 else { return }
+            let inode = InodeNumber(rawValue: row[0])
+            let old = try context.describe(inode)
+            let place = try context.files.moveToLost(
+                OpenFile.path(of: inode), inode: inode, was: old)
+            try context.tell(
+                .stray, inode, path: old, "\(row[1] as Int64) bytes belong to no file",
+                repair: "they are in \(place)")
+        }
+    }
+}

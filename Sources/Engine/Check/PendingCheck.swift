@@ -1,0 +1,61 @@
+import GRDB
+
+/// Removes records of missing inodes, and finds changes that are not marked as pending.
+struct PendingCheck: CheckStep {
+    let context: CheckContext
+
+    private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
+        ("remote", .remote), ("pending", .pending), ("attempts", .attempt),
+        ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
+    ]
+
+    func run() throws {
+        for (table, kind) in Self.tables {
+            try context.forEach(
+                """
+                SELECT inode FROM \(table) WHERE inode > :last
+                    AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode) ORDER BY inode
+                """
+            ) { row in
+                let inode = InodeNumber(rawValue: row[0])
+                try context.database.execute(
+                    sql: "DELETE FROM \(table) WHERE inode = ?", arguments: [inode.rawValue])
+                try context.tell(
+                    kind, inode, "a row of \(table) is about a missing inode",
+                    repair: "the row is removed")
+            }
+        }
+        try markForgotten()
+    }
+
+    /// Marks inodes as pending whose local and remote states differ.
+    private func markForgotten() throws {
+        try context.forEach(
+            """
+            SELECT id FROM inodes LEFT JOIN synced ON synced.inode = id
+                LEFT JOIN dirents ON dirents.inode = id
+            WHERE id > :last AND id <> 1 AND writing = 0
+                AND NOT EXISTS (SELECT 1 FROM pending WHERE inode = id)
+                AND (
+                    EXISTS (SELECT 1 FROM remote WHERE inode = id)
+                    OR EXISTS (SELECT 1 FROM attempts WHERE inode = id)
+                    OR links = 0 AND synced.inode NOT NULL
+                    OR links > 0 AND (
+                        synced.inode IS NULL
+                        OR synced.parent <> dirents.parent OR synced.name <> dirents.name
+                        OR synced.mode <> inodes.mode
+                        OR synced.xattrs <> coalesce(
+                            (SELECT attributes FROM xattrs WHERE inode = id), x'')
+                        OR kind <> 2 AND synced.generation <> inodes.generation
+                        OR kind = 0 AND synced.modified <> inodes.modified)
+                ) GROUP BY id ORDER BY id
+            """
+        ) { row in
+            let inode = InodeNumber(rawValue: row[0])
+            try context.database.markPending(inode, at: context.now)
+            try context.tell(
+                .pending, inode, "it differs from the remote, but is not marked as pending",
+                repair: "the next mount plans it")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import GRDB
+
+extension StateDatabase {
+    /// Returns the pending changes of a mount that has ended.
+    ///
+    /// - Throws: If the database cannot be read or is of another version.
+    package static func pendingSummary(
+        ofFileAt path: String
+    ) throws(EngineError) -> PendingSummary {
+        do {
+            return try reader(path).read { database in
+                var summary = try database.pendingSummary(below: .root)
+                for file in try database.inodes(where: Self.isBeingWritten, limit: -1) {
+                    let content = "\(Self.folder(of: path))/\(OpenFile.path(of: file))"
+                    let attributes = try? FileManager.default.attributesOfItem(atPath: content)
+                    guard let size = attributes?[.size] as? UInt64 else { continue }
+                    summary.bytes = summary.bytes - (try database.inode(file)?.size ?? 0) + size
+                }
+                return summary
+            }
+        } catch {
+            throw EngineError(database: error, "read the state database \"\(path)\"")
+        }
+    }
+
+    /// Whole files that were being written when the daemon died: only the content file has their
+    /// length. That of a partial file is in the database too.
+    private static let isBeingWritten = """
+        writing = 1 AND links > 0 AND kind = \(FileKind.file.rawValue)
+            AND presence = \(Presence.whole.rawValue)
+            AND id IN (SELECT inode FROM pending)
+        """
+
+    /// Returns a store over a copy of a sound database, which is gone with the store.
+    package static func copy(ofFileAt path: String) throws(EngineError) -> Store {
+        let copy: DatabaseQueue
+        do {
+            copy = try DatabaseQueue(path: "")
+            if try condition(ofFileAt: path, thoroughly: false) == .sound {
+                try reader(path).backup(to: copy)
+            }
+        } catch let error as EngineError {
+            throw error
+        } catch {
+            throw EngineError(database: error, "copy the state database \"\(path)\"")
+        }
+        return try Store(copy)
+    }
+}

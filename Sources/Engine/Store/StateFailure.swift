@@ -1,0 +1,49 @@
+import GRDB
+
+extension DatabaseError {
+    /// Whether the disk is full, for the log or for its index.
+    var saysFull: Bool {
+        resultCode == .SQLITE_FULL || extendedResultCode == .SQLITE_IOERR_SHMSIZE
+    }
+
+    /// Whether the file is damaged.
+    var saysDamage: Bool {
+        resultCode == .SQLITE_CORRUPT || resultCode == .SQLITE_NOTADB
+    }
+}
+
+extension EngineError {
+    /// Describes a failure of the state database.
+    init(database error: any Error, _ attempt: String) {
+        let failure = error as? DatabaseError
+        let (kind, remedy): (Kind, String?) =
+            if failure?.saysFull == true {
+                (.outOfSpace, Self.fullRemedy)
+            } else {
+                switch failure?.resultCode {
+                case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+                    (.damaged, "unmount, then run `apus check` on the state directory")
+                case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN:
+                    (.denied, Self.deniedRemedy)
+                default: (.failed, nil)
+                }
+            }
+        self.init(kind, attempt, remedy: remedy, cause: error)
+    }
+
+    /// Describes a failure of the state directory's disk.
+    init(_ error: DiskError, _ attempt: String) {
+        let (kind, remedy): (Kind, String?) =
+            switch error.kind {
+            case .full: (.outOfSpace, Self.fullRemedy)
+            case .tooLarge: (.tooLarge, nil)
+            case .denied: (.denied, Self.deniedRemedy)
+            case .missing, .failed: (.failed, nil)
+            }
+        self.init(
+            kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
+    }
+
+    private static let fullRemedy = "free space on the disk of the state directory"
+    private static let deniedRemedy = "make the state directory writable"
+}
