@@ -4,8 +4,8 @@ import GRDB
 import Glibc
 import Synchronization
 
-/// A simulated disk below a real SQLite: what SQLite did not sync is lost in a power cut, as the
-/// seed decides.
+/// A simulated disk below a real SQLite. Bytes that SQLite did not sync may be lost in a power cut,
+/// depending on the seed.
 final class DatabaseDisk: Sendable {
     fileprivate struct State {
         var generator: SeededGenerator
@@ -17,7 +17,7 @@ final class DatabaseDisk: Sendable {
     nonisolated(unsafe) private let disk: OpaquePointer
     private let box: Box
 
-    /// What the C side calls back.
+    /// Called by the C side.
     fileprivate final class Box: Sendable {
         fileprivate let state: Mutex<State>
 
@@ -108,15 +108,15 @@ struct DiskFaultPlan: Hashable, Sendable {
     init() {}
 
     /// - Parameters:
-    ///   - first: How many operations succeed before.
-    ///   - count: How many fail then.
+    ///   - first: The number of operations that succeed first.
+    ///   - count: The number of operations that fail then.
     init(_ kind: Failure, after first: Int, count: Int) {
         self.kind = kind
         countdown = first
         failures = count
     }
 
-    /// What happens to the next operation.
+    /// Returns the fault of the next operation.
     mutating func take() -> Failure? {
         guard failures > 0 else { return nil }
         if countdown > 0 {

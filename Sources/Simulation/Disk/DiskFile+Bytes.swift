@@ -8,7 +8,7 @@ extension DiskFile {
         }
     }
 
-    /// - Returns: At most `count` bytes; fewer where the file ends.
+    /// - Returns: At most `count` bytes; fewer if the file ends.
     package func read(_ count: Int, at offset: UInt64) throws(DiskError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xEE, count: count)
         let done = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(DiskError) in

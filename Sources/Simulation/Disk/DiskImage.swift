@@ -1,9 +1,9 @@
 import Engine
 
-/// All files of a simulated disk, with the names that programs see and those on the medium.
+/// All files of a simulated disk, with their current names and those on the medium.
 struct DiskImage: Sendable {
-    /// How many removals the medium may not have yet. Older ones it has, as a real disk's journal
-    /// would by then; else each removed file would be kept for ever.
+    /// The maximum number of removals that the medium may lack. Like a real disk's journal, it has
+    /// all older ones; otherwise each removed file would be kept permanently.
     private static let removalsPendingMax = 64
 
     typealias Number = Int
@@ -21,7 +21,7 @@ struct DiskImage: Sendable {
         return inode
     }
 
-    /// Makes an empty file, not yet named.
+    /// Makes an empty file without a name.
     mutating func create(at time: Timestamp) -> Number {
         numbersUsed += 1
         inodes[numbersUsed] = SimulatedInode(created: time)
@@ -34,7 +34,7 @@ struct DiskImage: Sendable {
         usedBytes += self[number].current.bytes.allocatedBytes
     }
 
-    /// Gives a file its name; one that had it before loses it.
+    /// Names a file, replacing any other file of that name.
     mutating func link(_ number: Number, as path: String) {
         unlink(path)
         names[path] = number
@@ -45,12 +45,12 @@ struct DiskImage: Sendable {
     mutating func move(_ path: String, to destination: String) -> Bool {
         guard let number = names[path] else { return false }
         guard path != destination else { return true }
-        // Named all the while, so that it is not taken for unused.
+        // It keeps a name throughout, so that it is not removed as unused.
         unlink(destination)
         names[destination] = number
         names[path] = nil
         if durableNames[path] == number {
-            // A journal has the old name or the new one, never both or neither; here the new one.
+            // A journal has either the old or the new name; here the new one.
             durableNames[path] = nil
             setDurable(number, as: destination)
         } else if durableNames[path] != nil {
@@ -82,7 +82,7 @@ struct DiskImage: Sendable {
         dropIfUnused(number)
     }
 
-    /// Puts all bytes and names on the medium, and takes removed names from it.
+    /// Puts all bytes, names and removals on the medium.
     mutating func synchronizeAll() {
         for number in inodes.keys { inodes[number]?.synchronize() }
         for (path, number) in names { setDurable(number, as: path) }
@@ -97,7 +97,7 @@ struct DiskImage: Sendable {
     }
 }
 
-// MARK: - Disasters
+// MARK: - Crashes
 
 extension DiskImage {
     /// Closes all files, as the end of a process does.
@@ -108,8 +108,8 @@ extension DiskImage {
         }
     }
 
-    /// Falls back to what the medium has. A name that was made, replaced or removed and not
-    /// synchronized is there as before or as after.
+    /// Returns to the state of the medium. A name that was made, replaced or removed since the last
+    /// sync is as before or as after.
     mutating func loseMemory(by generator: inout SeededGenerator) {
         var survivors: [String: Number] = [:]
         for path in Set(names.keys).union(durableNames.keys).sorted() {
@@ -149,7 +149,7 @@ extension DiskImage {
         removeIfForgotten(number)
     }
 
-    /// A file that nobody sees any more may yet come back by a power cut.
+    /// A power cut may restore a file that has neither a name nor a handle.
     private mutating func removeIfForgotten(_ number: Number) {
         if let inode = inodes[number], inode.isDropped, !inode.isNamedDurably {
             inodes[number] = nil

@@ -1,7 +1,7 @@
-/// The bytes of a simulated file, in pages; a page that was never written takes no room.
+/// The bytes of a simulated file, in pages; a page never written uses no space.
 struct SimulatedBytes: Sendable {
     static let pageBytes = 4_096
-    /// What a file may hold: ext4's limit with pages of this size.
+    /// The maximum size of a file: ext4's limit with pages of this size.
     static let sizeMax: UInt64 = 16 << 40
 
     private(set) var size: UInt64 = 0
@@ -24,7 +24,7 @@ struct SimulatedBytes: Sendable {
         return count
     }
 
-    /// How many of `count` bytes at `offset` can be written without taking more than `roomBytes`.
+    /// Returns how many of `count` bytes at `offset` can be written in `roomBytes` of new space.
     func writableCount(_ count: Int, at offset: UInt64, roomBytes: UInt64) -> Int {
         var pagesLeft = roomBytes / UInt64(Self.pageBytes)
         for piece in Self.pieces(of: count, at: offset) where pages[piece.page] == nil {
@@ -47,7 +47,7 @@ struct SimulatedBytes: Sendable {
             let pageBytes = UInt64(Self.pageBytes)
             let (whole, rest) = newSize.quotientAndRemainder(dividingBy: pageBytes)
             pages = pages.filter { $0.key < whole || ($0.key == whole && rest > 0) }
-            // Should the file grow again, what was cut off must be zeros.
+            // If the file grows again, the bytes cut off must be zeros.
             pages[whole]?.replaceSubrange(
                 Int(rest)..., with: repeatElement(0, count: Self.pageBytes - Int(rest)))
         }

@@ -1,11 +1,11 @@
 package import Engine
 import Synchronization
 
-/// A disk in memory that fails when it is told to.
+/// A disk in memory with scheduled faults.
 ///
-/// It promises no more than ``Disk`` does. Bytes and names that nobody synchronized may or may not
-/// outlast a power cut, each for itself and in no order, as the seed decides. Clones are copies and
-/// take room. Modification times come from the clock.
+/// It guarantees no more than ``Disk``. Unsynced bytes and names survive a power cut or not,
+/// independently and in no order, depending on the seed. Clones are copies and use space.
+/// Modification times come from the clock.
 package final class SimulatedDisk: Disk {
     struct State {
         var image = DiskImage()
@@ -13,7 +13,7 @@ package final class SimulatedDisk: Disk {
         var operationCount = 0
         var faults: [Int: DiskFault] = [:]
         var plan = DiskFaultPlan()
-        /// Counts up with each disaster; files opened in an earlier life are dead.
+        /// Incremented by each crash; files opened before it are dead.
         var life = 0
         var isDown = false
     }
@@ -24,8 +24,8 @@ package final class SimulatedDisk: Disk {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - capacityBytes: Files take their share of it in pages of 4096 bytes.
-    ///   - isQuota: Whether that is a quota on a larger disk, whose room is what is told.
+    ///   - capacityBytes: Used in pages of 4096 bytes.
+    ///   - isQuota: Whether the capacity is a quota on a larger disk, whose free space is reported.
     package init(
         seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40, isQuota: Bool = false
     ) {
@@ -98,10 +98,10 @@ package final class SimulatedDisk: Disk {
     }
 }
 
-// MARK: - Looking
+// MARK: - Inspection
 
 extension SimulatedDisk {
-    /// The extended attributes of a file; nil where there is none.
+    /// Returns the extended attributes of a file, or `nil` if it does not exist.
     package func extendedAttributes(of path: DiskPath) -> ExtendedAttributes? {
         state.withLock { state in
             state.image.names[path.description].map {
@@ -111,15 +111,15 @@ extension SimulatedDisk {
     }
 }
 
-// MARK: - What can go wrong
+// MARK: - Faults
 
 extension SimulatedDisk {
-    /// How many operations of the disk and its files have been asked for, failed ones included.
+    /// The number of operations of the disk and its files, including failed ones.
     package var operationCount: Int { state.withLock { $0.operationCount } }
 
-    /// Lets something go wrong at one operation.
+    /// Schedules a fault at one operation.
     ///
-    /// - Parameter operation: Counted from 1 for the first that this disk was ever asked for.
+    /// - Parameter operation: Counted from 1, the first of this disk.
     package func schedule(_ fault: DiskFault, atOperation operation: Int) {
         state.withLock { $0.faults[operation] = fault }
     }
@@ -128,18 +128,18 @@ extension SimulatedDisk {
         state.withLock { $0.plan = plan }
     }
 
-    /// Cuts the power and brings it back: all that was not synchronized may be gone, in whole or in
-    /// part, and files that were open fail for ever.
+    /// Cuts the power and restores it: unsynced data may be lost, in whole or in part, and open
+    /// files fail permanently.
     package func powerCut() {
         state.withLock { $0.cutPower() }
     }
 
-    /// Ends the process: all that was written stays, and files that were open fail for ever.
+    /// Ends the process: all written data stays, and open files fail permanently.
     package func kill() {
         state.withLock { $0.kill() }
     }
 
-    /// Brings the disk back after a scheduled disaster.
+    /// Restarts the disk after a scheduled crash.
     package func restart() {
         state.withLock { $0.isDown = false }
     }
@@ -156,9 +156,9 @@ extension SimulatedDisk.State {
         image.closeAll()
     }
 
-    /// Counts an operation and lets what is due go wrong.
+    /// Counts an operation and raises the fault scheduled for it.
     ///
-    /// - Parameter life: That of the file which the operation uses.
+    /// - Parameter life: That of the file used by the operation.
     mutating func begin(
         _ attempt: @autoclosure () -> String, life: Int?
     ) throws(DiskError) {
@@ -192,7 +192,7 @@ extension SimulatedDisk.State {
 // MARK: - For the files
 
 extension SimulatedDisk {
-    /// Carries out one operation, unless it is its turn to fail.
+    /// Performs one operation, unless a fault is due.
     func operate<Result: Sendable>(
         _ attempt: @autoclosure () -> String, life: Int? = nil,
         _ body: (inout State) throws(DiskError) -> Result
@@ -205,7 +205,8 @@ extension SimulatedDisk {
 
     var now: Timestamp { clock.wallTime }
 
-    /// Called as the last reference to a file goes; one of an earlier life is closed already.
+    /// Called when the last reference to a file is released; a file of an earlier life is closed
+    /// already.
     func closed(_ number: Int, of life: Int) {
         state.withLock { if $0.life == life { $0.image.closed(number) } }
     }

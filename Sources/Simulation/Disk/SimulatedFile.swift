@@ -7,8 +7,7 @@ package final class SimulatedFile: DiskFile {
     let life: Int
     let disk: SimulatedDisk
     private let path: DiskPath
-    /// As on a real disk, what one failed attempt could not write may be lost, so no later one
-    /// succeeds.
+    /// As on a real disk, the bytes of a failed sync may be lost, so no later sync succeeds.
     private let hasFailedToSynchronize = Mutex(false)
 
     init(_ number: Int, path: DiskPath, life: Int, disk: SimulatedDisk) {
@@ -35,7 +34,7 @@ package final class SimulatedFile: DiskFile {
         }
     }
 
-    /// A disk that fills up takes what still fits, and then fails.
+    /// Writes the bytes that fit before it fails on a full disk.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
         func attempt() -> String { "write \(bytes.count) bytes at \(offset) of \"\(path)\"" }
         let time = disk.now

@@ -1,6 +1,6 @@
 import Engine
 
-/// A simulated file: what programs see, what the medium holds, and the changes in between.
+/// A simulated file: its current content, that on the medium, and the changes in between.
 struct SimulatedInode: Sendable {
     struct Image: Sendable {
         var bytes = SimulatedBytes()
@@ -13,18 +13,17 @@ struct SimulatedInode: Sendable {
         case truncate(size: UInt64, at: Timestamp)
         case setModified(Timestamp)
         case setExtendedAttributes(ExtendedAttributes)
-        /// All bytes at once, as a clone gets them.
+        /// All bytes at once, of a clone.
         case fill(SimulatedBytes, at: Timestamp)
     }
 
-    /// What a disk writes in one piece, whatever happens.
+    /// The unit that a disk writes atomically.
     private static let sectorBytes: UInt64 = 512
 
-    /// What programs see.
     private(set) var current: Image
-    /// What the medium holds for certain.
+    /// The synced content.
     private var durable: Image
-    /// What has changed since, oldest first; the medium may hold any of it.
+    /// Changes since, oldest first; any of them may be on the medium.
     private var pending: [Change] = []
 
     var openCount = 0
@@ -49,9 +48,9 @@ struct SimulatedInode: Sendable {
         pending = []
     }
 
-    /// Falls back to what the medium has, which is what was synchronized and, of the changes after
-    /// that, whatever the disk's cache had happened to write: none, all, the first ones or any, the
-    /// last of them perhaps in part.
+    /// Returns to the state of the medium: the synced content and any part of the later changes, as
+    /// the disk's cache may have written none, all, the first ones or any, the last of them perhaps
+    /// in part.
     mutating func loseMemory(by generator: inout SeededGenerator) {
         var survivors = Self.survivors(of: pending, by: &generator)
         if generator.nextBool(), let last = survivors.popLast() {
@@ -75,7 +74,7 @@ struct SimulatedInode: Sendable {
         }
     }
 
-    /// A change that was cut short: the sectors up to one of them, or nothing.
+    /// A change cut at a sector boundary, or nothing.
     private static func torn(_ change: Change, by generator: inout SeededGenerator) -> [Change] {
         guard case .write(let bytes, let offset, let time) = change else { return [change] }
         let end = offset + UInt64(generator.next(below: bytes.count + 1))

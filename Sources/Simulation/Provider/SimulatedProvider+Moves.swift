@@ -1,7 +1,7 @@
 package import Engine
 import Synchronization
 
-/// Moves, which a store may make in several steps.
+/// Moves, in one or several steps.
 extension SimulatedProvider {
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
@@ -28,7 +28,7 @@ extension SimulatedProvider {
         return copy
     }
 
-    /// Moves a directory object by object. What is moved stays so, whatever comes in between.
+    /// Moves a directory object by object. Objects moved before a failure stay in the new place.
     private func moveInSteps(
         _ key: ObjectKey, to destination: ObjectKey, _ attempt: String, continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
@@ -38,7 +38,7 @@ extension SimulatedProvider {
             }
             let old = try tree.node(key)
             if continues, let there = try? tree.node(destination) {
-                guard there.kind == .directory else { throw Tree.Failure(.exists, "no directory") }
+                guard there.kind == .directory else { throw Tree.Failure(.exists, "not a directory") }
                 return
             }
             let node = Tree.Node(
@@ -69,13 +69,13 @@ extension SimulatedProvider {
     private enum MovedChild {
         case none
         case moved
-        /// Its original is still to be deleted.
+        /// The original has not been deleted yet.
         case copied(RemoteObject)
-        /// Somebody else has something of this name in the new place.
+        /// Another object has this name in the new place.
         case stays(FileName)
     }
 
-    /// Moves the first child of a directory that can be, or removes the directory where it has none.
+    /// Moves the first child of a directory that can be moved, or removes an empty directory.
     private func moveChild(
         of key: ObjectKey, to destination: ObjectKey, except staying: Set<FileName>,
         _ attempt: String
@@ -89,10 +89,10 @@ extension SimulatedProvider {
             let (from, to) = (key.appending(child.name), destination.appending(child.name))
             var there = try? tree.object(to)
             there?.written = child.written
-            // It may be there of a move that was cut short.
+            // An interrupted move may have left it.
             let isCopied = there == child && child.kind != .directory
             guard there == nil || isCopied else { return .stays(child.name) }
-            // Directories move whole: one level is as good as many.
+            // A directory moves in one step, with all levels below it.
             if settings.movesFilesAtOnce || child.kind == .directory, !isCopied {
                 _ = try tree.move(from, etag: child.etag, to: to, base: .absent)
                 return .moved

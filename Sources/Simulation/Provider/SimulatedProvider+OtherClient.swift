@@ -1,8 +1,8 @@
 package import Engine
 
-/// What another client does to the same store. It happens at once and never fails by a fault.
+/// Changes by another client of the store. They are immediate and have no faults.
 extension SimulatedProvider {
-    /// Creates or replaces a file, whatever is there.
+    /// Creates or replaces a file.
     @discardableResult
     package func otherClientWrites(
         _ key: ObjectKey, _ bytes: [UInt8], mode: UInt16 = 0o644
@@ -61,7 +61,7 @@ extension SimulatedProvider {
         }
     }
 
-    /// Deletes anything, a directory with all below it.
+    /// Deletes an object; a directory with all its descendants.
     package func otherClientDeletesTree(_ key: ObjectKey) throws(ProviderError) {
         try edit("delete all of \"\(key)\"") { tree throws(SimulatedProviderTree.Failure) in
             try tree.deleteTree(key)
@@ -76,26 +76,6 @@ extension SimulatedProvider {
             let etag = try tree.node(key).etag
             let base = (try? tree.node(destination).etag).map(BaseVersion.version) ?? .absent
             _ = try tree.move(key, etag: etag, to: destination, base: base)
-        }
-    }
-
-    /// Lets the other client do something; what cannot be done is not done.
-    func take(_ step: OtherClientStep) {
-        switch step {
-        case .write(let path, let count, let seed):
-            _ = try? otherClientWrites(path.key, ProgramBytes.make(count, seed: seed))
-        case .makeDirectory(let path): _ = try? otherClientMakesDirectory(path.key)
-        case .delete(let path): try? otherClientDeletes(path.key)
-        case .deleteTree(let path): try? otherClientDeletesTree(path.key)
-        case .replaceByDirectory(let path):
-            guard (try? otherClientDeletesTree(path.key)) != nil else { return }
-            _ = try? otherClientMakesDirectory(path.key)
-        case .rename(let from, let to): try? otherClientRenames(from.key, to: to.key)
-        case .setAttribute(let path, let name, let seed):
-            // A listing that does not tell attributes does not tell that they were changed.
-            guard listsDetails else { return }
-            try? otherClientSets(
-                Array(name.utf8), of: path.key, to: seed.map(ProgramBytes.attribute))
         }
     }
 }

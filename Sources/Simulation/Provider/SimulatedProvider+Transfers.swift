@@ -1,7 +1,7 @@
 package import Engine
 import Synchronization
 
-/// Reads and uploads: pieces move at different moments.
+/// Reads and uploads, in pieces at different moments.
 extension SimulatedProvider {
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
@@ -84,13 +84,13 @@ extension SimulatedProvider {
         state.withLock { $0.uploads[token] = nil }
     }
 
-    /// Bytes that uploads have handed over, those that failed included.
+    /// The number of bytes uploaded, including failed uploads.
     package var bytesReceived: UInt64 { state.withLock { $0.bytesReceived } }
 
-    /// How many uploads were begun, and neither completed nor abandoned.
+    /// The number of unfinished uploads.
     package var uploadCount: Int { state.withLock { $0.uploads.count } }
 
-    /// - Returns: What the store knows the upload by; nil where it keeps nothing of one.
+    /// - Returns: The token of the upload, or `nil` if the store does not keep its state.
     private func beginUpload(
         _ attempt: String, _ session: any UploadSession
     ) throws(ProviderError) -> UploadToken? {
@@ -112,7 +112,7 @@ extension SimulatedProvider {
         return token
     }
 
-    /// Waits for a turn, and says now and then that it still does.
+    /// Waits for a turn, reporting regularly that it still waits.
     private func awaitTurn(_ attempt: String, _ note: () -> Void) async throws(ProviderError) {
         var left = settings.turnDelay
         while left > .zero {
@@ -122,7 +122,7 @@ extension SimulatedProvider {
         }
     }
 
-    /// Takes the bytes over, a piece at a time, from where the upload was left.
+    /// Receives the bytes a piece at a time, from the point where the upload stopped.
     private func take(
         _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
         _ session: any UploadSession

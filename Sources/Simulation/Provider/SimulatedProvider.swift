@@ -1,11 +1,11 @@
 package import Engine
 import Synchronization
 
-/// A whole store in memory, with latency, transfers that take time, and faults, all from one seed.
+/// A store in memory, with latency, transfers in pieces, and faults, all from one seed.
 ///
-/// It has no threads and waits only with its clock, so on a seeded executor a run replays exactly.
-/// Every call waits its latency first, then decides its fault, then does its work in one step;
-/// transfers move their pieces at different moments and publish or check at the end.
+/// It has no threads and waits only with its clock, so that a run on a seeded executor replays
+/// exactly. Every call first waits for its latency, then decides its fault, then does its work in
+/// one step. Transfers move their pieces at different moments and publish or check at the end.
 package final class SimulatedProvider: Provider {
     package let traits: ProviderTraits
 
@@ -16,9 +16,9 @@ package final class SimulatedProvider: Provider {
         var isReachable = true
         /// See ``setSettlesAtOnce(_:)``.
         var settlesAtOnce = true
-        /// Calls that nobody answers: those whose attempt contains this.
+        /// Calls whose attempt contains this are not answered.
         var standing: String?
-        /// What has arrived of uploads that can be gone on with.
+        /// The bytes received of uploads that can be resumed.
         var uploads: [UploadToken: [UInt8]] = [:]
         var uploadsBegun = 0
         var bytesReceived: UInt64 = 0
@@ -37,13 +37,13 @@ package final class SimulatedProvider: Provider {
         let retryAfter: Duration?
     }
 
-    /// What follows the last page of each listing of a store that has gone wrong.
+    /// The pages after the last one, of a store whose listings do not end.
     package enum EndlessPages: Sendable {
-        /// The same page again and again.
+        /// The same page, repeated.
         case same
         /// Empty pages.
         case empty
-        /// Files that nobody made, one a page.
+        /// Files that do not exist, one per page.
         case invented
     }
 
@@ -72,30 +72,30 @@ package final class SimulatedProvider: Provider {
         state = Mutex(State(random: random, faults: faults))
     }
 
-    // MARK: Steering
+    // MARK: Settings
 
-    /// Replaces the fault plan for all calls that have not decided yet.
+    /// Replaces the faults of all calls that have not decided yet.
     package func setFaults(_ faults: SimulatedProviderFaults) {
         state.withLock { $0.faults = faults }
     }
 
-    /// Takes the store off the network, or puts it back.
+    /// Sets whether the store can be reached.
     package func setReachable(_ isReachable: Bool) {
         state.withLock { $0.isReachable = isReachable }
     }
 
-    /// Whether every change of a file has a time of its own, or whoever looks at one now cannot know
-    /// whether another will have the same.
+    /// Sets whether every change of a file has its own time. If not, a later change may have the
+    /// same time as the version seen now.
     package func setSettlesAtOnce(_ settlesAtOnce: Bool) {
         state.withLock { $0.settlesAtOnce = settlesAtOnce }
     }
 
-    /// Refuses calls from now on, for a reason that does not pass by itself.
+    /// Refuses calls from now on.
     ///
     /// - Parameters:
-    ///   - kind: nil to refuse none.
+    ///   - kind: `nil` to refuse none.
     ///   - attempts: Only calls whose ``ProviderError/attempt`` contains this.
-    ///   - retryAfter: How long it asks to be left alone.
+    ///   - retryAfter: The delay that the refusal asks for.
     package func refuse(
         _ kind: ProviderError.Kind?, attempts: String = "", retryAfter: Duration? = nil
     ) {
@@ -106,30 +106,31 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    /// How many calls were refused so far.
+    /// The number of calls refused so far.
     package var refusalsGiven: Int { state.withLock(\.refusalsGiven) }
 
-    /// Has a look at any name that is free find one and the same file from now on, or no longer.
+    /// Sets whether `stat` of a missing name finds a file, always the same one.
     package func setHasEveryName(_ hasEveryName: Bool) {
         state.withLock { $0.hasEveryName = hasEveryName }
     }
 
-    /// Answers nobody from now on, or answers again whoever asks anew.
+    /// Sets whether calls are left unanswered.
     ///
-    /// - Parameter attempts: Only calls whose ``ProviderError/attempt`` contains this; empty for all.
+    /// - Parameter attempts: Only calls whose ``ProviderError/attempt`` contains this; empty for
+    /// all.
     package func stand(_ isStandingStill: Bool, attempts: String = "") {
         state.withLock { $0.standing = isStandingStill ? attempts : nil }
     }
 
-    /// Has listings no end from now on, or has them end again.
+    /// Sets whether listings end.
     package func setEndlessPages(_ pages: EndlessPages?) {
         state.withLock { $0.endlessPages = pages }
     }
 
-    /// How many pages beyond the last were given.
+    /// The number of pages listed after the last one.
     package var endlessPagesGiven: Int { state.withLock { $0.endlessPagesGiven } }
 
-    /// Lets the credentials run out, or renews them.
+    /// Sets whether the credentials are valid.
     package func setAuthorized(_ isAuthorized: Bool) {
         state.withLock { $0.isAuthorized = isAuthorized }
     }
@@ -140,22 +141,22 @@ package final class SimulatedProvider: Provider {
     /// See ``SimulatedProviderSettings/finishesChanges``.
     var finishesChanges: Bool { settings.finishesChanges }
 
-    /// Everything that was ever written to it.
+    /// All contents ever written to the store.
     package func everyContent() -> [SimulatedContent] {
         state.withLock { $0.tree.contents }
     }
 
-    /// All objects but the root.
+    /// All objects except the root.
     package func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
         state.withLock { $0.tree.snapshot() }
     }
 
-    /// The attributes of all objects but the root.
+    /// The attributes of all objects except the root.
     package func attributes() -> [ObjectKey: ObjectAttributes] {
         state.withLock { $0.tree.attributes() }
     }
 
-    /// Every version that `key` ever held, in their order, by whomever and however.
+    /// All versions that `key` ever held, in order, of all clients.
     package func versions(of key: ObjectKey) -> [SimulatedVersion] {
         state.withLock { $0.tree.history[key] ?? [] }
     }
@@ -165,7 +166,7 @@ package final class SimulatedProvider: Provider {
         state.withLock { Set($0.tree.history.keys) }
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     package func list(
         _ directory: ObjectKey, page: PageToken?
@@ -286,14 +287,14 @@ package final class SimulatedProvider: Provider {
 
     // MARK: Waiting and failing
 
-    /// One of several steps of a change; the connection may break after any.
+    /// Performs one of several steps of a change; the connection may break after any.
     func step<Value: Sendable>(
         _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         do throws(ProviderError) {
             return try change(attempt, step)
         } catch {
-            // What was done before this step stays done, so that only a look tells how things are.
+            // Earlier steps are not undone, so the caller has to look up the result.
             if error.kind == .missing || error.kind == .changed {
                 throw ProviderError(.unreachable, attempt: attempt, reason: error.reason)
             }
@@ -301,7 +302,7 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    /// Lets the request travel, and fail before anything has happened.
+    /// Waits for the request to arrive; it may fail before anything has happened.
     func arrive(_ attempt: String) async throws(ProviderError) {
         let isStandingStill =
             state.withLock(\.standing).map { $0.isEmpty || attempt.contains($0) } ?? false
@@ -341,7 +342,7 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    /// Makes a change in one step; then its answer may get lost.
+    /// Makes a change in one step. Its reply may be lost afterwards.
     func change<Value: Sendable>(
         _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
@@ -378,7 +379,7 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    /// A page in the order of names, shown in a random one; the token is the last name.
+    /// A page of names in their order, shuffled; the token is the last name.
     static func page(
         of objects: [RemoteObject], after token: PageToken?, entries: Int,
         _ random: inout SeededGenerator
@@ -431,7 +432,7 @@ package final class SimulatedProvider: Provider {
 }
 
 extension RemoteObject {
-    /// As in a listing of S3: what is in headers of the object is missing.
+    /// The object without its headers, as in a listing of S3.
     fileprivate var withoutDetails: RemoteObject {
         guard kind != .symlink else { return self }
         var object = self

@@ -1,4 +1,4 @@
-/// How often a simulated store fails, each from 0 (never) to 1 (always).
+/// The fault rates of a simulated store, each from 0 (never) to 1 (always).
 package struct SimulatedProviderFaults: Sendable {
     /// A call fails as unreachable and nothing has happened.
     package var unreachableBefore = 0.0

@@ -1,6 +1,6 @@
 package import Engine
 
-/// What a snapshot of a simulated store holds under one key.
+/// The object under one key in a snapshot of a simulated store.
 package enum SimulatedSnapshotEntry: Hashable, Sendable {
     case file([UInt8])
     case directory
@@ -13,8 +13,8 @@ package struct SimulatedVersion: Hashable, Sendable {
     package let bytes: [UInt8]
 }
 
-/// What one write brought into a simulated store, for as long as it was there, under whatever names
-/// and with whatever attributes.
+/// The content of one write to a simulated store during its lifetime, under any names and with any
+/// attributes.
 package struct SimulatedContent: Hashable, Sendable {
     /// Who changes the store.
     package enum Client: Hashable, Sendable {
@@ -24,7 +24,7 @@ package struct SimulatedContent: Hashable, Sendable {
 
     package let bytes: [UInt8]
     package internal(set) var author: Client
-    /// Where it was first.
+    /// Its first key.
     package let key: ObjectKey
     /// The versions that it had, for setting attributes makes a new one.
     package var etags: [ETag]

@@ -15,7 +15,7 @@ struct SimulatedProviderTree {
         /// Which of ``contents`` a file holds.
         var content: Int?
         var children: [FileName: Int] = [:]
-        /// What the listing before showed, for stale ones.
+        /// The previous listing, for stale ones.
         var listed: [RemoteObject]?
 
         var attributes: ObjectAttributes {
@@ -24,7 +24,7 @@ struct SimulatedProviderTree {
         }
     }
 
-    /// What a step failed with, and why.
+    /// The failure of a step.
     struct Failure: Error {
         let kind: ProviderError.Kind
         let reason: String
@@ -53,7 +53,7 @@ struct SimulatedProviderTree {
         ]
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     func number(of key: ObjectKey) throws(Failure) -> Int {
         var number = 0
@@ -87,7 +87,7 @@ struct SimulatedProviderTree {
 
     func children(of key: ObjectKey) throws(Failure) -> [RemoteObject] {
         let directory = try node(key)
-        guard directory.kind == .directory else { throw Failure(.wrongKind, "it is no directory") }
+        guard directory.kind == .directory else { throw Failure(.wrongKind, "not a directory") }
         return directory.children.sorted { $0.key < $1.key }
             .map { object($0.key, node($0.value)) }
     }
@@ -150,8 +150,7 @@ struct SimulatedProviderTree {
         return object(parent.name, stored)
     }
 
-    /// Makes a second file or symbolic link like the one at `key`. Its bytes are still those of
-    /// whoever wrote them.
+    /// Copies a file or symbolic link. Its bytes keep their author.
     mutating func copy(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
     ) throws(Failure) -> RemoteObject {
@@ -246,7 +245,7 @@ struct SimulatedProviderTree {
         drop(number)
     }
 
-    /// Deletes whatever is there, with all below it.
+    /// Deletes an object with all its descendants.
     mutating func deleteTree(_ key: ObjectKey) throws(Failure) {
         let parent = try parent(of: key)
         let number = try number(of: key)
@@ -282,7 +281,7 @@ struct SimulatedProviderTree {
         }
         let number = try number(of: parent)
         guard node(number).kind == .directory else {
-            throw Failure(.missing, "its parent is no directory")
+            throw Failure(.missing, "its parent is not a directory")
         }
         return (number, name)
     }

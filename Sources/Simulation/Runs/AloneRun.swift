@@ -1,7 +1,8 @@
 import Engine
 
-/// Runs a program against an engine that has the remote for itself, and the reference model beside
-/// it: every answer has to be the model's, and in the end so do the mounted tree and the remote.
+/// Runs a program against an engine that is the only client of its remote, and against the
+/// reference model: every answer must match the model, and in the end so must the mounted tree and
+/// the remote.
 package struct AloneRun {
     private struct Handle {
         let inode: InodeNumber
@@ -9,11 +10,11 @@ package struct AloneRun {
         let isWriting: Bool
     }
 
-    /// How a run went.
+    /// The outcome of a run.
     package struct Outcome: Sendable {
         package let trace: ExecutionTrace
-        /// How many operations of disk, database and remote the last process had begun when the
-        /// steps were over: as many as it may die before.
+        /// The number of operations of disk, database and remote that the last process had begun
+        /// after the steps: the number of points at which it may die.
         package let operationCount: Int
     }
 
@@ -21,15 +22,16 @@ package struct AloneRun {
     private let program: RandomProgram
     private var model = ReferenceModel()
     private var handles: [Int: Handle] = [:]
-    /// Every content that any file had at one moment (I3).
+    /// Every content of any file at any moment (I3).
     private var moments: Set<ContentMark> = [ContentMark([])]
-    private var weather = Weather()
+    private var faultPlan = FaultPlan()
     private var operationCount = 0
 
-    /// Runs `program` from the start to its checks at the end.
+    /// Runs `program` and its final checks.
     ///
-    /// - Parameter logLines: How many lines of the engine's log a failure shows.
-    /// - Throws: ``ProgramFailure``; what is not even that comes through as it is.
+    /// - Parameter logLines: The number of log lines in a failure.
+    ///
+    /// - Throws: ``ProgramFailure``, or any error of the simulation itself.
     package static func perform(
         _ program: RandomProgram, settings: SimulatedMountSettings? = nil, logLines: Int = 0
     ) throws -> Outcome {
@@ -50,13 +52,13 @@ package struct AloneRun {
     }
 
     private mutating func perform() async throws {
-        for step in program.furniture { try furnish(step) }
+        for step in program.initialTree { try create(step) }
         try mount.start()
         for (index, step) in program.steps.enumerated() {
             mount.log.note("--- \(index): \(step)")
             do {
                 try await take(step)
-                if mount.life.isDead { try await comeBack([model]) }
+                if mount.life.isDead { try await restart([model]) }
             } catch var failure as ProgramFailure {
                 failure.step = index
                 throw failure
@@ -67,7 +69,7 @@ package struct AloneRun {
 
     // MARK: Steps
 
-    private mutating func furnish(_ step: OtherClientStep) throws {
+    private mutating func create(_ step: OtherClientStep) throws {
         switch step {
         case .write(let path, let count, let seed):
             let bytes = ProgramBytes.make(count, seed: seed)
@@ -108,14 +110,14 @@ package struct AloneRun {
         case .wait(let duration):
             try await mount.clock.sleep(until: mount.clock.uptime + duration)
         case .waitForRest: try await waitForRest()
-        case .kill(let recoveryDeath): try await comeBack([model], recoveryDeath: recoveryDeath)
+        case .kill(let recoveryDeath): try await restart([model], recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
         case .remount: try await remount()
         case .setFaults, .setFault, .setReachable, .setAuthorized:
-            weather.change(step)
-            // With nobody else about, an old listing would be a lie that nothing excuses.
-            weather.faults.staleListing = 0
-            weather.apply(to: mount.provider)
+            faultPlan.change(step)
+            // Without another client, nothing would excuse a stale listing.
+            faultPlan.faults.staleListing = 0
+            faultPlan.apply(to: mount.provider)
         case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
         case .otherClient, .cutPower, .failDisk: break
         }
@@ -144,7 +146,7 @@ package struct AloneRun {
         let opened = try await compare { engine in
             let inode = try await find(path, engine)
             try await engine.completing { () throws(Halt) in
-                // The kernel opens no symbolic link.
+                // The kernel does not open symbolic links.
                 if try engine.attributes(of: inode).kind == .symlink {
                     throw .failure(EngineError(.invalid, "open a symbolic link"))
                 }
@@ -267,10 +269,10 @@ package struct AloneRun {
 
     // MARK: Engine and model side by side
 
-    /// Asks both. An operation that the engine did not acknowledge, as it died over it, has happened
-    /// or not; the tree tells.
+    /// Performs an operation on the engine and on the model. If the engine died before
+    /// acknowledging it, the operation may or may not have happened; the tree shows which.
     ///
-    /// - Returns: Both answers; nil where both refused, or nothing happened.
+    /// - Returns: Both answers, or `nil` if both refused or nothing happened.
     private mutating func compare<Answer, Expected>(
         _ ask: (Engine) async throws -> Answer,
         with state: (inout ReferenceModel) throws -> Expected
@@ -289,9 +291,9 @@ package struct AloneRun {
             expected = .failure(refusal)
         }
         if mount.life.isDead {
-            // A write that was cut short may have set the time and nothing else.
+            // An interrupted write may have set only the time.
             let begun = model.withTimes(ofWhatChangedIn: after)
-            try await comeBack(after == model ? [model] : [model, begun, after])
+            try await restart(after == model ? [model] : [model, begun, after])
             return nil
         }
         return try judge(answer, expected, after)
@@ -307,7 +309,7 @@ package struct AloneRun {
             return (answer, expected)
         case (.failure(let error), .failure(let refusal)) where refusal.kinds.contains(error.kind):
             return nil
-        case (.failure(let error), _) where weather.excuses(error):
+        case (.failure(let error), _) where faultPlan.excuses(error):
             return nil
         case (.failure(let error), _): throw ProgramFailure("refused: \(error)")
         case (.success, .failure(let refusal)):
@@ -317,24 +319,25 @@ package struct AloneRun {
 
     // MARK: Death
 
-    /// What was pending is pending afterwards, and nothing looks different.
+    /// Mounts again after an orderly end: pending changes are still pending, and the tree is
+    /// unchanged.
     private mutating func remount() async throws {
         for slot in handles.keys.sorted() { close(slot) }
         await mount.stop()
-        try await comeBack([model])
+        try await restart([model])
     }
 
-    /// Ends the process, starts another one, and finds out which world it lives in.
-    private mutating func comeBack(
+    /// Restarts the process, and determines which candidate its tree matches.
+    private mutating func restart(
         _ candidates: [ReferenceModel], recoveryDeath: Int? = nil
     ) async throws {
         await mount.kill()
         try mount.check()
         handles = [:]
         try await mount.startAgain(dyingBeforeStep: recoveryDeath)
-        Weather().apply(to: mount.provider)
+        FaultPlan().apply(to: mount.provider)
         try await choose(among: candidates)
-        weather.apply(to: mount.provider)
+        faultPlan.apply(to: mount.provider)
     }
 
     private mutating func choose(among candidates: [ReferenceModel]) async throws {
@@ -354,8 +357,8 @@ package struct AloneRun {
         throw ProgramFailure("after the kill: " + complaints.joined(separator: "; nor: "))
     }
 
-    /// The world that is mounted, if it is a candidate but for a write that was not acknowledged,
-    /// any part of which may be there.
+    /// Returns the mounted state if it matches a candidate, except for unacknowledged writes, any
+    /// part of which may be present.
     private static func world(
         like candidate: ReferenceModel, among candidates: [ReferenceModel], _ engine: Engine
     ) async throws(ProgramFailure) -> ReferenceModel {
@@ -381,13 +384,13 @@ package struct AloneRun {
 
     private mutating func finish() async throws {
         for slot in handles.keys.sorted() { close(slot) }
-        if mount.life.isDead { try await comeBack([model]) }
+        if mount.life.isDead { try await restart([model]) }
         mount.life.dieNoMore()
         operationCount = mount.life.stepCount
         mount.log.note("--- the end")
         guard try await mount.settle() else {
             let items = try mount.engine.status(below: .root, limit: 5).items
-            throw ProgramFailure("it does not come to rest: \(items)")
+            throw ProgramFailure("changes stay pending: \(items)")
         }
         let check = TreeCheck(engine: mount.engine, model: model)
         try await check.checkNames()
@@ -398,7 +401,7 @@ package struct AloneRun {
         try mount.check()
     }
 
-    /// Every version that the remote ever had was the content of a file at one moment (I3).
+    /// Checks that every version ever on the remote was the content of a file at one moment (I3).
     private func checkMoments() throws(ProgramFailure) {
         for key in mount.provider.everyKey().sorted(by: {
             $0.names.lexicographicallyPrecedes($1.names)

@@ -1,9 +1,9 @@
 import Engine
 
-// Deaths of the process and of the machine, and what has to be there after them.
+// Deaths of the process and the machine, and the checks after them.
 
 extension SharedRun {
-    // MARK: Names that last
+    // MARK: Durable names
 
     mutating func synchronizeDirectory(_ path: Path) async throws {
         var names: [DirectoryEntry] = []
@@ -16,16 +16,16 @@ extension SharedRun {
         if done != nil { keep(names, in: directory) }
     }
 
-    /// Notes names that were synchronised. A file's name goes with its bytes, so that it lasts as
-    /// long as they do. Where the remote is seen as it was, what it has takes the names' place.
+    /// Records names that were synced. A file's name lasts as long as its bytes. If the remote is
+    /// listed again from its old state, its names replace them.
     private mutating func keep(_ names: [DirectoryEntry], in directory: InodeNumber) {
         guard !hadPowerCuts else { return }
-        for entry in names where ledger.isDurable(entry.attributes.inode) {
+        for entry in names where oracle.isDurable(entry.attributes.inode) {
             durableNames[entry.attributes.inode] = (directory, entry.name)
         }
     }
 
-    /// Before a program removes or renames something.
+    /// Forgets names that a program is about to remove or rename.
     mutating func forgetDurableNames(at paths: [Path]) {
         for path in paths {
             do throws(Halt) {
@@ -34,7 +34,7 @@ extension SharedRun {
                 durableNames[inode] = nil
             } catch {
                 if case .failure(let error) = error, error.kind == .notFound { continue }
-                // What it is only the remote knows.
+                // The inode cannot be determined without the remote.
                 durableNames = [:]
             }
         }
@@ -42,9 +42,9 @@ extension SharedRun {
 
     private mutating func checkDurableNames() throws(ProgramFailure) {
         defer { durableNames = [:] }
-        if weather.hadStaleListings { return }
+        if faultPlan.hadStaleListings { return }
         for (inode, place) in durableNames.sorted(by: { $0.key < $1.key })
-        where ledger.isDurable(inode) {
+        where oracle.isDurable(inode) {
             guard (try? mount.engine.knownInode(place.name, in: place.parent)) == inode else {
                 throw ProgramFailure(
                     "I1: the name \"\(place.name)\" of inode \(inode) in directory "
@@ -53,7 +53,7 @@ extension SharedRun {
         }
     }
 
-    /// An orderly end loses nothing, whatever happens to the machine afterwards (I6).
+    /// Mounts again after an orderly end, which loses nothing, even in a later power cut (I6).
     mutating func remount(cutsPower: Bool) async throws {
         for slot in handles.keys.sorted() { close(slot) }
         var names: [(InodeNumber, [DirectoryEntry])] = []
@@ -65,14 +65,14 @@ extension SharedRun {
                 .map(\.attributes.inode)
         }
         if await mount.stop() != nil, !hadDiskFaults {
-            ledger.noteOrderlyEnd()
+            oracle.noteOrderlyEnd()
             for (directory, entries) in names { keep(entries, in: directory) }
         }
         isPowerCut = isPowerCut || cutsPower
-        try await comeBack()
+        try await restart()
     }
 
-    mutating func comeBack(recoveryDeath: Int? = nil) async throws {
+    mutating func restart(recoveryDeath: Int? = nil) async throws {
         let hasPower = !isPowerCut
         if !hasPower { hadPowerCuts = true }
         if hasPower { await mount.kill() } else { await mount.cutPower() }
@@ -87,15 +87,16 @@ extension SharedRun {
         }
     }
 
-    /// After a power cut: all that was synced is there (I1), and no file holds what none ever held.
+    /// Checks after a power cut that all synced bytes are present (I1), and that no file holds
+    /// bytes that none ever held.
     private mutating func takeStock() async throws {
-        Weather().apply(to: mount.provider)
+        FaultPlan().apply(to: mount.provider)
         let everything = mount.provider.everyContent()
         var found: [InodeNumber: [UInt8]] = [:]
         var incomplete: Set<InodeNumber> = []
         var directories = [InodeNumber.root]
         while let directory = directories.popLast() {
-            // One that the remote has replaced since is gone by now.
+            // It may have been replaced on the remote since.
             let entries = try? await mount.engine.allEntries(of: directory)
             for entry in entries ?? [] {
                 let inode = entry.attributes.inode
@@ -110,15 +111,15 @@ extension SharedRun {
                 }
             }
         }
-        try ledger.takeStock(found, incomplete: incomplete, everything)
-        weather.apply(to: mount.provider)
+        try oracle.takeStock(found, incomplete: incomplete, everything)
+        faultPlan.apply(to: mount.provider)
     }
 
-    /// Whether the remote may no longer have the version that a file is based on, in its place: what
-    /// of it was never here cannot come any more. A stale listing gives such versions, also those of
-    /// what has another name by now.
+    /// Whether the remote may have lost the base version of a file, so that its missing bytes
+    /// cannot be fetched. A stale listing shows such versions, also of objects that have been
+    /// renamed.
     private func isBaseLost(of inode: InodeNumber, _ everything: [SimulatedContent]) -> Bool {
-        if weather.hadStaleListings { return true }
+        if faultPlan.hadStaleListings { return true }
         guard let version = try? mount.engine.agreedVersion(of: inode) else { return false }
         return everything.contains { $0.etags.contains(version) && $0.endedBy != nil }
     }
@@ -140,12 +141,12 @@ extension SharedRun {
 }
 
 extension Engine {
-    /// The names of a directory; none where it was not listed yet.
+    /// Returns the names of a directory, none if it was never listed.
     fileprivate func knownEntries(of directory: InodeNumber) -> [DirectoryEntry] {
         (try? entries(of: directory, after: 0, limit: .max)) ?? []
     }
 
-    /// The inode of a name, whatever else the remote knows of it.
+    /// Returns the inode of a name, even if its metadata are missing.
     fileprivate func knownInode(
         _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeNumber {

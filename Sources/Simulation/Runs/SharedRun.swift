@@ -2,9 +2,8 @@ import Engine
 
 /// Runs a program against an engine that shares the remote with another client.
 ///
-/// What each operation answers depends on who was first, so answers are only checked to be
-/// possible. In the end, when all faults are over, both sides have to be alike (I7), and nothing may
-/// be lost: see ``SurvivalLedger``.
+/// Answers depend on which client was first, so only their plausibility is checked. In the end,
+/// without faults, both sides must be equal (I7), and nothing may be lost: see ``LossOracle``.
 struct SharedRun {
     struct Handle {
         let inode: InodeNumber
@@ -13,20 +12,20 @@ struct SharedRun {
 
     let mount: SimulatedMount
     private let program: RandomProgram
-    var ledger = SurvivalLedger()
+    var oracle = LossOracle()
     var handles: [Int: Handle] = [:]
-    var weather = Weather()
-    /// Whether the next death is one of the whole machine.
+    var faultPlan = FaultPlan()
+    /// Whether the next death is a power cut.
     var isPowerCut = false
     var hadDiskFaults = false
     var hadPowerCuts = false
-    /// Names that a power cut has to leave as they are, by what they point to.
+    /// Names that must survive a power cut, by inode.
     var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
 
     /// See ``RandomProgram/run(logLines:)``.
     static func perform(_ program: RandomProgram, logLines: Int) throws -> ExecutionTrace {
         var settings = SimulatedMountSettings.drawn(from: program.seed)
-        settings.keepsDatabaseOnDisk = program.flavour != .shared
+        settings.keepsDatabaseOnDisk = program.scenario != .shared
         let mount = try SimulatedMount(
             seed: program.seed, settings: settings, logLines: logLines)
         try mount.explaining {
@@ -42,13 +41,13 @@ struct SharedRun {
     }
 
     private mutating func perform() async throws {
-        for step in program.furniture { mount.provider.take(step) }
+        for step in program.initialTree { step.apply(to: mount.provider) }
         try mount.start()
         for (index, step) in program.steps.enumerated() {
             mount.log.note("--- \(index): \(step)")
             do {
                 try await take(step)
-                if mount.life.isDead { try await comeBack() }
+                if mount.life.isDead { try await restart() }
             } catch var failure as ProgramFailure {
                 failure.step = index
                 throw failure
@@ -73,7 +72,7 @@ struct SharedRun {
             let done: Void? = try await ask { engine in
                 try await engine.completing { () throws(Halt) in try engine.synchronize(inode) }
             }
-            if done != nil { ledger.synchronize(inode) }
+            if done != nil { oracle.synchronize(inode) }
         case .synchronizeDirectory(let path): try await synchronizeDirectory(path)
         case .resize(let path, let size): try await resize(path, size)
         case .unlink(let path):
@@ -97,20 +96,20 @@ struct SharedRun {
         case .wait(let duration):
             try await mount.clock.sleep(until: mount.clock.uptime + duration)
         case .waitForRest: try await waitForRest()
-        case .kill(let recoveryDeath): try await comeBack(recoveryDeath: recoveryDeath)
+        case .kill(let recoveryDeath): try await restart(recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
         case .remount(let cutsPower): try await remount(cutsPower: cutsPower)
         case .setFaults, .setFault, .setReachable, .setAuthorized:
-            weather.change(step)
-            weather.apply(to: mount.provider)
+            faultPlan.change(step)
+            faultPlan.apply(to: mount.provider)
         case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
         case .cutPower(let steps):
             isPowerCut = true
-            if let steps { mount.life.dieBeforeStep(steps) } else { try await comeBack() }
+            if let steps { mount.life.dieBeforeStep(steps) } else { try await restart() }
         case .failDisk(let isFull, let first, let count):
             hadDiskFaults = true
             mount.setDiskFaults(DiskFaultPlan(isFull ? .full : .fails, after: first, count: count))
-        case .otherClient(let step): mount.provider.take(step)
+        case .otherClient(let step): step.apply(to: mount.provider)
         }
     }
 
@@ -124,8 +123,8 @@ struct SharedRun {
         }
         guard let inode = created else { return }
         handles[slot] = Handle(inode: inode, isWriting: true)
-        ledger.meet(inode, [])
-        ledger.change(inode, version: nil, isCertain: true) { _ in }
+        oracle.meet(inode, [])
+        oracle.change(inode, version: nil, isCertain: true) { _ in }
     }
 
     private mutating func open(
@@ -138,7 +137,7 @@ struct SharedRun {
             return try await engine.completing { () throws(Halt) in
                 let attributes = try engine.lookup(name, in: parent)
                 guard attributes.kind == .file else {
-                    throw .failure(EngineError(.invalid, "open what is no file"))
+                    throw .failure(EngineError(.invalid, "open: not a file"))
                 }
                 met = (attributes.inode, try engine.agreedVersion(of: attributes.inode))
                 try engine.open(
@@ -150,19 +149,18 @@ struct SharedRun {
         guard let met else { return }
         meet(met.inode, met.version)
         if isTruncating {
-            ledger.change(met.inode, version: met.version, isCertain: opened != nil) { $0 = [] }
+            oracle.change(met.inode, version: met.version, isCertain: opened != nil) { $0 = [] }
         }
         if let inode = opened { handles[slot] = Handle(inode: inode, isWriting: isWriting) }
     }
 
-    /// Learns what an inode holds from the version that both sides agree on, before any program has
-    /// changed it.
+    /// Records the content of an inode from its synced version, before a program changes it.
     private mutating func meet(_ inode: InodeNumber, _ version: ETag?) {
-        guard ledger.files[inode] == nil else { return }
+        guard oracle.files[inode] == nil else { return }
         let bytes = version.flatMap { version in
             mount.provider.everyContent().first { $0.etags.contains(version) }?.bytes
         }
-        ledger.meet(inode, bytes ?? [])
+        oracle.meet(inode, bytes ?? [])
     }
 
     mutating func close(_ slot: Int) {
@@ -181,7 +179,7 @@ struct SharedRun {
                 }
             }
         }
-        ledger.change(handle.inode, version: version, isCertain: written != nil) { content in
+        oracle.change(handle.inode, version: version, isCertain: written != nil) { content in
             let end = offset + bytes.count
             if content.count < end {
                 content += [UInt8](repeating: 0, count: end - content.count)
@@ -197,7 +195,7 @@ struct SharedRun {
         }
         guard let bytes = read else { return }
         guard
-            ledger.read(
+            oracle.read(
                 handle.inode, bytes, at: offset, count: count, decides: !hadDiskFaults)
         else {
             throw ProgramFailure("I5: bytes were read that inode \(handle.inode) never had")
@@ -211,7 +209,7 @@ struct SharedRun {
             try await engine.completing { () throws(Halt) in
                 let attributes = try engine.lookup(name, in: parent)
                 guard attributes.kind == .file else {
-                    throw .failure(EngineError(.invalid, "resize what is no file"))
+                    throw .failure(EngineError(.invalid, "resize: not a file"))
                 }
                 met = (attributes.inode, try engine.agreedVersion(of: attributes.inode))
                 var change = AttributeChange()
@@ -222,7 +220,7 @@ struct SharedRun {
         }
         guard let met else { return }
         meet(met.inode, met.version)
-        ledger.change(met.inode, version: met.version, isCertain: done != nil) { content in
+        oracle.change(met.inode, version: met.version, isCertain: done != nil) { content in
             if content.count > size {
                 content.removeLast(content.count - size)
             } else {
@@ -243,7 +241,7 @@ struct SharedRun {
                 try engine.unlink(name, in: parent)
             }
         }
-        if let met { ledger.remove(met.inode, version: met.version) }
+        if let met { oracle.remove(met.inode, version: met.version) }
     }
 
     private mutating func rename(_ from: Path, _ to: Path, replaces: Bool) async throws {
@@ -264,7 +262,7 @@ struct SharedRun {
             }
         }
         if let met, done != nil || mount.life.isDead {
-            ledger.remove(met.inode, version: met.version)
+            oracle.remove(met.inode, version: met.version)
         }
     }
 
@@ -279,14 +277,14 @@ struct SharedRun {
 
     // MARK: Asking
 
-    /// - Returns: nil where the engine refused for a reason that there may be, or died.
+    /// - Returns: `nil` if the engine died or refused for a valid reason.
     func ask<Answer>(
         _ question: (Engine) async throws -> Answer
     ) async throws -> Answer? {
         do {
             return try await question(mount.engine)
         } catch let error as EngineError {
-            if mount.life.isDead || weather.excuses(error) { return nil }
+            if mount.life.isDead || faultPlan.excuses(error) { return nil }
             switch error.kind {
             case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid,
                 .noAttribute, .changedRemotely:
@@ -303,20 +301,20 @@ struct SharedRun {
 
     private mutating func finish() async throws {
         for slot in handles.keys.sorted() { close(slot) }
-        if mount.life.isDead { try await comeBack() }
+        if mount.life.isDead { try await restart() }
         mount.life.dieNoMore()
         mount.setDiskFaults(DiskFaultPlan())
         mount.log.note("--- the end")
         let incomplete = try await ConvergenceCheck(
-            mount: mount, mayShowAside: weather.hadStaleListings
+            mount: mount, mayShowAside: faultPlan.hadStaleListings
         ).waitForAgreement()
-        try ledger.check(
+        try oracle.check(
             incomplete: incomplete, mount.provider.snapshot(), mount.provider.everyContent())
     }
 }
 
 extension Engine {
-    /// The inode of a name, if there is one.
+    /// Returns the inode of a name, if it exists.
     fileprivate func existing(
         _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeNumber? {

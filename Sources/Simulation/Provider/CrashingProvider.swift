@@ -1,11 +1,11 @@
 import Engine
 import Synchronization
 
-/// A provider as one process sees it: it makes no request after its death.
+/// A provider that makes no requests after its process has died.
 ///
-/// A change that is under way when the process dies or gives it up may still happen: the request has
-/// left, and nobody can call it back. ``waitForRequests()`` waits until it has or has not.
-final class MortalProvider: Provider {
+/// A change in flight when the process dies or abandons it may still happen, as the request has
+/// been sent. ``waitForRequests()`` waits for its end.
+final class CrashingProvider: Provider {
     private let provider: SimulatedProvider
     private let life: SimulatedLife
     private let executor: SeededExecutor
@@ -23,7 +23,7 @@ final class MortalProvider: Provider {
         self.random = Mutex(random)
     }
 
-    /// Returns once no request is under way.
+    /// Returns when no request is in flight.
     func waitForRequests() async {
         while let request = requests.withLock({ $0.min { $0.key < $1.key } }) {
             await request.value.value
@@ -32,7 +32,7 @@ final class MortalProvider: Provider {
 
     var traits: ProviderTraits { provider.traits }
 
-    // MARK: Looking
+    // MARK: Reading
 
     func list(
         _ directory: ObjectKey, page: PageToken?

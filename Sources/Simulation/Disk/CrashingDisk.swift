@@ -1,7 +1,7 @@
 import Engine
 
 /// A disk as one process sees it: nothing happens on it after the process's death.
-final class MortalDisk: Disk {
+final class CrashingDisk: Disk {
     private let disk: SimulatedDisk
     private let life: SimulatedLife
 
@@ -49,7 +49,7 @@ final class MortalDisk: Disk {
     }
 }
 
-/// A file that a ``MortalDisk`` opened.
+/// A file that a ``CrashingDisk`` opened.
 private final class MortalFile: DiskFile {
     let file: any DiskFile
     private let life: SimulatedLife

@@ -1,9 +1,10 @@
 import GRDB
 
-/// Lets a database take the commits of one process until its death, and no later ones.
+/// Refuses the commits of a process after its death.
 ///
-/// A commit that is refused is rolled back, as SQLite does with what a dead process left.
-final class MortalCommits: TransactionObserver, Sendable {
+/// A refused commit is rolled back, as SQLite does with an unfinished transaction of a dead
+/// process.
+final class CrashingCommits: TransactionObserver, Sendable {
     private let life: SimulatedLife
 
     init(life: SimulatedLife) {
