@@ -17,15 +17,15 @@ build: ## Builds .build/release/apus
 test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
 	@scripts/test
 
-soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; FLAVOUR=… for one kind of world
+soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; SCENARIO=… for one kind of world
 	@scripts/setup --build
 	swift build -c release --product soak $(SWIFTFLAGS)
 	.build/release/soak --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) \
-		$(if $(FLAVOUR),--flavour $(FLAVOUR))
+		$(if $(SCENARIO),--scenario $(SCENARIO))
 
-soak-bugs: ## Makes mistakes in the engine, and shows how soon the simulation finds each
-	APUS_BUGS=1 swift build -c release --product soak --scratch-path .build/bugs $(SWIFTFLAGS)
-	.build/bugs/release/soak
+soak-bugs: ## Puts bugs into a copy of the engine, and shows how soon the simulation finds each
+	@scripts/setup --build
+	SWIFTFLAGS="$(SWIFTFLAGS)" scripts/soak-bugs
 
 demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
 	@scripts/demo
