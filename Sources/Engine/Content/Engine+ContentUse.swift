@@ -127,6 +127,7 @@ extension Engine {
         throw .failure(
             .damaged,
             "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
-            remedy: isChanged ? SyncFailure.lostBytesRemedy : "have it fetched again with `apus evict`")
+            remedy: isChanged
+                ? SyncFailure.lostBytesRemedy : "have it fetched again with `apus evict`")
     }
 }

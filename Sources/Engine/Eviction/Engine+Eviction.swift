@@ -98,7 +98,8 @@ extension Engine {
             else {
                 let isLost = try database.pending(inode)?.failure?.kind == .damaged
                 return .refused(
-                    isLost ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
+                    isLost
+                        ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
             }
             guard record.size > 0 else { return .nothingHere }
             // The database goes first: bytes that it does not know are fetched again.
