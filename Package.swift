@@ -13,9 +13,6 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + strictness
 
-/// `make soak-bugs` builds with mistakes that the simulator has to find; nothing else does.
-let mistakes: [SwiftSetting] = Context.environment["APUS_BUGS"] == nil ? [] : [.define("BUGS")]
-
 let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
@@ -59,7 +56,7 @@ let package = Package(
         .target(
             name: "Engine",
             dependencies: [.product(name: "GRDB", package: "GRDB.swift"), crypto, log],
-            swiftSettings: settings + mistakes),
+            swiftSettings: settings),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
         .target(
@@ -84,7 +81,7 @@ let package = Package(
         // Runs simulated mounts by the thousand; see `make soak`.
         .executableTarget(
             name: "soak", dependencies: ["Engine", "Simulation", arguments], path: "Sources/Soak",
-            swiftSettings: settings + mistakes),
+            swiftSettings: settings),
 
         // What the user meets.
         .target(name: "Mount", dependencies: ["CFuse", "Engine", log], swiftSettings: settings),

@@ -15,7 +15,7 @@ enum CrashReport {
         if worker < workersMax { seeds[worker] = seed }
     }
 
-    /// Only what may be called from a handler: no allocation, no lock.
+    /// Calls only functions that are safe in a signal handler: no allocation, no lock.
     private static let handle: @convention(c) (Int32) -> Void = { number in
         for worker in 0..<workersMax where seeds[worker] != 0 {
             withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 40) { text in

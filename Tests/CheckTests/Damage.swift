@@ -2,20 +2,20 @@ import Foundation
 
 @testable import Engine
 
-/// One kind of damage, made by hand, and what a check makes of it.
+/// A kind of damage, and the expected result of a check.
 struct Damage: Sendable, CustomStringConvertible {
     var description: String
     var sql = ""
-    /// What happens to the files.
+    /// The damage to files.
     var files: @Sendable (StateFixture) throws -> Void = { _ in }
-    /// What is found; more may follow from it.
+    /// The expected finding; it may cause others.
     var kind: CheckFinding.Kind
     var outcome = CheckFinding.Outcome.repaired
     /// Paths and bytes that are there afterwards.
     var tree: [String: String] = [:]
-    /// What lies in `lost+found` afterwards.
+    /// The files in `lost+found` afterwards.
     var lost: [String: String] = [:]
-    /// Whether it goes on being told, since a person has to see to it.
+    /// Whether later checks report it again, as the user has to act.
     var stays = false
 
     private static let dirtyTree = ["/docs/dirty.txt": StateFixture.dirtyBytes]

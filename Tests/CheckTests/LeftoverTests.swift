@@ -3,11 +3,10 @@ import Testing
 
 @testable import Engine
 
-/// Goal: a mount removes what a killed process leaves, and no bytes of which it does not know that
-/// they are elsewhere too.
+/// Goal: a mount removes the leftovers of a killed process, except bytes that may be the only copy.
 struct `A start over a state directory` {
-    /// Whatever a damaged database or somebody's hand has made of it.
-    @Test func `keeps bytes that nobody is known to have`() throws {
+    /// With inconsistencies of a damaged database or manual changes.
+    @Test func `keeps bytes that may be the only copy`() throws {
         let fixture = try StateFixture()
         try fixture.execute("UPDATE inodes SET presence = 0 WHERE id IN (3, 4)")
         try fixture.put("own", at: "content/03/3")
@@ -27,10 +26,10 @@ struct `A start over a state directory` {
         #expect(try engine.lostAndFoundCount() == kept.count)
         let left = try fixture.snapshot().keys
             .filter { $0.hasPrefix("content/") || $0.hasPrefix("frozen/") }
-        #expect(Set(left) == ["content/6/6"], "what the remote has goes")
+        #expect(Set(left) == ["content/6/6"], "content that the remote has is removed")
     }
 
-    @Test func `keeps the bytes of a file that has a name, whatever its link count says`() throws {
+    @Test func `keeps the bytes of a named file, even if its link count is zero`() throws {
         let fixture = try StateFixture()
         try fixture.execute("UPDATE inodes SET links = 0 WHERE id = 4")
         #expect(try fixture.mountAndRead()["/docs/dirty.txt"] == StateFixture.dirtyBytes)
@@ -38,7 +37,7 @@ struct `A start over a state directory` {
         #expect(try fixture.mountAndRead()["/docs/dirty.txt"] == StateFixture.dirtyBytes)
     }
 
-    @Test func `clears of the trash only what went there by itself`() throws {
+    @Test func `removes only its own files from the trash`() throws {
         let fixture = try StateFixture()
         let ours = "trash/0000000000000000001-4-old.txt"
         let others = ["trash/2-mine", "trash/notes.txt", "trash/box/0000000000000000001-4-x"]

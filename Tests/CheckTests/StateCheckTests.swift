@@ -4,14 +4,14 @@ import Testing
 
 @testable import Engine
 
-/// Goal: whatever happens to a state directory, a check tells of it, loses nothing that is there,
-/// and leaves a state that an engine can go on with.
+/// Goal: for any damage to a state directory, a check reports it, loses no existing bytes, and
+/// leaves a state that an engine can use.
 @Suite("A check") struct StateCheckTests {
     @Test(arguments: Damage.names) func `repairs names`(damage: Damage) throws {
         try expectRepair(of: damage)
     }
 
-    @Test(arguments: Damage.sync) func `repairs what is known of the remote`(
+    @Test(arguments: Damage.sync) func `repairs the remote state`(
         damage: Damage
     ) throws {
         try expectRepair(of: damage)
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `finds nothing in a state that is in order`() throws {
+    @Test func `finds no errors in a valid state`() throws {
         let fixture = try StateFixture()
         let report = try fixture.check()
         #expect(report.findings == [])
@@ -70,7 +70,7 @@ import Testing
         #expect(try fixture.mountAndRead()["/docs/dirty.txt"] == StateFixture.dirtyBytes)
     }
 
-    @Test func `finds nothing in a state in which nothing was stored yet`() throws {
+    @Test func `finds no errors in an empty state`() throws {
         let fixture = try StateFixture()
         for name in try FileManager.default.contentsOfDirectory(atPath: fixture.path) {
             try FileManager.default.removeItem(atPath: "\(fixture.path)/\(name)")
@@ -80,7 +80,7 @@ import Testing
         #expect(try fixture.mountAndRead().isEmpty)
     }
 
-    @Test func `takes what a killed process leaves for what it is`() throws {
+    @Test func `recognises the leftovers of a killed process`() throws {
         let fixture = try StateFixture()
         try fixture.execute("UPDATE inodes SET writing = 1 WHERE id = 4")
         try fixture.put("clone", at: "frozen/4-1")
@@ -114,7 +114,7 @@ import Testing
     }
 
     /// A content file has its length from the open, before its bytes.
-    @Test func `takes no file for here because its content file is as long`() throws {
+    @Test func `does not trust the length of a content file`() throws {
         let fixture = try StateFixture()
         try fixture.execute(
             """
@@ -133,7 +133,7 @@ import Testing
         #expect(try fixture.check().isClean)
     }
 
-    @Test func `lets a lost file be emptied, which needs none of its bytes`() throws {
+    @Test func `lets a lost file be truncated to zero`() throws {
         let fixture = try StateFixture()
         try FileManager.default.removeItem(atPath: fixture.content(of: 4))
         _ = try fixture.check()
@@ -150,17 +150,17 @@ import Testing
         engine.release(lost, access: .read)
     }
 
-    @Test func `does not know what it cannot read of what is on the disk`() throws {
+    @Test func `resets invalid records of durability`() throws {
         let fixture = try StateFixture()
         try fixture.execute("REPLACE INTO unsynced VALUES (3, 9, 7), (4, 2, 'x')")
         _ = try fixture.check()
         #expect(try fixture.count("unsynced WHERE inode = 3 AND state = 0 AND kept = 0") == 1)
         #expect(
             try fixture.count("unsynced WHERE inode = 4 AND state = 0 AND kept = 1") == 1,
-            "what only we have is kept whatever happens")
+            "local changes are kept in any case")
     }
 
-    @Test func `forgets that bytes were on the disk which it has moved away`() throws {
+    @Test func `forgets the durability of bytes that it moves away`() throws {
         let fixture = try StateFixture()
         try fixture.execute("REPLACE INTO unsynced VALUES (3, 2, 1), (4, 2, 1)")
         for inode in [3, 4] as [Int64] {
@@ -170,7 +170,7 @@ import Testing
         #expect(try fixture.count("unsynced WHERE inode IN (3, 4)") == 0)
     }
 
-    @Test func `gives no number to a second inode that contents may know`() throws {
+    @Test func `does not reuse an inode number that content files have`() throws {
         let fixture = try StateFixture()
         try FileManager.default.createDirectory(
             atPath: URL(filePath: fixture.content(of: 1_007)).deletingLastPathComponent().path,

@@ -13,7 +13,7 @@ import Testing
     }
 
     private func overwrite(_ range: Range<Int>) throws {
-        // What SQLite still finds in its log is not damaged.
+        // Pages that SQLite still finds in its log are not damaged.
         try fixture.execute("PRAGMA user_version")
         var bytes = try Data(contentsOf: URL(filePath: fixture.database))
         for index in range where index < bytes.count { bytes[index] = 0x5A }
@@ -24,11 +24,11 @@ import Testing
         try StateDatabase.condition(ofFileAt: fixture.database, thoroughly: true)
     }
 
-    @Test func `is sound as the engine leaves it`() throws {
+    @Test func `is sound after use by the engine`() throws {
         #expect(try condition() == .sound)
     }
 
-    @Test func `that is of a newer version is not opened, and not changed`() throws {
+    @Test func `of a newer version is not opened or changed`() throws {
         try fixture.execute("INSERT INTO grdb_migrations VALUES ('99')")
         let before = try fixture.snapshot()
         #expect(try condition() == .newer)
@@ -38,7 +38,7 @@ import Testing
         #expect(try fixture.snapshot() == before)
     }
 
-    @Test func `tells of a file that was being written how long it is`() throws {
+    @Test func `knows the length of a file that was being written`() throws {
         let dirty = InodeNumber(rawValue: 4)
         let before = try StateDatabase.pendingSummary(ofFileAt: fixture.database)
         #expect(before.bytes == UInt64(StateFixture.dirtyBytes.utf8.count))
@@ -53,7 +53,7 @@ import Testing
         #expect(after.bytes == before.bytes + 10)
     }
 
-    @Test func `that is no database is not opened, and not changed`() throws {
+    @Test func `that is not a database is not opened or changed`() throws {
         try overwrite(0..<100)
         let before = try fixture.snapshot()
         #expect(try condition() == .damaged("file is not a database"))
@@ -63,7 +63,7 @@ import Testing
         #expect(try fixture.snapshot() == before)
     }
 
-    @Test func `of something else is not opened, and not changed`() throws {
+    @Test func `of another program is not opened or changed`() throws {
         try FileManager.default.removeItem(atPath: fixture.database)
         try fixture.execute("CREATE TABLE recipes (name TEXT)")
         let before = try fixture.snapshot()
@@ -72,7 +72,7 @@ import Testing
     }
 
     /// Method: a thousand inodes over many pages, and a few pages in the middle overwritten.
-    @Test func `that is damaged in part is saved in part`() throws {
+    @Test func `that is partly damaged is partly saved`() throws {
         try fixture.execute(
             """
             WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
@@ -96,8 +96,8 @@ import Testing
         #expect(try StateDatabase.condition(ofFileAt: saved, thoroughly: true) == .sound)
     }
 
-    /// Goal: nothing is told to be lost of a table that has no row, or was never there.
-    @Test func `that is damaged has lost nothing of a table without rows`() throws {
+    /// Goal: no loss is reported for a table without rows or a missing one.
+    @Test func `that is damaged loses nothing in tables without rows`() throws {
         try fixture.execute(
             """
             DROP TABLE xattrs; DROP TABLE discarded; DELETE FROM conflicts; DELETE FROM attempts;
@@ -116,12 +116,12 @@ import Testing
         #expect(Set(empty).isSuperset(of: ["xattrs", "discarded", "conflicts", "attempts"]))
     }
 
-    /// Goal: saving ends, whatever circles the pages lead in.
+    /// Goal: saving ends, even if the pages form circles.
     ///
-    /// Method: random bytes right behind the header of a table's first page, where it says which
-    /// rows are in which order.
+    /// Method: random bytes right after the header of a table's first page, which has the order of
+    /// its rows.
     @Test(.timeLimit(.minutes(1)), arguments: ["dirents", "settings"])
-    func `that is damaged at random is read to an end`(table: String) throws {
+    func `with random damage is read without looping`(table: String) throws {
         try fixture.execute(
             """
             WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
@@ -149,7 +149,7 @@ import Testing
 
     /// Method: the last page is cut off; and a bit of the words that make one table is another.
     @Test(arguments: [true, false])
-    func `that is cut short, or has lost a table, keeps the others`(isCut: Bool) throws {
+    func `that is truncated or lacks a table keeps the others`(isCut: Bool) throws {
         try fixture.execute(
             "CREATE TABLE last (text TEXT); INSERT INTO last VALUES ('x')")
         var bytes = try Data(contentsOf: URL(filePath: fixture.database))
@@ -174,7 +174,7 @@ import Testing
         #expect(try fixture.check().isClean)
     }
 
-    @Test func `of which nothing can be read leaves the contents to be found`() throws {
+    @Test func `that cannot be read leaves the content files to be found`() throws {
         try overwrite(0..<1_000_000)
         #expect(try condition() == .damaged("file is not a database"))
         let saved = fixture.path + "/saved"

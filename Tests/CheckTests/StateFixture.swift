@@ -127,7 +127,7 @@ final class StateFixture {
         return files
     }
 
-    /// What lies in `lost+found`, by name.
+    /// Returns the files in `lost+found`, by name.
     func lostAndFound() throws -> [String: String] {
         var found: [String: String] = [:]
         for (name, bytes) in try snapshot() where name.hasPrefix("lost+found/") {

@@ -12,7 +12,7 @@ final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        // What is left of a test that made it unreadable harms nobody.
+        // Leftovers of a test that made it unreadable do no harm.
         try? FileManager.default.removeItem(atPath: path)
     }
 }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Engine
 
-@Suite("Conflicts and what people decide of them")
+@Suite("Conflicts and their resolution")
 struct ConflictTests {
-    /// Both sides change `plan.txt`; ours comes to lie beside the remote's.
+    /// Both sides change `plan.txt`; ours is kept beside the remote's.
     private static func quarrel(_ body: @escaping @Sendable (Scenario, String) async throws -> Void)
         throws
     {
@@ -27,11 +27,11 @@ struct ConflictTests {
         }
     }
 
-    /// A rename over a file, whose place somebody else has given to something else meanwhile.
+    /// A rename over a file that another client replaces meanwhile.
     ///
-    /// Method: requests take half a second, so that trying it again and again shows as time.
+    /// Method: requests take half a second, so that repeated attempts show as time.
     @Test(arguments: ["a file", "a directory"])
-    func `theirs comes at once to where ours was to go`(theirs: String) throws {
+    func `their version appears at our target path at once`(theirs: String) throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .milliseconds(500)...(.milliseconds(500))
         try Scenario.run(settings: settings) {
@@ -54,8 +54,8 @@ struct ConflictTests {
         }
     }
 
-    /// Goal: only bytes that have arrived undamaged tell that two versions differ.
-    @Test func `a damaged reply makes no conflict of equal versions`() throws {
+    /// Goal: only undamaged bytes show that two versions differ.
+    @Test func `a damaged reply causes no conflict of equal versions`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.setReachable(false)
@@ -74,7 +74,7 @@ struct ConflictTests {
     /// Goal: a store that shows a file, and says of its bytes that they are not there, is not asked
     /// without end.
     @Test(arguments: [true, false], [ProviderError.Kind.missing, .changed])
-    func `a version that is shown and cannot be read is waited after`(
+    func `retries with backoff a version that is listed but cannot be read`(
         isNew: Bool, kind: ProviderError.Kind
     ) throws {
         try Scenario.run { remote in
@@ -97,10 +97,10 @@ struct ConflictTests {
         }
     }
 
-    /// Goal: a remote that says of every name that it is taken does not fill the folder with conflicts,
-    /// and what waits for a name goes out once there is one.
+    /// Goal: a remote that reports every name as taken does not fill the folder with conflicts, and
+    /// a blocked change is sent once a name is free.
     @Test(arguments: ["created", "moved"])
-    func `a few names are tried, and then the last of them now and then`(what: String) throws {
+    func `tries a few conflict names, then retries the last one with backoff`(what: String) throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             if what == "moved" {
@@ -131,12 +131,12 @@ struct ConflictTests {
         }
     }
 
-    /// Goal: who has changed a part of a file of which the rest is lost is told so, once and for
-    /// all, and has the remote's version beside it.
+    /// Goal: the user who has partly changed a file whose rest is lost is told so once, and finds
+    /// the remote's version beside it.
     ///
-    /// Method: of a file in a directory that nobody uses any more, so that nothing is found by
-    /// listing it, one byte is written and the rest is not here.
-    @Test func `a part of a file is kept beside the version that replaced the rest`() throws {
+    /// Method: in a directory no longer in use, so that listings find nothing, one byte of a file
+    /// is written and the rest is not local.
+    @Test func `a partly written file is kept beside the version that replaced its base`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("folder"))
             try $0.otherClientWrites(Scenario.key("folder/file"), [1, 1, 1])
@@ -160,9 +160,9 @@ struct ConflictTests {
         }
     }
 
-    /// Method: the comparison with what lies there is held up until it is there no more.
+    /// Method: the comparison with the existing object is delayed until that is gone.
     @Test(arguments: ["deletes", "replaces"])
-    func `what was there before a new file, and is not any more, is in nobody's way`(
+    func `a deleted object does not block a new file of its name`(
         other: String
     ) throws {
         try Scenario.run { it in
@@ -190,7 +190,7 @@ struct ConflictTests {
         }
     }
 
-    @Test func `a name that others had for a while makes no conflict`() throws {
+    @Test func `a name used temporarily by another client causes no conflict`() throws {
         try Scenario.run { it in
             #expect(try await it.names(in: "").isEmpty)
             try await it.write("a", [1])
@@ -209,7 +209,7 @@ struct ConflictTests {
     }
 
     /// Method: a reader keeps the file open after its writer, and the process is killed then.
-    @Test func `what somebody had open for writing outlives a deletion and a kill`() throws {
+    @Test func `a file open for writing survives a deletion and a kill`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("folder"))
             try $0.otherClientWrites(Scenario.key("folder/file"), [1, 2, 3])
@@ -233,12 +233,12 @@ struct ConflictTests {
         }
     }
 
-    /// Goal: a file that is not all here, and whose directory others rename while a program has it
-    /// open for writing, leaves nothing behind that can be neither read nor sent.
+    /// Goal: a partial file that is open for writing while another client renames its directory
+    /// leaves nothing behind that can be neither read nor sent.
     ///
-    /// Method: it is opened while the remote refuses to be read, so that nothing of it comes.
+    /// Method: it is opened while the remote refuses reads, so that none of its bytes arrive.
     @Test(arguments: ["nothing", "dies", "writes", "writes for long", "makes another"])
-    func `what is open for writing while others rename its directory`(deed: String) throws {
+    func `a file open for writing while another client renames its directory`(deed: String) throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("folder"))
             try $0.otherClientMakesDirectory(Scenario.key("folder/below"))
@@ -288,7 +288,7 @@ struct ConflictTests {
         }
     }
 
-    @Test func `both versions are in the status`() throws {
+    @Test func `the status shows both versions`() throws {
         try Self.quarrel { it, ours in
             let conflicts = try it.status().conflicts
             #expect(conflicts.map(\.path) == [ours])
@@ -319,7 +319,7 @@ struct ConflictTests {
         }
     }
 
-    @Test func `keeping both ends the conflict and moves nothing`() throws {
+    @Test func `keeping both ends the conflict without moving either`() throws {
         try Self.quarrel { it, ours in
             let path = try await it.engine.settleConflict(
                 try await it.find("plan.txt"), keeping: .both)
@@ -329,7 +329,7 @@ struct ConflictTests {
         }
     }
 
-    @Test func `of several versions one has to be named`() throws {
+    @Test func `with several versions, one has to be named`() throws {
         try Self.quarrel { it, ours in
             it.remote.setReachable(false)
             try await it.write("plan.txt", [4, 4])
@@ -350,7 +350,7 @@ struct ConflictTests {
 
     /// A word does not remove a directory with all that is in it.
     @Test(arguments: [true, false])
-    func `of a file with a directory is decided by hand, and nothing is lost of either`(
+    func `a conflict of a file with a directory is resolved by the user, and neither is lost`(
         isDirectoryOurs: Bool
     ) throws {
         try Scenario.run { it in
@@ -387,7 +387,7 @@ struct ConflictTests {
         }
     }
 
-    @Test func `what is no conflict cannot be resolved`() throws {
+    @Test func `a file without a conflict cannot be resolved`() throws {
         try Scenario.run { it in
             try await it.write("a", [1])
             let inode = try await it.find("a")

@@ -28,11 +28,11 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are held, listed, and go through once confirmed`() throws {
+    @Test func `on the remote are held, listed, and applied once confirmed`() throws {
         try Self.runHeld(reading: "f0") { it in
             try await it.wait(.seconds(5))
             #expect(try await it.names(in: "").count == 200)
-            #expect(try await it.read("f0") == [1, 2], "what is here stays readable")
+            #expect(try await it.read("f0") == [1, 2], "local bytes stay readable")
             let status = try it.status()
             #expect(status.pending.held == 150)
             #expect(status.pending.isSettled, "nothing is left to send")
@@ -45,7 +45,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote come back where the remote has them again`() throws {
+    @Test func `on the remote are cancelled if the files reappear there`() throws {
         try Self.runHeld { it in
             try await it.wait(.seconds(5))
             #expect(try it.status().pending.held == 150)
@@ -57,7 +57,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote of a whole directory keep what was changed in it`() throws {
+    @Test func `on the remote of a whole directory keep local changes in it`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             for index in 0..<150 {
@@ -86,8 +86,9 @@ struct DeletionTests {
         }
     }
 
-    /// Goal: what waits for somebody to confirm a deletion has not failed: `fsync` puts it on the disk.
-    @Test func `on the remote of a whole directory fail no fsync in it`() throws {
+    /// Goal: a change that waits for the confirmation of a deletion has not failed: `fsync` stores
+    /// it on the disk.
+    @Test func `on the remote of a whole directory do not fail an fsync in it`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             for index in 0..<150 {
@@ -108,7 +109,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote of one folder, again and again, are no deletion in bulk`() throws {
+    @Test func `on the remote of one folder, repeatedly, are not a bulk deletion`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             try $0.otherClientWrites(Scenario.key("d/f"), [1])
@@ -125,7 +126,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote do not count what the remote never had`() throws {
+    @Test func `on the remote do not count files that were never there`() throws {
         try Scenario.run {
             try $0.otherClientMakesDirectory(Scenario.key("d"))
             try $0.otherClientWrites(Scenario.key("d/f"), [1])
@@ -142,7 +143,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote that were whole here are in the trash`() throws {
+    @Test func `on the remote of files that are completely local go to the trash`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
         } _: { it in
@@ -158,7 +159,7 @@ struct DeletionTests {
     }
 
     @Test(arguments: 1...20)
-    func `on the remote are in the trash with all they had, wherever the process dies`(
+    func `on the remote go to the trash with all attributes, wherever the process dies`(
         step: Int
     ) throws {
         try Scenario.run {
@@ -185,7 +186,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are in the trash once, although somebody goes on reading`() throws {
+    @Test func `on the remote go to the trash once, although a program keeps reading`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("photo.jpg"), [5, 6, 7])
         } _: { it in
@@ -205,7 +206,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are held at once, without a look at each`() throws {
+    @Test func `on the remote are held at once, without a request for each`() throws {
         try Self.runHeld { it in
             let items = try it.status().items
             #expect(items.count == 150)
@@ -236,7 +237,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `on the remote are made here in steps, with room for others in between`() throws {
+    @Test func `on the remote are applied in steps, with other work in between`() throws {
         try Self.runSteps { it in
             let directory = try await it.find("d/e/g")
             try await it.refresh()
@@ -255,7 +256,7 @@ struct DeletionTests {
     }
 
     @Test(arguments: 1...60)
-    func `on the remote go on at the next start, wherever the process dies`(step: Int) throws {
+    func `on the remote continue at the next start, wherever the process dies`(step: Int) throws {
         try Self.runSteps { it in
             try await it.write("d/e/f3", [7])
             it.mount.life.dieBeforeStep(step)
@@ -279,7 +280,7 @@ struct DeletionTests {
     }
 
     @Test(arguments: [nil] + (1...40).map { $0 })
-    func `on the remote of a folder that is a file now go on, wherever the process dies`(
+    func `on the remote of a folder replaced by a file continue, wherever the process dies`(
         step: Int?
     ) throws {
         try Self.runSteps { it in
@@ -300,7 +301,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `here leave nothing behind of files that were open when the process died`() throws {
+    @Test func `here leave no bytes of files that were open when the process died`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.setReachable(false)
@@ -321,7 +322,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `leave alone what is open, and nobody opens what is being cleared away`() throws {
+    @Test func `skip open files, and files being removed cannot be opened`() throws {
         try Scenario.run {
             try Self.fill($0, count: 2)
         } _: { it in
@@ -346,7 +347,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `made here rest for a minute, or until they are confirmed`() throws {
+    @Test func `made here are held for a minute or until they are confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
         } _: { it in
@@ -360,7 +361,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `made here one after the other wait until it shows how many they are`() throws {
+    @Test func `made here one after the other are held until their number is known`() throws {
         try Scenario.run {
             try Self.fill($0, count: 900)
         } _: { it in
@@ -375,7 +376,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `of names that come back at once are none`() throws {
+    @Test func `of names that are recreated at once do not happen`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
         } _: { it in
@@ -387,7 +388,7 @@ struct DeletionTests {
         }
     }
 
-    @Test func `made here rest again after a kill, and go out at once when confirmed`() throws {
+    @Test func `made here are held again after a kill, and sent at once when confirmed`() throws {
         try Scenario.run {
             try Self.fill($0, count: 300)
         } _: { it in

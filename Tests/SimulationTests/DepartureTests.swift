@@ -3,9 +3,9 @@ import Testing
 
 @testable import Engine
 
-/// Goal: an engine ends in good time, also amid a request that cannot be told to stop, and what that
-/// did is known after the next start.
-@Suite("Ending while a change is under way that cannot be told to stop")
+/// Goal: an engine ends in time, even during a request that cannot be cancelled, and the result of
+/// the request is known after the next start.
+@Suite("Shutdown during a change that cannot be cancelled")
 struct DepartureTests {
     private static var settings: SimulatedMountSettings {
         var settings = SimulatedMountSettings()
@@ -18,7 +18,8 @@ struct DepartureTests {
     }
 
     @Test(arguments: Change.allCases)
-    func `it is left alone once the grace is over, and looked for later`(change: Change) throws {
+    func `abandons it after the grace period, and looks up its result later`(change: Change) throws
+    {
         try Scenario.run(settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
         } _: { it in
@@ -56,7 +57,7 @@ struct DepartureTests {
         }
     }
 
-    @Test func `one that is answered holds it up for no longer`() throws {
+    @Test func `waits no longer once it is answered`() throws {
         var settings = Self.settings
         settings.provider.latency = .seconds(3)...(.seconds(3))
         try Scenario.run(settings: settings) { it in

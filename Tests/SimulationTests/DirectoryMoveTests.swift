@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Moves of directories on a store that moves object by object")
 struct DirectoryMoveTests {
-    @Test func `are gone on with after a kill in the middle`() throws {
+    @Test func `continue after a kill in the middle`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.movesDirectoriesAtOnce = false
         settings.provider.pieceDelay = .milliseconds(100)...(.milliseconds(100))
@@ -55,10 +55,12 @@ struct DirectoryMoveTests {
         }
     }
 
-    /// Goal: what cannot move as others use its name stays where it is; all else moves, and nothing is
-    /// left under a name of ours.
+    /// Goal: an object whose new name is taken stays in place; all others move, and nothing is left
+    /// under a temporary name.
     @Test(arguments: [false, true])
-    func `leave in the old place what others make under a name that has moved`(dies: Bool) throws {
+    func `leave objects in the old place that other clients create during the move`(dies: Bool)
+        throws
+    {
         try Self.amidMove { it in
             try it.remote.otherClientWrites(Scenario.key("old/f0"), [100])
             try it.remote.otherClientWrites(Scenario.key("new/f7"), [107])
@@ -80,7 +82,7 @@ struct DirectoryMoveTests {
 
     /// Goal: who reads a file does not wait for the thousands beside it.
     @Test(arguments: [false, true])
-    func `leave what they hold readable meanwhile`(dies: Bool) throws {
+    func `keep their contents readable during the move`(dies: Bool) throws {
         try Self.amidMove { it in
             if dies {
                 await it.mount.kill()

@@ -9,7 +9,7 @@ struct ExtendedAttributeTests {
 
     // MARK: Here
 
-    @Test func `they are set, made, replaced and removed as Linux has it`() throws {
+    @Test func `they are set, created, replaced and removed as on Linux`() throws {
         try Scenario.run { it in
             try await it.write("file", [1])
             let file = try await it.find("file")
@@ -29,7 +29,10 @@ struct ExtendedAttributeTests {
         }
     }
 
-    @Test func `those of Apus, of symbolic links, and what is too large are refused`() throws {
+    @Test
+    func `changes of Apus's own, of those of symbolic links, and oversized values are refused`()
+        throws
+    {
         var settings = SimulatedMountSettings()
         settings.provider.extendedAttributesBytesMax = 100
         try Scenario.run(settings: settings) { it in
@@ -49,12 +52,12 @@ struct ExtendedAttributeTests {
             try it.set("user.a", String(repeating: "x", count: 94), of: file)
             it.expect(.outOfSpace) { try it.set("user.b", "", of: file) }
             #expect(try it.attributes(of: file).count == 1)
-            // What is not listed is there nevertheless.
+            // Attributes that are not listed can still be read.
             #expect(try it.attribute("user.apus.state", of: file) == "dirty")
         }
     }
 
-    @Test func `a change moves the time of change and no other`() throws {
+    @Test func `a change updates the change time only`() throws {
         try Scenario.run { it in
             try await it.write("file", [1])
             let file = try await it.find("file")
@@ -67,7 +70,7 @@ struct ExtendedAttributeTests {
         }
     }
 
-    @Test func `they go with their inode, and come to nobody else`() throws {
+    @Test func `they belong to their inode, and no other inode gets them`() throws {
         try Scenario.run { it in
             try await it.write("file", [1])
             let file = try await it.find("file")
@@ -86,8 +89,8 @@ struct ExtendedAttributeTests {
 
     // MARK: There
 
-    /// Method: one goes out with the file, the next without its bytes.
-    @Test func `they go to the remote`() throws {
+    /// Method: one is uploaded with the file, the next without its bytes.
+    @Test func `they are uploaded`() throws {
         try Scenario.run { it in
             try await it.write("file", [1])
             let file = try await it.find("file")
@@ -103,7 +106,7 @@ struct ExtendedAttributeTests {
         }
     }
 
-    @Test func `a change there comes here`() throws {
+    @Test func `a remote change is applied here`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Self.file, [0])
         } _: { it in
@@ -117,7 +120,7 @@ struct ExtendedAttributeTests {
         }
     }
 
-    @Test func `what both sides changed is brought together name by name, ours before theirs`()
+    @Test func `changes of both sides are merged by name, ours first`()
         throws
     {
         try Scenario.run {
@@ -141,7 +144,7 @@ struct ExtendedAttributeTests {
         }
     }
 
-    @Test func `a changed object has those of the remote, and what was changed here`() throws {
+    @Test func `a changed object has those of the remote, with local changes applied`() throws {
         try Scenario.run {
             try $0.otherClientWrites(Self.file, [0])
         } _: { it in
@@ -178,7 +181,7 @@ struct ExtendedAttributeTests {
         }
     }
 
-    // MARK: Where a listing does not tell
+    // MARK: Without attributes in listings
 
     private static var headersOnly: SimulatedMountSettings {
         var settings = SimulatedMountSettings()
@@ -186,7 +189,7 @@ struct ExtendedAttributeTests {
         return settings
     }
 
-    @Test func `who asks waits for a look at the object`() throws {
+    @Test func `a query waits for the object's metadata`() throws {
         try Scenario.run(settings: Self.headersOnly) {
             try $0.otherClientWrites(Self.file, [0])
             try $0.otherClientSets("user.a", "1", of: Self.file)
@@ -199,7 +202,8 @@ struct ExtendedAttributeTests {
         }
     }
 
-    @Test func `nobody waits for what the remote has replaced under a writer`() throws {
+    @Test func `a query does not wait for an object replaced on the remote under a writer`() throws
+    {
         try Scenario.run(settings: Self.headersOnly) {
             try $0.otherClientWrites(Self.file, [0])
         } _: { it in
@@ -216,9 +220,9 @@ struct ExtendedAttributeTests {
         }
     }
 
-    /// Method: the file is found by a listing alone, so that nobody has looked at it.
+    /// Method: the file is known only from a listing, without its metadata.
     @Test(arguments: ["write", "chmod"])
-    func `a change of something else does not take away what was not known`(change: String) throws {
+    func `another change does not remove attributes that were not known`(change: String) throws {
         try Scenario.run(settings: Self.headersOnly) {
             try $0.otherClientWrites(Self.file, [0])
             try $0.otherClientSets("user.a", "1", of: Self.file)
@@ -245,7 +249,7 @@ struct ExtendedAttributeTests {
 }
 
 extension ExtendedAttributeTests {
-    @Test func `they are stored in one way only, and what is damaged is told`() throws {
+    @Test func `their encoding is unique, and a damaged one is an error`() throws {
         var attributes = ExtendedAttributes()
         attributes[Array("user.b".utf8)] = [UInt8](repeating: 7, count: 65_536)
         attributes[[0x75, 0x73, 0x65, 0x72, 0x2E, 0xFF]] = []

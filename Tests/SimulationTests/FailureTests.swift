@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Failures of the remote and of the disk")
 struct FailureTests {
-    @Test func `refused credentials pause everything, which resumes by itself`() throws {
+    @Test func `refused credentials pause all work, which resumes by itself`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.refuse(.unauthorized)
@@ -25,7 +25,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [ProviderError.Kind.unauthorized, .denied, .full, .unsupported])
-    func `one that is refused is told, and holds up no other`(kind: ProviderError.Kind) throws {
+    func `a refused change is reported, and blocks no other`(kind: ProviderError.Kind) throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.refuse(kind, attempts: "\"bad\"")
@@ -40,7 +40,7 @@ struct FailureTests {
                 try it.engine.extendedAttribute(Array("user.apus.error".utf8), of: inode)
             }
             #expect(String(decoding: told, as: UTF8.self).contains("refused"))
-            // The next fsync tells it to the program, once.
+            // The next fsync reports it to the program, once.
             let error = try #require(throws: Halt.self) { try it.engine.synchronize(inode) }
             #expect(error.kind == failure?.kind)
             try it.engine.synchronize(inode)
@@ -50,7 +50,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `one that passes is told to be retried, and asks nothing of anybody`() throws {
+    @Test func `a temporary failure is shown as to be retried, without a remedy`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.refuse(.corrupt, attempts: "\"bad\"")
@@ -88,7 +88,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `what waited for the remote goes out as soon as it is back`() throws {
+    @Test func `pending changes are sent as soon as the remote is back`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             it.remote.setReachable(false)
@@ -102,7 +102,7 @@ struct FailureTests {
     }
 
     /// A store that says no for reasons that nothing there shows is not asked without end.
-    @Test func `a refusal that nothing explains is told, and waited after`() throws {
+    @Test func `an unexplained refusal is reported, and retried with backoff`() throws {
         try Scenario.run { it in
             it.remote.refuse(.changed, attempts: "write")
             try await it.write("file", [1])
@@ -115,7 +115,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a transfer that stands still is begun anew`() throws {
+    @Test func `a stalled transfer is restarted`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.pieceBytes = 100...100
         settings.provider.pieceDelay = .zero...(.milliseconds(1))
@@ -131,7 +131,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `changes that nobody answers keep no others from the remote`() throws {
+    @Test func `unanswered changes block no others`() throws {
         try Scenario.run { remote in
             for index in 0..<8 { try remote.otherClientWrites(Scenario.key("\(index)"), [1]) }
         } _: { it in
@@ -146,7 +146,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a transfer that waits for its turn is not begun anew`() throws {
+    @Test func `a transfer that waits for its turn is not restarted`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.turnDelay = .seconds(40)
         try Scenario.run(settings: settings) { remote in
@@ -161,7 +161,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a request ends at its deadline although nobody answers`() throws {
+    @Test func `a request ends at its deadline without an answer`() throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
         } _: { it in
@@ -175,7 +175,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a store that asks for time gets it from readers and fillers`() throws {
+    @Test func `readers and fillers respect the delay that a store asks for`() throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(
                 Scenario.key("a"), [UInt8](repeating: 7, count: 3 << 20))
@@ -193,7 +193,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a store that asks for time gets it from who looks into a directory`() throws {
+    @Test func `listings respect the delay that a store asks for`() throws {
         try Scenario.run { remote in
             try remote.otherClientMakesDirectory(Scenario.key("d"))
         } _: { it in
@@ -209,7 +209,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a request that has no such time fails at once, with the reason`() throws {
+    @Test func `a request that cannot wait that long fails at once, with the reason`() throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
         } _: { it in
@@ -226,7 +226,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [false, true])
-    func `a full disk or quota evicts what is clean, then refuses, then recovers`(
+    func `a full disk or quota evicts clean files, then refuses, then recovers`(
         isQuota: Bool
     ) throws {
         var settings = SimulatedMountSettings()
@@ -237,7 +237,7 @@ struct FailureTests {
             let piece = [UInt8](repeating: 7, count: 100 << 10)
             for index in 0..<8 { try await it.write("clean\(index)", piece) }
             #expect(try await it.rest())
-            // There is no room for these beside the others, which are on the remote.
+            // There is no space for these beside the others, which are on the remote.
             for index in 0..<6 { try await it.write("more\(index)", piece) }
             #expect(try await it.read("more0") == piece)
             #expect(try await it.rest())
@@ -260,7 +260,7 @@ struct FailureTests {
             #expect(try await it.rest())
             #expect(try await it.read("after") == piece)
             let whole = it.remotePaths.count { it.remoteBytes($0) == piece }
-            #expect(whole == 8 + 6 + (12 - refused) + 1, "what was acknowledged is there, whole")
+            #expect(whole == 8 + 6 + (12 - refused) + 1, "acknowledged files are complete")
         }
     }
 
@@ -281,7 +281,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `the database's room is not asked for with every write that is refused`() throws {
+    @Test func `refused writes do not restore the database's reserve each time`() throws {
         let ballast = LostBallast()
         var settings = SimulatedMountSettings()
         settings.ballast = ballast
@@ -305,7 +305,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a remote that tells no space shows much, and a full disk refuses`() throws {
+    @Test func `a remote of unknown size shows much space, and a full disk refuses`() throws {
         var settings = SimulatedMountSettings()
         settings.diskBytes = 1 << 20
         settings.provider.tellsSpace = false
@@ -327,7 +327,7 @@ struct FailureTests {
         }
     }
 
-    @Test func `a remote that tells its space is asked for it at the start`() throws {
+    @Test func `a remote that reports its space is asked at the start`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.capacityBytes = 1 << 30
         try Scenario.run(settings: settings) { it in

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Engine
 
-/// A store whose listings tell neither modes nor exact times, and a program that looks at a file.
-@Suite("The first look at a file")
+/// A store whose listings have neither modes nor exact times, and a program that calls `stat`.
+@Suite("The first query of a file's metadata")
 struct FirstLookTests {
     private static let latency: Duration = .milliseconds(100)
     private static let count = 200
@@ -21,13 +21,13 @@ struct FirstLookTests {
                     Scenario.key("file \(1_000 + number)"), [1], mode: 0o600)
             }
         } _: { scenario in
-            // What a listing alone tells.
+            // Known from the listing alone.
             #expect(try await scenario.names(in: "").count == count)
             try await body(scenario)
         }
     }
 
-    @Test func `tells what a listing does not`() throws {
+    @Test func `fetches metadata missing in a listing`() throws {
         try Self.run { it in
             let begin = it.mount.clock.uptime
             let attributes = try await it.look(at: "file 1007")
@@ -37,8 +37,8 @@ struct FirstLookTests {
         }
     }
 
-    /// What is closed to others must not be open to them until the second look.
-    @Test func `at a directory tells its mode`() throws {
+    /// A directory closed to others must not be open to them until the second query.
+    @Test func `of a directory fetches its mode`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.listsDetails = false
         try Scenario.run(settings: settings) { remote in
@@ -52,7 +52,7 @@ struct FirstLookTests {
         }
     }
 
-    @Test func `at all of a directory costs no round trip for each`() throws {
+    @Test func `at all files of a directory takes no round trip for each`() throws {
         try Self.run { it in
             let entries = try await it.engine.completing { () throws(Halt) in
                 try it.engine.entries(of: .root, after: 0, limit: .max)
@@ -68,7 +68,7 @@ struct FirstLookTests {
         }
     }
 
-    @Test func `at one file says nothing of the others, nor does a listing`() throws {
+    @Test func `at one file does not affect the others, nor does a listing`() throws {
         try Self.run { it in
             _ = try await it.look(at: "file 1000")
             try await it.wait(.seconds(5))
@@ -84,7 +84,7 @@ struct FirstLookTests {
     }
 
     /// A store that stands still is waited for once, not file by file.
-    @Test func `is answered from the listing where the store does not answer`() throws {
+    @Test func `is answered from the listing if the store does not answer`() throws {
         try Self.run { it in
             it.remote.stand(true, attempts: "stat")
             let begin = it.mount.clock.uptime
@@ -115,7 +115,7 @@ struct FirstLookTests {
         }
     }
 
-    @Test func `is repeated where a connection breaks`() throws {
+    @Test func `is repeated if a connection breaks`() throws {
         try Self.run { it in
             it.remote.setReachable(false)
             async let looker = it.look(at: "file 1000")
@@ -126,9 +126,9 @@ struct FirstLookTests {
         }
     }
 
-    /// Method: a look that ends without a result and is asked for again at once would never end, as no
-    /// time passes meanwhile.
-    @Test func `is answered from the listing where nobody knows its place on the remote`() throws {
+    /// Method: a query that ends without a result and is repeated at once would never end, as no
+    /// time passes.
+    @Test func `is answered from the listing if its remote path is not known`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.listsDetails = false
         try Scenario.run(settings: settings) { remote in
@@ -143,8 +143,8 @@ struct FirstLookTests {
         }
     }
 
-    /// A program with a timer of its own would else never get to know a file.
-    @Test func `is answered from the listing where a signal interrupts it`() throws {
+    /// Otherwise a program with a timer would never learn the metadata of a file.
+    @Test func `is answered from the listing if a signal interrupts it`() throws {
         try Self.run { it in
             it.remote.stand(true, attempts: "stat")
             let found = try await withThrowingTaskGroup(of: Attributes.self) { group in
@@ -157,7 +157,7 @@ struct FirstLookTests {
         }
     }
 
-    @Test func `is answered from the listing amid the move of a directory above it`() throws {
+    @Test func `is answered from the listing during the move of a directory above it`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.listsDetails = false
         settings.provider.movesDirectoriesAtOnce = false
@@ -183,7 +183,7 @@ struct FirstLookTests {
         }
     }
 
-    @Test func `is answered from the listing where the store refuses it`() throws {
+    @Test func `is answered from the listing if the store refuses it`() throws {
         try Self.run { it in
             it.remote.refuse(.denied, attempts: "stat")
             let found = try await it.look(at: "file 1000")
@@ -201,7 +201,7 @@ extension FirstLookTests {
     private static let time = Timestamp(seconds: 1_234_567_890)
 
     /// The version stays, and so do the bytes here.
-    @Test func `is repeated after others set mode or time of a file that is known`() throws {
+    @Test func `is repeated after another client set mode or time of a known file`() throws {
         try Self.run { it in
             let before = try await it.look(at: "file 1000")
             #expect(before.mode == 0o600)
@@ -215,8 +215,9 @@ extension FirstLookTests {
         }
     }
 
-    /// Method: only the mode is set, which leaves the time that a listing of the simulated store tells.
-    @Test func `is repeated where the time of a change could not tell it from the one before`()
+    /// Method: only the mode is set, which does not change the time in the simulated store's
+    /// listings.
+    @Test func `is repeated if the time of a change does not distinguish it from the previous one`()
         throws
     {
         try Self.run { it in
@@ -234,12 +235,13 @@ extension FirstLookTests {
         }
     }
 
-    @Test func `comes before a change here, so that what others set is kept`() throws {
+    @Test func `precedes a local change, so that attributes set by other clients are kept`() throws
+    {
         try Self.run { it in
             _ = try await it.look(at: "file 1000")
             try it.remote.otherClientSetsHeaders(of: Self.key, mode: 0o640, modified: Self.time)
             try await it.refresh()
-            // By its number, so that nobody looks.
+            // By its number, which queries no metadata.
             let entry = try #require(
                 try await it.engine.completing { () throws(Halt) in
                     try it.engine.entries(of: .root, after: 0, limit: .max)
@@ -253,7 +255,9 @@ extension FirstLookTests {
         }
     }
 
-    @Test func `keeps what others set of a file that is open here, and was not written`() throws {
+    @Test func `keeps attributes set by another client of a file that is open and unchanged here`()
+        throws
+    {
         try Self.run { it in
             let file = try await it.look(at: "file 1000").inode
             try await it.open(file)
@@ -271,7 +275,7 @@ extension FirstLookTests {
     }
 
     /// Method: by the time of the next listing both changes have been made.
-    @Test func `is repeated after others set something right after a change of ours`() throws {
+    @Test func `is repeated after another client's change right after ours`() throws {
         try Self.run { it in
             _ = try await it.look(at: "file 1000")
             try await it.write("file 1000", [7])
@@ -283,8 +287,8 @@ extension FirstLookTests {
         }
     }
 
-    /// The store writes a file for each change of ours, which listings tell.
-    @Test func `is not repeated for changes of ours`() throws {
+    /// The store writes a file for each of our changes, which is visible in listings.
+    @Test func `is not repeated for our own changes`() throws {
         try Self.run { it in
             let file = try await it.look(at: "file 1000").inode
             var change = AttributeChange()
@@ -301,7 +305,7 @@ extension FirstLookTests {
 }
 
 extension Scenario {
-    /// Whether a listing of the root has nothing but a listing to go by, without a look.
+    /// Whether an entry of the root is known only from a listing.
     fileprivate func isProvisional(_ name: String) async throws -> Bool? {
         let entries = try await engine.completing { () throws(Halt) in
             try engine.entries(of: .root, after: 0, limit: .max)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Engine
 
-/// Goal: what an operation left behind that was cut short is known as ours, whatever has become of
-/// its file here meanwhile.
-@Suite("Operations of several steps that were cut short")
+/// Goal: the leftovers of an interrupted operation are recognised as ours, even if its local file
+/// has changed.
+@Suite("Interrupted operations of several steps")
 struct HalfDoneTests {
     private static var settings: SimulatedMountSettings {
         var settings = SimulatedMountSettings()
@@ -15,7 +15,7 @@ struct HalfDoneTests {
         return settings
     }
 
-    /// Takes the network away as soon as the remote has something.
+    /// Cuts the network as soon as the remote has an object.
     private static func cut(_ it: Scenario, once path: String) async throws {
         for _ in 0..<1_000 {
             if it.remotePaths.contains(path) { return it.remote.setReachable(false) }
@@ -66,7 +66,7 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `an upload of somebody else's with as many bytes is not taken for ours`() throws {
+    @Test func `another client's upload of the same size does not count as ours`() throws {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
@@ -81,7 +81,7 @@ struct HalfDoneTests {
     }
 
     @Test(arguments: [Change.none, .edit, .unlink])
-    func `a move that copied and did not delete`(change: Change) throws {
+    func `a move interrupted between copy and deletion`(change: Change) throws {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
@@ -107,7 +107,8 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `a move that copied, after which somebody else wrote where it came from`() throws {
+    @Test func `a move interrupted after the copy, whose source another client then wrote`() throws
+    {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
@@ -132,7 +133,7 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `what another mount left where one would step aside is in nobody's way`() throws {
+    @Test func `another mount's leftover under a temporary name is not in the way`() throws {
         try Scenario.run(settings: Self.settings) { remote in
             for inode in 1..<20 {
                 try remote.otherClientWrites(Scenario.key("apus-moving-\(inode)"), [9])
@@ -156,7 +157,9 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `what another mount left that is the same inode here steps aside like any other`()
+    @Test
+    func
+        `another mount's leftover with the same inode number is moved to a temporary name like any other object`()
         throws
     {
         let foreign = "apus-moving-2-5eed"
@@ -175,7 +178,8 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `whoever has stepped aside waits there, whoever wants that place or waits for it`()
+    @Test
+    func `an object under a temporary name stays there, whatever claims its place or waits for it`()
         throws
     {
         try Scenario.run(settings: Self.settings) { it in
@@ -230,14 +234,14 @@ struct HalfDoneTests {
             it.remote.setReachable(true)
             #expect(try await it.rest())
             #expect(it.remotePaths == ["b"])
-            #expect(it.remoteAttributes("b") == ["user.a": "1"], "what was moved has its own")
+            #expect(it.remoteAttributes("b") == ["user.a": "1"], "the moved file keeps its own")
         }
     }
 
-    /// Goal: what somebody else moved over our moved file is not taken for ours (I4), though size and
-    /// time are the same.
+    /// Goal: a file that another client moved over our moved file does not count as ours (I4), even
+    /// with equal size and time.
     @Test(arguments: [Change.none, .edit])
-    func `a move whose answer was lost, and after it somebody else's`(change: Change) throws {
+    func `a move whose reply was lost, followed by another client's`(change: Change) throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
             try remote.otherClientWrites(Scenario.key("c"), [4, 5, 6])
@@ -263,9 +267,9 @@ struct HalfDoneTests {
         }
     }
 
-    /// Goal: a file that takes the place of one of the same size and time is sent all the same (I2).
+    /// Goal: a file that replaces one of the same size and time is uploaded (I2).
     @Test(arguments: [false, true])
-    func `what replaces a file of the same size and time`(isRenamed: Bool) throws {
+    func `a replacement of a file of the same size and time`(isRenamed: Bool) throws {
         let time = Timestamp(seconds: 1_000_000_000)
         try Scenario.run { it in
             _ = try await it.names(in: "")
@@ -288,7 +292,7 @@ struct HalfDoneTests {
         }
     }
 
-    @Test func `a request counts as not carried out only once it cannot be any more`() {
+    @Test func `a request counts as not performed only when it can no longer be`() {
         let life = RequestDoubts.requestLifeMax
         let (one, other) = (InodeNumber(rawValue: 7), InodeNumber(rawValue: 8))
         var doubts = RequestDoubts(startedAt: .seconds(100))

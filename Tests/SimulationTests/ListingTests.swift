@@ -3,12 +3,12 @@ import Testing
 
 @testable import Engine
 
-/// Directories that take longer to list than anybody waits for an answer.
+/// Directories that take longer to list than a request may wait.
 @Suite("A long listing")
 struct ListingTests {
     private static let count = 10
 
-    /// A store far away: by default one of small pages, which all together take 200 s.
+    /// A slow store, by default with small pages, which take 200 s in total.
     private static func run(
         latency: Duration = .seconds(20), pageEntries: Int = 1,
         _ body: @escaping @Sendable (Scenario) async throws -> Void
@@ -25,7 +25,7 @@ struct ListingTests {
         }
     }
 
-    @Test func `is waited for as long as its pages keep coming`() throws {
+    @Test func `is waited for while its pages keep arriving`() throws {
         try Self.run { scenario in
             let begin = scenario.mount.clock.uptime
             let names = try await scenario.names(in: "")
@@ -35,7 +35,7 @@ struct ListingTests {
         }
     }
 
-    @Test func `goes on when whoever asked for it gives up`() throws {
+    @Test func `continues when its caller gives up`() throws {
         try Self.run { scenario in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -56,7 +56,7 @@ struct ListingTests {
     }
 
     /// Method: `ls` reads a directory in pieces, and a file of the first becomes another version.
-    @Test func `shows a name once, also where its file is replaced meanwhile`() throws {
+    @Test func `shows a name once, even if its file is replaced meanwhile`() throws {
         try Scenario.run { remote in
             for name in ["a", "b", "c"] {
                 try remote.otherClientWrites(Scenario.key(name), [1])
@@ -75,7 +75,7 @@ struct ListingTests {
         }
     }
 
-    @Test func `holds up no other directory that somebody looks into`() throws {
+    @Test func `does not delay other directories`() throws {
         try Scenario.run { remote in
             for name in ["slow", "fast"] {
                 try remote.otherClientMakesDirectory(Scenario.key(name))
@@ -93,7 +93,7 @@ struct ListingTests {
         }
     }
 
-    @Test func `ends at the deadline when no more pages come`() throws {
+    @Test func `ends at the deadline if no more pages arrive`() throws {
         try Self.run { scenario in
             async let looker = scenario.names(in: "")
             try await scenario.wait(.seconds(50))
@@ -110,7 +110,7 @@ struct ListingTests {
         }
     }
 
-    @Test func `that comes in one late page is there for those who ask again`() throws {
+    @Test func `that arrives in one late page serves later callers`() throws {
         try Self.run(latency: .seconds(200), pageEntries: 100) { scenario in
             let error = await #expect(throws: EngineError.self) {
                 try await scenario.names(in: "")
@@ -122,9 +122,9 @@ struct ListingTests {
         }
     }
 
-    /// Goal: what has no end asks the store no more, and whoever waits hears of it in time.
+    /// Goal: an endless listing stops sending requests, and its waiters are told in time.
     @Test(arguments: [SimulatedProvider.EndlessPages.same, .empty, .invented])
-    func `that has no end fails, and stops`(pages: SimulatedProvider.EndlessPages) throws {
+    func `without an end fails, and stops`(pages: SimulatedProvider.EndlessPages) throws {
         var settings = SimulatedMountSettings()
         settings.engine.listingEntriesMax = 200
         settings.provider.latency = .milliseconds(10)...(.milliseconds(10))
@@ -139,22 +139,23 @@ struct ListingTests {
             }
             #expect(error?.kind == (pages == .invented ? .unsupported : .corrupt))
             let given = it.remote.endlessPagesGiven
-            // The directory above may have been looked at meanwhile.
+            // The parent directory may have been listed meanwhile.
             #expect(given <= (pages == .same ? 2 : 402))
             let begin = it.mount.clock.uptime
             await #expect(throws: EngineError.self) { try await it.names(in: "d") }
-            // The last try began in time, and takes a second.
+            // The last attempt began in time, and takes a second.
             let waited = it.mount.clock.uptime - begin
             #expect(waited < it.engine.configuration.requestDeadline + .seconds(5))
             it.remote.setEndlessPages(nil)
-            // What was invented was never all that there is, so nobody has to confirm that it goes.
+            // The invented names were never the complete listing, so their removal needs no
+            // confirmation.
             #expect(try await it.names(in: "d") == ["file"])
             #expect(try it.engine.heldDeletions(below: .root).items == 0)
         }
     }
 
-    /// Method: a page comes every 20 s, for 1,000 s.
-    @Test func `is waited for no longer than its own deadline, goes on, and is told`() throws {
+    /// Method: a page arrives every 20 s, for 1,000 s.
+    @Test func `is waited for until the caller's deadline, continues, and is reported`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .seconds(20)...(.seconds(20))
         settings.provider.pageEntries = 1
@@ -171,18 +172,16 @@ struct ListingTests {
             #expect(waited < it.engine.configuration.listingDeadline + .seconds(60))
             let names = try await it.names(in: "")
             #expect(names.count == 50)
-            let told = it.mount.log.lines.filter {
-                $0.contains("warning: large listing in progress")
-            }
+            let told = it.mount.log.lines.filter { $0.contains("warning: large listing in progress") }
             #expect(told.count == 2)
             let first = try #require(told.first)
             #expect(first.hasSuffix("directory= entries=15 seconds=300"), "\(first)")
         }
     }
 
-    /// Goal: what a first listing brought before it was cut, and others have deleted meanwhile, is not
-    /// shown; what is here of it is dealt with like any deletion.
-    @Test func `that is cut and made anew shows what there is then`() throws {
+    /// Goal: names from an interrupted first listing that other clients have deleted since are not
+    /// shown; their local state is handled like any deletion.
+    @Test func `that is cut and repeated shows the state of the second time`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.pageEntries = 1
         try Scenario.run(settings: settings) { remote in
@@ -200,8 +199,8 @@ struct ListingTests {
         }
     }
 
-    /// Goal: what is too much to be seen to at once shows for a while, and waits for somebody then.
-    @Test func `that invented very many names leaves them as deletions to be confirmed`() throws {
+    /// Goal: too many names to process at once are shown for a while, then wait for confirmation.
+    @Test func `that invented very many names turns them into deletions to be confirmed`() throws {
         var settings = SimulatedMountSettings()
         settings.engine.listingEntriesMax = 1_100
         settings.provider.latency = .milliseconds(1)...(.milliseconds(1))

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Engine
 
-@Suite("Opening a file that is not here") struct OpeningTests {
+@Suite("Opening a file without local bytes") struct OpeningTests {
     /// Method: the change is not found by a listing, as none is made.
     @Test(arguments: [FileAccess.read, .write])
-    func `tells that the remote has another version`(access: FileAccess) throws {
+    func `notices that the remote has another version`(access: FileAccess) throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("file"), [1, 1, 1])
         } _: { it in
@@ -18,7 +18,7 @@ import Testing
                 }
             }
             #expect(error?.kind == .changedRemotely)
-            // The kernel looks the name up again.
+            // The kernel repeats the lookup.
             let file = try await it.find("file")
             #expect(file != former)
             try await it.open(file)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [FileAccess.read, .write])
-    func `tells that the remote has it no more`(access: FileAccess) throws {
+    func `notices that the remote has lost the file`(access: FileAccess) throws {
         try Scenario.run {
             try $0.otherClientWrites(Scenario.key("file"), [1, 1, 1])
         } _: { it in
@@ -42,7 +42,7 @@ import Testing
                     try it.engine.open(file, access: access, truncating: false)
                 }
             }
-            // Whoever writes may create it, and looks the name up again to do so.
+            // A writer may create it, and repeats the lookup to do so.
             #expect(error?.kind == (access == .read ? .notFound : .changedRemotely))
             #expect(try await it.names(in: "") == [])
             #expect(try await it.rest())
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `takes what is written while the remote refuses, and brings it together later`()
+    @Test func `accepts writes while the remote refuses, and merges them later`()
         throws
     {
         try Scenario.run {

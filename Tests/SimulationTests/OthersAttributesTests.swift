@@ -3,13 +3,13 @@ import Testing
 
 @testable import Engine
 
-/// A store whose listings do not tell modes, and somebody else who sets one while a change of ours is
-/// on its way: once both are done, the mode is the store's here too.
-@Suite("Modes that others set meanwhile")
+/// A store without modes in listings, and another client that sets one during a change of ours:
+/// afterwards the mode is the store's here too.
+@Suite("Modes set by another client meanwhile")
 struct OthersAttributesTests {
     private static let time = Timestamp(seconds: 1_234_567_890)
 
-    /// - Parameter body: Told with `d/file` known here, with mode 0600.
+    /// - Parameter body: Runs with `d/file` known here, with mode 0600.
     private static func run(
         movesDirectoriesAtOnce: Bool = true,
         _ body: @escaping @Sendable (Scenario) async throws -> Void
@@ -27,8 +27,8 @@ struct OthersAttributesTests {
         }
     }
 
-    /// A store moves a file as it is, with what others set and nobody here has seen.
-    @Test func `are seen of a file that was renamed here`() throws {
+    /// A store moves a file with attributes that another client set unseen.
+    @Test func `are applied to a file that was renamed here`() throws {
         try Self.run { it in
             try it.remote.otherClientSetsHeaders(
                 of: Scenario.key("d/file"), mode: 0o640, modified: Self.time)
@@ -41,7 +41,7 @@ struct OthersAttributesTests {
 
     /// Method: in one step, and object by object.
     @Test(arguments: [true, false])
-    func `are seen of a file in a directory that was renamed here`(atOnce: Bool) throws {
+    func `are applied to a file in a directory that was renamed here`(atOnce: Bool) throws {
         try Self.run(movesDirectoriesAtOnce: atOnce) { it in
             try it.remote.otherClientSetsHeaders(
                 of: Scenario.key("d/file"), mode: 0o640, modified: Self.time)
@@ -52,7 +52,7 @@ struct OthersAttributesTests {
         }
     }
 
-    @Test func `are seen of a directory that was renamed here`() throws {
+    @Test func `are applied to a directory that was renamed here`() throws {
         try Self.run { it in
             #expect(try await it.mode(of: "d") == 0o755)
             let key = Scenario.key("d")
@@ -67,7 +67,7 @@ struct OthersAttributesTests {
 
     /// Method: an upload is refused, as others have written a new version, which is looked at; they set a
     /// mode of that before the next listing.
-    @Test func `are seen of a version that a refusal showed`() throws {
+    @Test func `are applied to a version found by a refusal`() throws {
         try Self.run { it in
             try it.remote.otherClientWrites(Scenario.key("d/file"), [2, 2], mode: 0o600)
             try await it.write("d/file", [3, 3, 3])
@@ -81,8 +81,8 @@ struct OthersAttributesTests {
         }
     }
 
-    /// What a listing shows of it has no mode; what the store then is sent has the one that is there.
-    @Test func `are kept of a file that both sides have made alike`() throws {
+    /// Its listing has no mode; the next upload sends the existing one.
+    @Test func `are kept for a file made equal by both sides`() throws {
         try Self.run { it in
             try await it.write("d/both", [7])
             try it.remote.otherClientWrites(Scenario.key("d/both"), [7], mode: 0o640)
@@ -94,7 +94,7 @@ struct OthersAttributesTests {
     }
 
     /// Method: both have one mode and time, so that nothing of ours is to be sent.
-    @Test func `are seen of a file that both sides have made alike`() throws {
+    @Test func `are applied to a file made equal by both sides`() throws {
         try Self.run { it in
             let key = Scenario.key("d/both")
             it.remote.refuse(.busy, attempts: "write ")
@@ -112,8 +112,8 @@ struct OthersAttributesTests {
         }
     }
 
-    /// Method: the answer to an upload is lost, and found out by a look; then others set a mode.
-    @Test func `are seen of a file whose upload was not answered`() throws {
+    /// Method: the reply to an upload is lost, and looked up; then another client sets a mode.
+    @Test func `are applied to a file whose upload was not answered`() throws {
         try Self.run { it in
             it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
             try await it.write("d/own", [7])
@@ -131,7 +131,7 @@ struct OthersAttributesTests {
 
     /// Method: the mode that is set here is the one that a file without any has here, so that it could
     /// be taken for none.
-    @Test func `are no reason to forget one that was set here`() throws {
+    @Test func `do not discard a mode that was set here`() throws {
         try Self.run { it in
             it.remote.refuse(.busy, attempts: "set the attributes")
             var change = AttributeChange()

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Engine
 
-/// What a power cut leaves of a file of which only a part is here.
-@Suite("A power cut, with a part of a file here")
+/// Partial files after a power cut.
+@Suite("A power cut with a partial file")
 struct PowerCutTests {
     private static let old = [UInt8](repeating: 7, count: 200_000)
     private static let new = [UInt8](repeating: 9, count: 4_096)
 
-    /// - Parameter body: Is told with the first bytes of `file` written and synchronised, and the
-    ///   rest of it on a remote that has gone out of reach.
+    /// - Parameter body: Runs with the first bytes of `file` written and synced, and the rest of it on a
+    ///   remote that cannot be reached any more.
     private static func run(
         seed: UInt64, _ body: @escaping @Sendable (Scenario, InodeNumber) async throws -> Void
     ) throws {
@@ -44,7 +44,7 @@ struct PowerCutTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `no hole passes for bytes that were there`(seed: UInt64) throws {
+    func `a hole does not count as bytes`(seed: UInt64) throws {
         try Self.run(seed: seed) { scenario, inode in
             try await scenario.write(Self.new, at: 100_000, of: inode)
             try await Self.makeDatabaseDurable(scenario)
@@ -59,7 +59,7 @@ struct PowerCutTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `a longer end does not take along what was synchronised`(seed: UInt64) throws {
+    func `growing the file does not lose synced bytes`(seed: UInt64) throws {
         try Self.run(seed: seed) { scenario, inode in
             try await scenario.write(Self.new, at: UInt64(Self.old.count), of: inode)
             try await Self.makeDatabaseDurable(scenario)
@@ -69,10 +69,10 @@ struct PowerCutTests {
         }
     }
 
-    /// Method: what was written is on the disk for long when the rest is fetched, and the database
-    /// remembers that.
+    /// Method: the written bytes have long been on the disk when the rest is fetched, and the
+    /// database records that.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `fetching the rest does not take along what was written before`(seed: UInt64) throws {
+    func `fetching the rest does not lose bytes written before`(seed: UInt64) throws {
         var settings = SimulatedMountSettings()
         settings.keepsDatabaseOnDisk = true
         try Scenario.run(seed: seed, settings: settings) { remote in
@@ -96,9 +96,9 @@ struct PowerCutTests {
     }
 }
 
-/// Goal: what a request did before the power was cut is known as ours afterwards.
+/// Goal: the result of a request before the power cut is recognised as ours afterwards.
 ///
-/// Method: the database may lose whatever was not synced, as the seed decides.
+/// Method: the database may lose any unsynced data, depending on the seed.
 @Suite("A power cut right after a request")
 struct PowerCutRequestTests {
     private static var settings: SimulatedMountSettings {
@@ -127,7 +127,7 @@ struct PowerCutRequestTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `no name that we gave for a while stays`(seed: UInt64) throws {
+    func `no temporary name stays`(seed: UInt64) throws {
         try Scenario.run(seed: seed, settings: Self.settings) { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1])
             try remote.otherClientWrites(Scenario.key("b"), [2])
@@ -150,7 +150,7 @@ struct PowerCutRequestTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `an upload is no conflict with what is written next`(seed: UInt64) throws {
+    func `an upload does not conflict with the next write`(seed: UInt64) throws {
         try Scenario.run(seed: seed, settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("a", [1, 2, 3])
@@ -167,12 +167,12 @@ struct PowerCutRequestTests {
     }
 }
 
-/// Goal: what is not believed after a power cut can still be looked at, also where the process dies
-/// while it takes up the state.
+/// Goal: distrusted content can still be inspected after a power cut, even if the process dies
+/// during recovery.
 @Suite("A power cut before a changed file was put on the disk")
 struct PowerCutLossTests {
     /// Method: the process dies before each of its first steps in turn.
-    @Test func `what is left of its bytes goes to lost+found`() throws {
+    @Test func `its remaining bytes go to lost+found`() throws {
         var kept = 0
         for (seed, step) in (1...5).flatMap({ seed in (1...20).map { (seed, $0) } }) {
             kept += try Self.keptBytes(seed: UInt64(seed), dyingBeforeStep: step) ? 1 : 0
@@ -186,7 +186,7 @@ struct PowerCutLossTests {
             _ = try await it.names(in: "")
             it.remote.setReachable(false)
             try await it.write("new", [UInt8](repeating: 7, count: 20_000))
-            // Long enough for it to be put on the disk; what it is changed to is not.
+            // Long enough for it to be synced, but not its change.
             try await it.wait(.seconds(10))
             try await it.write("new", [UInt8](repeating: 9, count: 20_000))
             await it.mount.cutPower()
@@ -206,16 +206,16 @@ struct PowerCutLossTests {
     }
 }
 
-/// Goal: bytes that were cut off do not come back when the file is written next.
+/// Goal: bytes that were cut off do not reappear with the next write.
 ///
-/// Method: a power cut undoes on the disk that a file was emptied, while the database knows of it;
-/// a second one hits when somebody is about to write.
+/// Method: a power cut undoes the truncation of a file on the disk, but not in the database; a
+/// second one happens just before a write.
 @Suite("A power cut after a file was emptied")
 struct PowerCutEmptyTests {
     private static let old = [UInt8](repeating: 7, count: 8_192)
 
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
-    func `it is empty, or what the remote has`(seed: UInt64) throws {
+    func `it is empty or has the remote's content`(seed: UInt64) throws {
         var settings = SimulatedMountSettings()
         settings.keepsDatabaseOnDisk = true
         try Scenario.run(seed: seed, settings: settings) { remote in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Public links")
 struct PublicLinkTests {
-    @Test func `one is made of what the remote has, not of what is only here`() throws {
+    @Test func `a link is made for remote files, not for local ones`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             try await it.write("a b", [1])

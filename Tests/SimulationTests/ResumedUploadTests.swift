@@ -3,7 +3,7 @@ import Testing
 
 @testable import Engine
 
-@Suite("Uploads that were cut short")
+@Suite("Interrupted uploads")
 struct ResumedUploadTests {
     private static var settings: SimulatedMountSettings {
         var settings = SimulatedMountSettings()
@@ -14,7 +14,7 @@ struct ResumedUploadTests {
     }
     private static let bytes = [UInt8](repeating: 3, count: 50_000)
 
-    @Test func `go on after a kill, and send nothing twice`() throws {
+    @Test func `continue after a kill, and send nothing twice`() throws {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("movie", Self.bytes)
@@ -32,7 +32,7 @@ struct ResumedUploadTests {
         }
     }
 
-    @Test func `go on after the network was gone`() throws {
+    @Test func `continue after a network failure`() throws {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("movie", Self.bytes)
@@ -47,8 +47,7 @@ struct ResumedUploadTests {
         }
     }
 
-    @Test func `of a version that was written over are begun anew, and freed at the store`() throws
-    {
+    @Test func `of an overwritten version are restarted, and freed at the store`() throws {
         try Scenario.run(settings: Self.settings) { it in
             _ = try await it.names(in: "")
             try await it.write("movie", Self.bytes)

@@ -2,14 +2,14 @@ import Simulation
 
 @testable import Engine
 
-/// One told story in a simulated world: a mount, the remote, another client, and time.
+/// A scripted scenario: a mount, the remote, another client, and time.
 struct Scenario: Sendable {
     let mount: SimulatedMount
 
     var engine: Engine { mount.engine }
     var remote: SimulatedProvider { mount.provider }
 
-    /// - Parameter body: Told with the process started.
+    /// - Parameter body: Runs with the process started.
     static func run(
         seed: UInt64 = 1, settings: SimulatedMountSettings = SimulatedMountSettings(),
         logLines: Int = 0, before: (SimulatedProvider) throws -> Void = { _ in },
@@ -119,10 +119,8 @@ struct Scenario: Sendable {
         }
     }
 
-    /// Looks at a directory on the remote as a refresh does.
-    func refresh(_ path: String = "") async throws {
-        try await engine.remote.lister.list(try await find(path))
-    }
+    /// Lists a directory on the remote like a refresh.
+    func refresh(_ path: String = "") async throws { try await engine.remote.lister.list(try await find(path)) }
 
     private func place(_ path: String) async throws -> (InodeNumber, FileName) {
         let key = Self.key(path)

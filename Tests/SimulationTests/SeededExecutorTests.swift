@@ -7,7 +7,7 @@ import Testing
 @Suite struct SeededExecutorTests {
     private let clock = SimulatedClock()
 
-    @Test func `one seed gives one interleaving, other seeds give others`() throws {
+    @Test func `a seed determines the interleaving`() throws {
         var interleavings: Set<[String]> = []
         for seed in 0..<20 as Range<UInt64> {
             let (first, trace) = try Self.interleaving(seed: seed)
@@ -43,7 +43,7 @@ import Testing
         return (log.lines.withLock { $0 }, executor.trace)
     }
 
-    @Test func `everything below the body runs on the thread that drives`() throws {
+    @Test func `all tasks of the body run on the driving thread`() throws {
         let executor = SeededExecutor(seed: 1, clock: clock)
         let driver = pthread_self()
         let clock = clock
@@ -89,7 +89,7 @@ import Testing
         #expect(clock.uptime == .seconds(86_400))
     }
 
-    @Test func `tasks that wait for each other are found`() throws {
+    @Test func `a deadlock is found`() throws {
         let executor = SeededExecutor(seed: 7, clock: clock)
         let error = #expect(throws: SimulationError.self) {
             try executor.run {
@@ -104,7 +104,7 @@ import Testing
         #expect(error?.trace.lastSteps.isEmpty == false)
     }
 
-    @Test func `a run that never ends is ended`() throws {
+    @Test func `an endless run is ended`() throws {
         let executor = SeededExecutor(seed: 7, clock: clock, stepsMax: 1_000)
         let error = #expect(throws: SimulationError.self) {
             try executor.run { while true { await Task.yield() } }
@@ -113,8 +113,8 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(5)))
-    func `work that left for another thread is found`() throws {
-        // As many steps as the other thread takes to be scheduled on a busy machine.
+    func `work moved to another thread is found`() throws {
+        // Enough steps for the other thread to be scheduled on a busy machine.
         let executor = SeededExecutor(seed: 7, clock: clock, stepsMax: .max)
         let error = #expect(throws: SimulationError.self) {
             try executor.run {
@@ -132,13 +132,13 @@ import Testing
         #expect(error?.kind == .strayJob)
     }
 
-    @Test func `what the body throws comes out`() throws {
+    @Test func `errors of the body are rethrown`() throws {
         struct Refusal: Error {}
         let executor = SeededExecutor(seed: 1, clock: clock)
         #expect(throws: Refusal.self) { try executor.run { throw Refusal() } }
     }
 
-    @Test func `driving to an instant leaves what is later asleep`() throws {
+    @Test func `driving to an instant does not wake later sleepers`() throws {
         let clock = clock
         let executor = SeededExecutor(seed: 1, clock: clock)
         let log = Log()

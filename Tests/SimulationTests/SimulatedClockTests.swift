@@ -53,7 +53,7 @@ import Testing
         #expect(clock.nextWake == nil)
     }
 
-    @Test func `one who is cancelled already does not fall asleep`() throws {
+    @Test func `a cancelled task does not sleep`() throws {
         let clock = clock
         let executor = SeededExecutor(seed: 3, clock: clock)
         try executor.run {

@@ -2,7 +2,7 @@ import Engine
 import Simulation
 import Testing
 
-/// What only a simulated disk has; what every ``Disk`` owes is in `DiskConformance`.
+/// Features of the simulated disk only; those of every ``Disk`` are tested by `DiskConformance`.
 @Suite struct SimulatedDiskTests {
     private let clock = SimulatedClock(start: Timestamp(seconds: 5_000))
     private let path = DiskPath("content/1")
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func `what was synchronized survives every power cut, with its name`(seed: UInt64) throws {
+    func `synced data survives every power cut, with its name`(seed: UInt64) throws {
         let disk = disk(seed: seed)
         let file = try disk.open(path)
         let synced = [UInt8](repeating: 1, count: 20_000)
@@ -29,7 +29,7 @@ import Testing
         #expect(try again.status().modified == Timestamp(seconds: 77))
     }
 
-    @Test func `what was not synchronized survives whole, in part or not at all`() throws {
+    @Test func `unsynced data survives completely, in part or not at all`() throws {
         var sizes: Set<Int> = []
         var contents: Set<[UInt8]> = []
         var namesLost = 0
@@ -56,7 +56,7 @@ import Testing
         #expect(contents.contains(hole + [UInt8](repeating: 2, count: 2_000)))
     }
 
-    @Test func `an overwrite that was not synchronized never harms the bytes around it`() throws {
+    @Test func `an unsynced overwrite never damages the bytes around it`() throws {
         for seed in 0..<100 as Range<UInt64> {
             let disk = disk(seed: seed)
             let file = try disk.open(path)
@@ -124,7 +124,7 @@ import Testing
         #expect(try disk.open(path).read(9, at: 0) == [1, 2, 3])
     }
 
-    @Test func `handles from before a disaster are dead`() throws {
+    @Test func `handles from before a crash are dead`() throws {
         let disk = disk()
         for disaster in [disk.kill, disk.powerCut] {
             let file = try disk.open(path)
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `a fault strikes at its operation, once, and changes nothing`() throws {
+    @Test func `a fault affects its operation, once, and changes nothing`() throws {
         let disk = disk()
         let file = try disk.open(path)
         disk.schedule(.operationFails, atOperation: 3)
@@ -157,7 +157,7 @@ import Testing
         #expect(disk.operationCount == 4)
     }
 
-    @Test func `a file that could not be synchronized never claims to be`() throws {
+    @Test func `a file whose sync failed never succeeds later`() throws {
         let disk = disk()
         let file = try disk.open(path)
         try file.write([1], at: 0)
@@ -170,7 +170,7 @@ import Testing
     /// Goal: synchronized bytes are there, wherever the power fails.
     ///
     /// Method: cut it at the 1st operation, then at the 2nd, until none is left to cut.
-    @Test func `a power cut at any operation keeps what was acknowledged`() throws {
+    @Test func `a power cut at any operation keeps acknowledged data`() throws {
         for operation in 1...8 {
             let disk = disk(seed: UInt64(operation))
             disk.schedule(.powerCut, atOperation: operation)
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    @Test func `a full disk takes what fits`() throws {
+    @Test func `a full disk accepts the bytes that fit`() throws {
         let disk = disk(capacityBytes: 3 * 4_096)
         let file = try disk.open(path)
         let error = #expect(throws: DiskError.self) {
@@ -202,7 +202,7 @@ import Testing
         #expect(error?.kind == .full)
         #expect(try file.status().size == 3 * 4_096)
         #expect(try disk.space().availableBytes == 0)
-        // What has its room already can be written over.
+        // Allocated pages can be overwritten.
         try file.write([2], at: 0)
         let cloned = #expect(throws: DiskError.self) {
             _ = try disk.clone(file, to: DiskPath("clone"))
@@ -211,7 +211,7 @@ import Testing
         #expect(try disk.files(below: DiskPath("")) == [path])
     }
 
-    @Test func `room comes back when a file's last name and handle have gone`() throws {
+    @Test func `space is freed with the last name and handle of a file`() throws {
         let disk = disk()
         let total = try disk.space().totalBytes
         do {
@@ -237,7 +237,7 @@ import Testing
         #expect(try disk.space().availableBytes == total - UInt64(left) * 4_096)
     }
 
-    @Test func `modification times are the clock's`() throws {
+    @Test func `modification times come from the clock`() throws {
         let file = try disk().open(path)
         #expect(try file.status().modified == Timestamp(seconds: 5_000))
         clock.advance(by: .seconds(5))

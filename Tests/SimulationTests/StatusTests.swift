@@ -3,9 +3,9 @@ import Testing
 
 @testable import Engine
 
-/// Goal: the status tells what goes on, as it is at that moment.
+/// Goal: the status shows the current state.
 struct StatusTests {
-    @Test func `a file that is fetched is told with how much of it is here`() throws {
+    @Test func `the status shows the progress of a download`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.pieceBytes = (1 << 20)...(1 << 20)
         settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
@@ -18,7 +18,7 @@ struct StatusTests {
             try await it.engine.completing { () throws(Halt) in
                 try it.engine.open(film, access: .read, truncating: false)
             }
-            // The first byte comes with the first piece; the rest follows by itself.
+            // The first byte arrives with the first piece; the rest follows by itself.
             _ = try await it.engine.completing { () throws(Halt) in
                 try it.engine.read(film, at: 0, length: 1)
             }
@@ -42,8 +42,10 @@ struct StatusTests {
             #expect(try it.status().localBytes == 3 << 20)
         }
     }
-    /// Goal: nobody sees the name that an object has on the remote while it stands aside.
-    @Test func `what has stepped aside is told by its path here, or by the one it had`() throws {
+    /// Goal: temporary names of objects on the remote are never shown.
+    @Test func `an object under a temporary name is shown with its current or former local path`()
+        throws
+    {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             try await it.makeDirectory("sub")
@@ -69,7 +71,7 @@ struct StatusTests {
         }
     }
 
-    @Test func `a removed folder that has stepped aside is told by the path that it had`() throws {
+    @Test func `a removed folder under a temporary name is shown with its former path`() throws {
         try Scenario.run { it in
             _ = try await it.names(in: "")
             try await it.makeDirectory("sub")
@@ -88,7 +90,7 @@ struct StatusTests {
             for failure in try it.status().items.compactMap(\.failure) {
                 #expect(!failure.what.contains("apus-moving"), "\(failure)")
             }
-            // It holds something that nobody here has seen: it comes back beside its place.
+            // It contains an object unknown here, so it reappears beside its place.
             let aside = try #require(it.remotePaths.first { $0.hasPrefix("apus-moving-") })
             try it.remote.otherClientWrites(Scenario.key("\(aside)/unseen"), [9])
             it.remote.refuse(nil)
@@ -100,7 +102,8 @@ struct StatusTests {
         }
     }
 
-    /// Waits until something stands aside, where it stays, as the remote refuses some calls.
+    /// Waits until an object has a temporary name, which it keeps, as the remote refuses some
+    /// calls.
     private static func standAside(_ it: Scenario, refusing attempts: String) async throws {
         it.remote.refuse(.denied, attempts: attempts)
         for _ in 0..<100 where try it.status().items.allSatisfy({ $0.failure == nil }) {

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Engine
 
-/// What becomes of times that programs set, as `cp -p`, `tar` and `rsync -t` do.
+/// Times set by programs, as by `cp -p`, `tar` and `rsync -t`.
 @Suite("Times that programs set")
 struct TimeTests {
     private static let time = Timestamp(seconds: 1_000_000_000)
 
-    /// Goal: a time that was set survives a kill, whoever has the file open (I1).
+    /// Goal: a time that was set survives a kill, even while the file is open (I1).
     @Test(arguments: [false, true])
     func `the time of a new file that is still open`(isWritten: Bool) throws {
         try Scenario.run { it in
@@ -42,7 +42,7 @@ struct TimeTests {
         }
     }
 
-    @Test func `the time of an open file whose rest is fetched`() throws {
+    @Test func `the time of an open file while the rest is fetched`() throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(
                 Scenario.key("a"), [UInt8](repeating: 7, count: 200_000))
@@ -72,11 +72,11 @@ struct TimeTests {
             #expect(try it.engine.attributes(of: directory).modified != Self.time)
             #expect(
                 it.remote.attributes()[Scenario.key("d")]?.modified == Self.time,
-                "what changes by itself is not sent")
+                "automatic changes are not sent")
         }
     }
 
-    @Test func `the time of a directory that becomes known`() throws {
+    @Test func `the time of a directory when it is first listed`() throws {
         try Scenario.run { remote in
             try remote.otherClientMakesDirectory(Scenario.key("d"))
             for index in 0..<250 {
@@ -92,7 +92,7 @@ struct TimeTests {
     }
 
     /// Goal: a time that was set arrives although the first request for it did not, or its answer.
-    @Test func `the time of a directory that the daemon was killed over`() throws {
+    @Test func `the time of a directory after a kill`() throws {
         let requests = 30
         for count in 1...requests {
             try Scenario.run(seed: UInt64(count)) { remote in
@@ -124,8 +124,8 @@ struct TimeTests {
         }
     }
 
-    /// Goal: `cp -a` sets it right after it made the link, whenever that goes out.
-    @Test func `the time of a symbolic link that the daemon was killed over`() throws {
+    /// Goal: `cp -a` sets it right after creating the link, before or after its upload.
+    @Test func `the time of a symbolic link after a kill`() throws {
         let requests = 30
         for count in 1...requests {
             try Scenario.run(seed: UInt64(count)) { it in

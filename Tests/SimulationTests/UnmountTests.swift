@@ -3,7 +3,7 @@ import Testing
 
 @testable import Engine
 
-/// Goal: an orderly unmount loses nothing, whatever happens to the machine before the next mount (I6).
+/// Goal: an orderly unmount loses nothing, even if the power is cut before the next mount (I6).
 @Suite("An orderly unmount")
 struct UnmountTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
@@ -15,7 +15,7 @@ struct UnmountTests {
             try await it.write("a", [1, 2, 3])
             #expect(try await it.rest())
             it.remote.setReachable(false)
-            // Nothing but names: there are no bytes to be put on the disk.
+            // Names only: there are no bytes to be synced.
             try await it.rename("a", to: "b")
             #expect(await it.mount.stop() != nil)
             await it.mount.cutPower()

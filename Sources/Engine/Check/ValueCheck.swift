@@ -209,8 +209,7 @@ struct ValueCheck: CheckStep {
     private func checkInodes(_ column: Column, _ substitute: String) throws {
         try context.forEach(
             "SELECT id FROM inodes WHERE id > :last AND \(column.isBad) ORDER BY id"
-        ) {
-            row in
+        ) { row in
             let number: Int64 = row[0]
             let all: [String: (any DatabaseValueConvertible)?] = [
                 "uid": context.owner.userID, "gid": context.owner.groupID,

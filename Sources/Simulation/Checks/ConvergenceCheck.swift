@@ -1,21 +1,21 @@
 import Engine
 
-/// Waits until the mounted tree and the remote are alike (I7), reading all of both.
+/// Waits until the mounted tree and the remote are equal (I7), reading all of both.
 struct ConvergenceCheck {
-    /// How often directories are looked through: a change may show only after the listing of the
-    /// one above, and deep trees need one listing for each level.
+    /// The number of passes over the directories: a change may show only after the parent's
+    /// listing, and deep trees need one listing per level.
     private static let roundsMax = 12
 
     let mount: SimulatedMount
-    /// Whether an object may have been taken for gone while it stood aside, and back for a new one, by
-    /// a stale listing.
+    /// Whether, because of a stale listing, an object may have counted as deleted while it had a
+    /// temporary name, and then as new.
     let mayShowAside: Bool
 
-    /// - Returns: The inodes that were written in part before the remote lost the version that they
-    ///   are based on: they stay here, and `apus status` says why.
-    /// - Throws: ``ProgramFailure`` where they do not become so in time.
+    /// - Returns: Inodes that were partly written before the remote lost their base version: they stay
+    ///   local, and `apus status` shows the reason.
+    /// - Throws: ``ProgramFailure`` if both sides do not become equal in time.
     func waitForAgreement() async throws -> Set<InodeNumber> {
-        var complaint = ProgramFailure("I7: it does not come to rest")
+        var complaint = ProgramFailure("I7: changes stay pending")
         for _ in 0..<Self.roundsMax {
             let incomplete = try await settle()
             do throws(ProgramFailure) {
@@ -24,7 +24,7 @@ struct ConvergenceCheck {
             } catch {
                 complaint = error
             }
-            // Long enough for everything in use to be listed again.
+            // Long enough for all directories in use to be listed again.
             try await mount.clock.sleep(until: mount.clock.uptime + .seconds(35))
         }
         throw complaint
@@ -39,7 +39,7 @@ struct ConvergenceCheck {
             if items.allSatisfy(\.isIncomplete) { return Set(items.map(\.inode)) }
             try await mount.clock.sleep(until: mount.clock.uptime + .milliseconds(500))
         }
-        throw ProgramFailure("I7: it does not come to rest: \(items.prefix(5))")
+        throw ProgramFailure("I7: changes stay pending: \(items.prefix(5))")
     }
 
     private func check(except incomplete: Set<InodeNumber>) async throws(ProgramFailure) {
@@ -105,7 +105,7 @@ struct ConvergenceCheck {
             throw ProgramFailure(
                 "I7: \"\(key)\" is a \(attributes.kind) here, on the remote \(entry)")
         }
-        // What a listing does not tell may have been changed there without notice.
+        // Attributes that are not in listings may have changed unnoticed.
         guard mount.provider.listsDetails else { return }
         let extended = try await asking("I7", "look at \"\(key)\"") {
             () async throws(EngineError) in
@@ -138,7 +138,8 @@ struct ConvergenceCheck {
 }
 
 extension PendingItem {
-    /// Whether it cannot be sent as the remote lost the rest of it, or waits for one of these.
+    /// Whether it cannot be uploaded because the remote lost its missing bytes, or is blocked by
+    /// such an item.
     fileprivate var isIncomplete: Bool {
         guard let failure, failure.isFinal else { return false }
         return failure.kind == .changedRemotely

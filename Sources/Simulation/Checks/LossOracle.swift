@@ -1,25 +1,25 @@
 import Engine
 
-/// What two clients of one remote wrote, and what of it has to be somewhere in the end.
+/// Records the writes of two clients of one remote, and checks in the end that none is lost.
 ///
-/// The rule, of the mount's side (I2): what a local program wrote into an inode, up to the last
-/// acknowledged operation, is in the end the content of some file on the remote, under its name or
-/// that of a conflict, unless a local program has since changed or removed that inode, or the other
-/// client has overwritten or deleted, on the remote, just these bytes; or a local program, in the
-/// inode that the remote's listing gave them meanwhile. Where the remote lost the
-/// version that a part of it was written over before the rest was here, there is nothing whole to
-/// send: then the inode is still here, and says so.
+/// The mount's side (I2): the bytes written to an inode by a local program, up to its last
+/// acknowledged operation, are in the end the content of a file on the remote, under the inode's
+/// name or that of a conflict. Exceptions: a local program has changed or removed that inode since;
+/// the other client has overwritten or deleted just these bytes on the remote; or a local program
+/// has done so, in the inode that a listing gave them in the meantime. If the remote lost the
+/// version that an inode was partly written over before the rest was fetched, there is no complete
+/// content to send: then the inode remains here, with a failure in the status.
 ///
-/// Of the other client's side (I4): what it wrote is in the end the content of some file on the
-/// remote, unless it overwrote or deleted that itself, or a local program changed, removed or
-/// replaced the inode that stood for that very version.
+/// The other client's side (I4): its writes are in the end the content of a file on the remote,
+/// unless it overwrote or deleted them itself, or a local program changed, removed or replaced the
+/// inode of just that version.
 ///
-/// And for both (I3): what the mount wrote to the remote was the content of a file at one moment.
-/// A change that was not acknowledged, as the process died or the disk failed over it, may be there
-/// in part: any mixture of before and after, byte by byte.
+/// Both (I3): each version uploaded by the mount was the content of a file at one moment. A change
+/// that was not acknowledged, because the process died or the disk failed, may be present in part:
+/// any mixture of before and after, byte by byte.
 struct LossOracle {
     struct File {
-        /// What it may hold: one content, but where an answer got lost in a death.
+        /// The possible contents: one, unless a reply was lost in a death.
         var contents: [[UInt8]]
         /// Whether a local program changed it.
         var isOwed = false
@@ -29,7 +29,7 @@ struct LossOracle {
         var isSynchronised = false
         /// Whether it was synchronised at any time.
         var wasSynchronised = false
-        /// What it may have held since it was synchronised last.
+        /// The possible contents since the last sync.
         var sinceSynchronised: [[UInt8]] = []
     }
 
@@ -37,21 +37,21 @@ struct LossOracle {
     /// Versions whose end a local program asked for.
     private var endings: Set<ETag> = []
     private var moments: Set<ContentMark> = [ContentMark([])]
-    /// What files may have held of which a mixture is possible.
+    /// Sets of possible contents of which any mixture may exist.
     private var tears: [[[UInt8]]] = []
 
-    // MARK: What local programs do
+    // MARK: Local programs
 
-    /// Takes note of an inode at its first sight.
+    /// Records the content of a new inode.
     mutating func meet(_ inode: InodeNumber, _ bytes: [UInt8]) {
         guard files[inode] == nil else { return }
         files[inode] = File(contents: [bytes])
         moments.insert(ContentMark(bytes))
     }
 
-    /// A program changes a file.
+    /// Records a change of a file by a local program.
     ///
-    /// - Parameter isCertain: Whether it was acknowledged; else it has happened or not.
+    /// - Parameter isCertain: Whether it was acknowledged; if not, it may have happened.
     mutating func change(
         _ inode: InodeNumber, version: ETag?, isCertain: Bool, _ edit: (inout [UInt8]) -> Void
     ) {
@@ -69,13 +69,13 @@ struct LossOracle {
         if let version { endings.insert(version) }
     }
 
-    /// A program removes a file, or replaces it; or perhaps it does.
+    /// Records the removal or replacement of a file by a local program, acknowledged or not.
     mutating func remove(_ inode: InodeNumber, version: ETag?) {
         files[inode]?.isRemoved = true
         if let version { endings.insert(version) }
     }
 
-    /// A program has had a file synchronised.
+    /// Records an acknowledged sync of a file.
     mutating func synchronize(_ inode: InodeNumber) {
         guard var file = files[inode] else { return }
         file.isSynchronised = true
@@ -84,28 +84,27 @@ struct LossOracle {
         files[inode] = file
     }
 
-    /// The mount ended in order: whatever was here by then is on the disk.
+    /// Records an orderly unmount, after which all local bytes are on the disk.
     mutating func noteOrderlyEnd() {
         for inode in files.keys { files[inode]?.isSynchronised = true }
     }
 
-    /// Whether a power cut leaves a file's bytes as they are, or as the remote has them.
+    /// Whether a power cut leaves a file's bytes as they are or as on the remote.
     func isDurable(_ inode: InodeNumber) -> Bool {
         guard let file = files[inode] else { return true }
         return file.isSynchronised || !file.isOwed
     }
 
-    /// After a power cut: begins anew with what is there.
+    /// Checks the contents after a power cut, and starts again from them.
     ///
-    /// What was synchronised and neither changed nor removed since must be there (I1), or have come
-    /// to the remote, which decides from then on. What was
-    /// changed after it was synchronised may hold any part of the changes, as on any file system.
-    /// All other files hold something that a file once held: what was closed may be lost, but is
-    /// never torn.
+    /// Files that were synced and neither changed nor removed since must exist (I1), or have
+    /// reached the remote, which decides from then on. Files changed after a sync may hold any part
+    /// of the changes, as on any file system. All other files hold an earlier content of some file:
+    /// closed files may be lost, but are never torn.
     ///
     /// - Parameters:
-    ///   - found: What all files hold that can be read.
-    ///   - incomplete: Files that are there, and of which the remote has lost the rest.
+    ///   - found: The contents of all readable files.
+    ///   - incomplete: Existing files whose missing bytes the remote has lost.
     mutating func takeStock(
         _ found: [InodeNumber: [UInt8]], incomplete: Set<InodeNumber>,
         _ everything: [SimulatedContent]
@@ -126,7 +125,7 @@ struct LossOracle {
         for (inode, bytes) in found.sorted(by: { $0.key < $1.key }) {
             let mark = ContentMark(bytes)
             let old = files[inode]
-            // Of what was synchronised, and changed since, any part of the changes may be there.
+            // After a sync, any part of later changes may be present.
             let isPart = old.map { Mixture.isMixture(bytes, of: $0.sinceSynchronised) } ?? false
             if !isPart, !moments.contains(mark), !stored.contains(mark) {
                 throw ProgramFailure(
@@ -144,11 +143,12 @@ struct LossOracle {
         files = left
     }
 
-    /// A program reads.
+    /// Checks the result of a read.
     ///
-    /// - Parameter decides: Whether what is seen once stays so. Not where the disk fails: what it
-    ///   did not acknowledge may be seen for a while.
-    /// - Returns: Whether any content that the file may have has these bytes there.
+    /// - Parameter decides: Whether the bytes rule out other possible contents. They do not while
+    /// the disk fails: unacknowledged changes may be visible for a while.
+    ///
+    /// - Returns: Whether a possible content of the file has these bytes there.
     mutating func read(
         _ inode: InodeNumber, _ bytes: [UInt8], at offset: Int, count: Int, decides: Bool
     ) -> Bool {
@@ -170,15 +170,15 @@ struct LossOracle {
 
     // MARK: The end
 
-    /// - Parameter incomplete: The inodes that cannot be sent, as the remote lost the rest of them.
-    /// - Throws: ``ProgramFailure`` naming the invariant that does not hold.
+    /// - Parameter incomplete: Inodes that cannot be uploaded because the remote lost their missing bytes.
+    /// - Throws: ``ProgramFailure`` naming the violated invariant.
     func check(
         incomplete: Set<InodeNumber>,
         _ snapshot: [ObjectKey: SimulatedSnapshotEntry], _ everything: [SimulatedContent]
     ) throws(ProgramFailure) {
         var left: Set<ContentMark> = []
         for case .file(let bytes) in snapshot.values { left.insert(ContentMark(bytes)) }
-        /// Contents that somebody wanted to end.
+        /// Contents that a client meant to overwrite or delete.
         var ended: Set<ContentMark> = []
         for content in everything {
             let mark = ContentMark(content.bytes)

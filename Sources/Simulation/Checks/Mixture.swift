@@ -1,5 +1,5 @@
-/// What is there after a change that was not acknowledged, as the process died or the disk failed
-/// over it: POSIX promises nothing of such a write, so that any part of it may be there.
+/// The content after a change that was not acknowledged because the process died or the disk
+/// failed. POSIX guarantees nothing about such a write, so any part of it may be present.
 enum Mixture {
     /// Whether each byte is that of one of several contents, or a zero beyond the end of one.
     static func isMixture(

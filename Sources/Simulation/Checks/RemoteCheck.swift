@@ -1,10 +1,10 @@
 import Engine
 
-/// Compares what the remote holds with what it should.
+/// Compares the remote with the model.
 struct RemoteCheck {
     let mount: SimulatedMount
 
-    /// - Throws: ``ProgramFailure`` where a name, a byte, an attribute or a target is another.
+    /// - Throws: ``ProgramFailure`` if a name, byte, attribute or target differs.
     func check(_ model: ReferenceModel) throws(ProgramFailure) {
         let remote = mount.provider.snapshot()
         let attributes = mount.provider.attributes()
@@ -31,7 +31,7 @@ struct RemoteCheck {
         }
         for key in remote.keys.map(\.description).sorted()
         where !expected.contains(where: { $0.description == key }) {
-            throw ProgramFailure("the remote has \"\(key)\", which nobody made")
+            throw ProgramFailure("\"\(key)\" on the remote is unexpected")
         }
     }
 

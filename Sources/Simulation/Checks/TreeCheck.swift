@@ -1,13 +1,13 @@
 import Engine
 
-/// What `stat` shows of a node, as far as the model can tell.
+/// The result of `stat`, as far as the model determines it.
 struct Look: Hashable, CustomStringConvertible {
     var kind: FileKind
     var mode: UInt16
     var size: Int
     /// 0 for a directory: one that was not listed does not know its own.
     var links: Int
-    /// Of a file; nil where the model does not know.
+    /// Of a file, if the model knows it.
     var modified: Timestamp?
 
     init(_ attributes: Attributes) {
@@ -27,7 +27,7 @@ struct Look: Hashable, CustomStringConvertible {
         modified = node.modified
     }
 
-    /// Whether it is as the model says, as far as that knows.
+    /// Whether it matches the model, as far as the model determines it.
     func agrees(with right: Look) -> Bool {
         var look = self
         if right.modified == nil { look.modified = nil }
@@ -45,7 +45,7 @@ struct TreeCheck {
     let engine: Engine
     let model: ReferenceModel
 
-    /// All names, attributes and targets of symbolic links; no bytes are fetched for it.
+    /// Compares all names, attributes and symbolic link targets, without fetching content.
     func checkNames() async throws(ProgramFailure) {
         try await checkNames(of: Path([]), InodeNumber.root, ReferenceModel.root)
     }
@@ -104,7 +104,7 @@ struct TreeCheck {
         }
     }
 
-    /// All bytes of all files; the names were checked before.
+    /// Compares the bytes of all files, after ``checkNames()``.
     func checkBytes() async throws(ProgramFailure) {
         for (names, node) in model.tree() where model[node].kind == .file {
             let path = Path(names)
@@ -116,7 +116,7 @@ struct TreeCheck {
         }
     }
 
-    /// All bytes of a file, as a program reads them.
+    /// Returns the bytes of a file as a program reads them.
     func bytes(of path: Path) async throws(ProgramFailure) -> [UInt8] {
         try await asking(nil, "read \(path)") { () async throws(EngineError) in
             let inode = try await find(path, engine)
@@ -129,9 +129,9 @@ struct TreeCheck {
     }
 }
 
-/// Asks for something that a healthy engine does not refuse.
+/// Performs an operation that a correct engine does not refuse.
 ///
-/// - Parameter invariant: Which one a refusal breaks, if it has a number.
+/// - Parameter invariant: The invariant that a refusal violates, if it has a number.
 func asking<Answer>(
     _ invariant: String?, _ attempt: @autoclosure () -> String,
     _ ask: () async throws(EngineError) -> Answer
@@ -144,7 +144,7 @@ func asking<Answer>(
     }
 }
 
-/// Where some bytes are not those that they should be.
+/// Describes the difference between two contents.
 struct Difference: CustomStringConvertible {
     let description: String
 

@@ -1,4 +1,4 @@
-/// Bytes that tell programs and versions apart.
+/// Bytes that identify the program and version that wrote them.
 enum ProgramBytes {
     /// The value of an extended attribute, of up to 40 bytes.
     static func attribute(seed: UInt64) -> [UInt8] { make(Int(seed % 41), seed: seed) }
@@ -21,7 +21,7 @@ enum ProgramBytes {
     }
 }
 
-/// A short name of some bytes; two different contents share one with a chance of 2^-64.
+/// A hash of some bytes; two different contents have the same one with a probability of 2^-64.
 struct ContentMark: Hashable, Sendable {
     private let hash: Int
     private let count: Int

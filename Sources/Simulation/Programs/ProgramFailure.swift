@@ -1,7 +1,7 @@
-/// What a run of a program found wrong.
+/// A failed check in the run of a program.
 package struct ProgramFailure: Error, CustomStringConvertible {
     private let reason: String
-    /// Where in the program; nil at its end.
+    /// The step of the program; `nil` at its end.
     package var step: Int?
     /// The last lines of the log.
     package var log: [String] = []

@@ -1,6 +1,6 @@
 import Engine
 
-// The steps that change names and attributes, as an engine and as the model are asked for them.
+// The steps that change names and attributes, for an engine and for the model.
 
 extension ProgramStep {
     func change(_ engine: Engine) async throws(EngineError) {
@@ -123,7 +123,7 @@ extension ProgramStep {
 }
 
 extension Path {
-    /// Has a directory synchronised.
+    /// Syncs a directory.
     func synchronizeDirectory(_ engine: Engine) async throws(EngineError) {
         let inode = try await find(self, engine)
         try await engine.completing { () throws(Halt) in
@@ -148,7 +148,7 @@ func find(_ path: Path, _ engine: Engine) async throws(EngineError) -> InodeNumb
     return inode
 }
 
-/// The last name of a path and the directory that it is looked for in.
+/// Returns the last name of a path and its parent directory.
 func place(
     _ path: Path, _ engine: Engine
 ) async throws(EngineError) -> (FileName, InodeNumber) {
@@ -166,7 +166,7 @@ func place(
 // MARK: - Whole answers
 
 extension Engine {
-    /// Reads as the kernel does, asking for the rest where a read was cut short.
+    /// Reads as the kernel does, in several requests if a read is short.
     func bytes(
         of inode: InodeNumber, at offset: Int, count: Int
     ) async throws(EngineError) -> [UInt8] {
@@ -180,7 +180,7 @@ extension Engine {
         }
     }
 
-    /// All names of a directory, fetched a few at a time, so that pages matter.
+    /// Returns all names of a directory, in small pages.
     func names(in directory: InodeNumber) async throws(EngineError) -> [FileName] {
         try await allEntries(of: directory).map(\.name)
     }
@@ -199,7 +199,7 @@ extension Engine {
 }
 
 extension Caller {
-    /// Whose programs these are.
+    /// The user of the programs.
     static let test = Caller(userID: 1_000, groupID: 1_000)
 }
 

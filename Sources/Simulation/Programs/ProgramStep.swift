@@ -1,24 +1,24 @@
 package import Engine
 
-/// One step of a random program. It stands for itself: dropping others before it leaves it
-/// meaningful, if perhaps refused, so that a program can be shortened.
+/// One step of a random program. It is independent of the steps before it: if they are removed to
+/// shorten the program, it may be refused, but keeps its meaning.
 package enum ProgramStep: Hashable, Sendable {
-    /// Makes a file and keeps it open for writing in a slot, as all opens do, closing what the slot
-    /// held before.
+    /// Creates a file and keeps it open for writing in a slot. Like every open, it closes the
+    /// slot's previous file.
     case create(slot: Int, path: Path, mode: UInt16)
     case open(slot: Int, path: Path, isWriting: Bool, isTruncating: Bool)
     case close(slot: Int)
-    /// The bytes come from `seed`.
+    /// Writes bytes drawn from `seed`.
     case write(slot: Int, offset: Int, count: Int, seed: UInt64)
     case read(slot: Int, offset: Int, count: Int)
     case synchronize(slot: Int)
     case synchronizeDirectory(path: Path)
     case resize(path: Path, size: Int)
     case setMode(path: Path, mode: UInt16)
-    /// Gives it, and not what a symbolic link leads to, the time that many seconds after 1970. POSIX:
+    /// Sets the modification time, in seconds since 1970, without following a symbolic link. POSIX:
     /// `utimensat`.
     case setModified(path: Path, seconds: Int64)
-    /// Gives an extended attribute bytes that come from `seed`, or removes it.
+    /// Sets an extended attribute to bytes drawn from `seed`, or removes it.
     case setAttribute(path: Path, name: String, seed: UInt64?)
     case makeDirectory(path: Path)
     case makeSymlink(path: Path, target: String)
@@ -28,47 +28,69 @@ package enum ProgramStep: Hashable, Sendable {
     case look(path: Path)
     case list(path: Path)
     case evict(path: Path)
-    /// Lets the engine and the remote work.
+    /// Gives the engine and the remote time to work.
     case wait(Duration)
-    /// Waits for all to be on the remote, for as long as a user's patience lasts.
+    /// Waits until all changes are uploaded, but no longer than a user would.
     case waitForRest
-    /// `kill -9` and a new start, which may die as well, before its n-th step.
+    /// `kill -9` and a restart, which may die before its n-th step.
     case kill(recoveryDeath: Int?)
-    /// `kill -9` before the n-th thing that the process is about to do to disk, database or remote.
+    /// `kill -9` before the n-th operation of disk, database or remote from now on.
     case killSoon(steps: Int)
-    /// Unmounts in order, whatever is pending, and mounts again.
+    /// Unmounts in order, with changes pending, and mounts again.
     ///
-    /// - Parameter cutsPower: Whether the power goes in between.
+    /// - Parameter cutsPower: Whether the power is cut in between.
     case remount(cutsPower: Bool)
-    /// The power goes, now or before the n-th step.
+    /// Cuts the power, now or before the n-th step.
     case cutPower(steps: Int?)
-    /// Some of the next operations of the local disk fail, or find it full.
+    /// Makes some of the next operations of the local disk fail or find it full.
     case failDisk(isFull: Bool, after: Int, count: Int)
     case setFaults(perMille: Int)
     case setReachable(Bool)
     /// One kind of fault only.
     case setFault(SimulatedProviderFaults.Kind, perMille: Int)
     case setAuthorized(Bool)
-    /// Moves the time of day, not the time that passes.
+    /// Changes the time of day, but not the uptime.
     case jumpWall(Duration)
-    /// Another client of the same remote; see ``OtherClientStep``.
+    /// A step of another client of the same remote.
     case otherClient(OtherClientStep)
 }
 
-/// What another client does to the remote, at once.
+/// An immediate change of the remote by another client.
 package enum OtherClientStep: Hashable, Sendable {
     case write(path: Path, count: Int, seed: UInt64)
     case makeDirectory(path: Path)
     case delete(path: Path)
-    /// Deletes it with all below it.
+    /// Deletes an object with all its descendants.
     case deleteTree(path: Path)
-    /// Deletes it with all below it, and makes a directory in its place.
+    /// Replaces an object and its descendants by a directory.
     case replaceByDirectory(path: Path)
     case rename(from: Path, to: Path)
     case setAttribute(path: Path, name: String, seed: UInt64?)
 }
 
-/// A path from the root of the mount, printed as people write it.
+extension OtherClientStep {
+    /// Applies the step to the remote, if it is possible.
+    func apply(to provider: SimulatedProvider) {
+        switch self {
+        case .write(let path, let count, let seed):
+            _ = try? provider.otherClientWrites(path.key, ProgramBytes.make(count, seed: seed))
+        case .makeDirectory(let path): _ = try? provider.otherClientMakesDirectory(path.key)
+        case .delete(let path): try? provider.otherClientDeletes(path.key)
+        case .deleteTree(let path): try? provider.otherClientDeletesTree(path.key)
+        case .replaceByDirectory(let path):
+            guard (try? provider.otherClientDeletesTree(path.key)) != nil else { return }
+            _ = try? provider.otherClientMakesDirectory(path.key)
+        case .rename(let from, let to): try? provider.otherClientRenames(from.key, to: to.key)
+        case .setAttribute(let path, let name, let seed):
+            // The mount cannot notice a change of attributes that are not in listings.
+            guard provider.listsDetails else { return }
+            try? provider.otherClientSets(
+                Array(name.utf8), of: path.key, to: seed.map(ProgramBytes.attribute))
+        }
+    }
+}
+
+/// A path below the root of the mount.
 package struct Path: Hashable, Sendable, CustomStringConvertible {
     package var names: [FileName]
 

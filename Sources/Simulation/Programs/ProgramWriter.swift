@@ -2,11 +2,11 @@ import Engine
 
 /// Draws the steps of a ``RandomProgram``.
 ///
-/// It keeps a rough idea of the tree that its steps make, so that most of them have something to
-/// work on; faults and deaths may let the run go another way.
+/// It tracks roughly the tree that its steps make, so that most of them have a target. Faults and
+/// deaths may let the run diverge from it.
 struct ProgramWriter {
     private static let slots = 4
-    /// Few names, so that they meet.
+    /// Few names, so that they collide.
     private static let names = ["a", "b", "c", "d", "B"].compactMap { FileName($0) }
 
     private var random: SeededGenerator
@@ -105,7 +105,7 @@ struct ProgramWriter {
             let kinds = SimulatedProviderFaults.Kind.allCases
             return .setFault(kinds[random.next(below: kinds.count)], perMille: 700)
         case 4: return .setAuthorized(random.next(below: 3) > 0)
-        // More often there than not.
+        // Reachable more often than not.
         default: return .setReachable(random.next(below: 3) > 0)
         }
     }
@@ -130,10 +130,10 @@ struct ProgramWriter {
         .setAttribute(path: path(nil), name: attribute(), seed: attributeSeed())
     }
 
-    /// Two names, so that they meet.
+    /// Two names, so that they collide.
     private mutating func attribute() -> String { random.nextBool() ? "user.a" : "user.b" }
 
-    /// nil removes it.
+    /// Returns `nil` to remove the attribute.
     private mutating func attributeSeed() -> UInt64? {
         random.next(below: 3) == 0 ? nil : freshSeed()
     }
@@ -164,7 +164,7 @@ struct ProgramWriter {
         return .synchronizeDirectory(path: directory)
     }
 
-    /// Few times, so that they meet.
+    /// Few times, so that they collide.
     private mutating func setModified(_ path: Path) -> ProgramStep {
         .setModified(path: path, seconds: [0, 1_000_000_000, 4_000_000_000][random.next(below: 3)])
     }
@@ -208,7 +208,7 @@ struct ProgramWriter {
         return .rename(from: from, to: to, replaces: replaces)
     }
 
-    /// Two or three names that go round in a ring.
+    /// Exchanges two or three names in a ring.
     private mutating func swap() -> [ProgramStep] {
         let ring = (0..<(2 + random.next(below: 2))).map { _ in path(nil) }
         guard Set(ring).count == ring.count, let aside = FileName("aside") else { return [] }
@@ -220,7 +220,7 @@ struct ProgramWriter {
         return steps + [rename(spare, ring[ring.count - 1], replaces: true)]
     }
 
-    /// As editors do it: all of the new version under another name, then the rename.
+    /// Saves like an editor: the new version is written under another name, then renamed.
     private mutating func saveAtomically() -> [ProgramStep] {
         let path = path(.file)
         guard let name = FileName("draft") else { return [] }
@@ -230,7 +230,7 @@ struct ProgramWriter {
             .create(slot: 0, path: draft, mode: 0o644),
             .write(slot: 0, offset: 0, count: 1 + size(), seed: freshSeed()),
         ]
-        // As `rsync -t` does it: the time is that of the original, whenever it is written.
+        // Like `rsync -t`: the time of the original, independent of the time of writing.
         if random.nextBool() { steps.append(setModified(draft)) }
         return steps + [.close(slot: 0), rename(draft, path, replaces: true)]
     }
@@ -242,7 +242,7 @@ struct ProgramWriter {
     private mutating func size() -> Int {
         switch random.next(below: 8) {
         case 0, 1: random.next(below: 9_000)
-        // Files of one size are mistaken for each other, if any are.
+        // Files of equal size are the most likely to be confused.
         case 2, 3: 4
         default: random.next(below: 300)
         }
@@ -266,14 +266,14 @@ struct ProgramWriter {
 
     private mutating func name() -> FileName { Self.names[random.next(below: Self.names.count)] }
 
-    /// A path that probably is there, of a kind or of any.
+    /// Returns a path that probably exists, of one kind or of any.
     private mutating func path(_ kind: FileKind?) -> Path {
         let known = model.tree().filter { kind == nil || model[$0.number].kind == kind }
         guard !known.isEmpty, random.next(below: 12) > 0 else { return freshPath() }
         return Path(known[random.next(below: known.count)].path)
     }
 
-    /// A name in a directory that probably is there.
+    /// Returns a name in a directory that probably exists.
     private mutating func freshPath() -> Path {
         let directories = model.tree().filter {
             model[$0.number].kind == .directory && $0.path.count < 4

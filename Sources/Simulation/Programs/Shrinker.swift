@@ -1,9 +1,9 @@
-/// Finds a short program that still fails, by leaving steps out.
+/// Shortens a failing program by leaving out steps.
 package enum Shrinker {
     /// - Parameters:
-    ///   - runsMax: How many runs it may take.
-    ///   - fails: Whether a program fails; asked for nothing but programs shorter than `program`.
-    /// - Returns: A program of which no further part could be left out within the bound.
+    ///   - runsMax: The maximum number of runs.
+    ///   - fails: Whether a program fails; called only for programs shorter than `program`.
+    /// - Returns: A program that could not be shortened further in `runsMax` runs.
     package static func shrink(
         _ program: RandomProgram, runsMax: Int = 400, fails: (RandomProgram) -> Bool
     ) -> RandomProgram {

@@ -38,7 +38,9 @@ extension SimulatedProvider {
             }
             let old = try tree.node(key)
             if continues, let there = try? tree.node(destination) {
-                guard there.kind == .directory else { throw Tree.Failure(.exists, "no directory") }
+                guard there.kind == .directory else {
+                    throw Tree.Failure(.exists, "not a directory")
+                }
                 return
             }
             let node = Tree.Node(

@@ -78,24 +78,4 @@ extension SimulatedProvider {
             _ = try tree.move(key, etag: etag, to: destination, base: base)
         }
     }
-
-    /// Applies a step of the other client, if it is possible.
-    func take(_ step: OtherClientStep) {
-        switch step {
-        case .write(let path, let count, let seed):
-            _ = try? otherClientWrites(path.key, ProgramBytes.make(count, seed: seed))
-        case .makeDirectory(let path): _ = try? otherClientMakesDirectory(path.key)
-        case .delete(let path): try? otherClientDeletes(path.key)
-        case .deleteTree(let path): try? otherClientDeletesTree(path.key)
-        case .replaceByDirectory(let path):
-            guard (try? otherClientDeletesTree(path.key)) != nil else { return }
-            _ = try? otherClientMakesDirectory(path.key)
-        case .rename(let from, let to): try? otherClientRenames(from.key, to: to.key)
-        case .setAttribute(let path, let name, let seed):
-            // The mount cannot notice a change of attributes that are not in listings.
-            guard listsDetails else { return }
-            try? otherClientSets(
-                Array(name.utf8), of: path.key, to: seed.map(ProgramBytes.attribute))
-        }
-    }
 }

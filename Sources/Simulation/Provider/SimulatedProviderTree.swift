@@ -87,7 +87,7 @@ struct SimulatedProviderTree {
 
     func children(of key: ObjectKey) throws(Failure) -> [RemoteObject] {
         let directory = try node(key)
-        guard directory.kind == .directory else { throw Failure(.wrongKind, "it is no directory") }
+        guard directory.kind == .directory else { throw Failure(.wrongKind, "not a directory") }
         return directory.children.sorted { $0.key < $1.key }
             .map { object($0.key, node($0.value)) }
     }
@@ -281,7 +281,7 @@ struct SimulatedProviderTree {
         }
         let number = try number(of: parent)
         guard node(number).kind == .directory else {
-            throw Failure(.missing, "its parent is no directory")
+            throw Failure(.missing, "its parent is not a directory")
         }
         return (number, name)
     }

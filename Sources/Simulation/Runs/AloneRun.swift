@@ -1,7 +1,8 @@
 import Engine
 
-/// Runs a program against an engine that has the remote for itself, and the reference model beside
-/// it: every answer has to be the model's, and in the end so do the mounted tree and the remote.
+/// Runs a program against an engine that is the only client of its remote, and against the
+/// reference model: every answer must match the model, and in the end so must the mounted tree and
+/// the remote.
 package struct AloneRun {
     private struct Handle {
         let inode: InodeNumber
@@ -9,11 +10,11 @@ package struct AloneRun {
         let isWriting: Bool
     }
 
-    /// How a run went.
+    /// The outcome of a run.
     package struct Outcome: Sendable {
         package let trace: ExecutionTrace
-        /// How many operations of disk, database and remote the last process had begun when the
-        /// steps were over: as many as it may die before.
+        /// The number of operations of disk, database and remote that the last process had begun
+        /// after the steps: the number of points at which it may die.
         package let operationCount: Int
     }
 
@@ -21,15 +22,16 @@ package struct AloneRun {
     private let program: RandomProgram
     private var model = ReferenceModel()
     private var handles: [Int: Handle] = [:]
-    /// Every content that any file had at one moment (I3).
+    /// Every content of any file at any moment (I3).
     private var moments: Set<ContentMark> = [ContentMark([])]
     private var faultPlan = FaultPlan()
     private var operationCount = 0
 
-    /// Runs `program` from the start to its checks at the end.
+    /// Runs `program` and its final checks.
     ///
-    /// - Parameter logLines: How many lines of the engine's log a failure shows.
-    /// - Throws: ``ProgramFailure``; what is not even that comes through as it is.
+    /// - Parameter logLines: The number of log lines in a failure.
+    ///
+    /// - Throws: ``ProgramFailure``, or any error of the simulation itself.
     package static func perform(
         _ program: RandomProgram, settings: SimulatedMountSettings? = nil, logLines: Int = 0
     ) throws -> Outcome {
@@ -113,7 +115,7 @@ package struct AloneRun {
         case .remount: try await remount()
         case .setFaults, .setFault, .setReachable, .setAuthorized:
             faultPlan.change(step)
-            // With nobody else about, an old listing would be a lie that nothing excuses.
+            // Without another client, nothing would excuse a stale listing.
             faultPlan.faults.staleListing = 0
             faultPlan.apply(to: mount.provider)
         case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
@@ -144,7 +146,7 @@ package struct AloneRun {
         let opened = try await compare { engine in
             let inode = try await find(path, engine)
             try await engine.completing { () throws(Halt) in
-                // The kernel opens no symbolic link.
+                // The kernel does not open symbolic links.
                 if try engine.attributes(of: inode).kind == .symlink {
                     throw .failure(EngineError(.invalid, "open a symbolic link"))
                 }
@@ -267,10 +269,10 @@ package struct AloneRun {
 
     // MARK: Engine and model side by side
 
-    /// Asks both. An operation that the engine did not acknowledge, as it died over it, has happened
-    /// or not; the tree tells.
+    /// Performs an operation on the engine and on the model. If the engine died before
+    /// acknowledging it, the operation may or may not have happened; the tree shows which.
     ///
-    /// - Returns: Both answers; nil where both refused, or nothing happened.
+    /// - Returns: Both answers, or `nil` if both refused or nothing happened.
     private mutating func compare<Answer, Expected>(
         _ ask: (Engine) async throws -> Answer,
         with state: (inout ReferenceModel) throws -> Expected
@@ -289,7 +291,7 @@ package struct AloneRun {
             expected = .failure(refusal)
         }
         if mount.life.isDead {
-            // A write that was cut short may have set the time and nothing else.
+            // An interrupted write may have set only the time.
             let begun = model.withTimes(ofWhatChangedIn: after)
             try await restart(after == model ? [model] : [model, begun, after])
             return nil
@@ -317,14 +319,15 @@ package struct AloneRun {
 
     // MARK: Death
 
-    /// What was pending is pending afterwards, and nothing looks different.
+    /// Mounts again after an orderly end: pending changes are still pending, and the tree is
+    /// unchanged.
     private mutating func remount() async throws {
         for slot in handles.keys.sorted() { close(slot) }
         await mount.stop()
         try await restart([model])
     }
 
-    /// Ends the process, starts another one, and finds out which world it lives in.
+    /// Restarts the process, and determines which candidate its tree matches.
     private mutating func restart(
         _ candidates: [ReferenceModel], recoveryDeath: Int? = nil
     ) async throws {
@@ -354,8 +357,8 @@ package struct AloneRun {
         throw ProgramFailure("after the kill: " + complaints.joined(separator: "; nor: "))
     }
 
-    /// The world that is mounted, if it is a candidate but for a write that was not acknowledged,
-    /// any part of which may be there.
+    /// Returns the mounted state if it matches a candidate, except for unacknowledged writes, any
+    /// part of which may be present.
     private static func world(
         like candidate: ReferenceModel, among candidates: [ReferenceModel], _ engine: Engine
     ) async throws(ProgramFailure) -> ReferenceModel {
@@ -387,7 +390,7 @@ package struct AloneRun {
         mount.log.note("--- the end")
         guard try await mount.settle() else {
             let items = try mount.engine.status(below: .root, limit: 5).items
-            throw ProgramFailure("it does not come to rest: \(items)")
+            throw ProgramFailure("changes stay pending: \(items)")
         }
         let check = TreeCheck(engine: mount.engine, model: model)
         try await check.checkNames()
@@ -398,7 +401,7 @@ package struct AloneRun {
         try mount.check()
     }
 
-    /// Every version that the remote ever had was the content of a file at one moment (I3).
+    /// Checks that every version ever on the remote was the content of a file at one moment (I3).
     private func checkMoments() throws(ProgramFailure) {
         for key in mount.provider.everyKey().sorted(by: {
             $0.names.lexicographicallyPrecedes($1.names)

@@ -1,9 +1,9 @@
 import Engine
 
-// Deaths of the process and of the machine, and what has to be there after them.
+// Deaths of the process and the machine, and the checks after them.
 
 extension SharedRun {
-    // MARK: Names that last
+    // MARK: Durable names
 
     mutating func synchronizeDirectory(_ path: Path) async throws {
         var names: [DirectoryEntry] = []
@@ -16,8 +16,8 @@ extension SharedRun {
         if done != nil { keep(names, in: directory) }
     }
 
-    /// Notes names that were synchronised. A file's name goes with its bytes, so that it lasts as
-    /// long as they do. Where the remote is seen as it was, what it has takes the names' place.
+    /// Records names that were synced. A file's name lasts as long as its bytes. If the remote is
+    /// listed again from its old state, its names replace them.
     private mutating func keep(_ names: [DirectoryEntry], in directory: InodeNumber) {
         guard !hadPowerCuts else { return }
         for entry in names where oracle.isDurable(entry.attributes.inode) {
@@ -25,7 +25,7 @@ extension SharedRun {
         }
     }
 
-    /// Before a program removes or renames something.
+    /// Forgets names that a program is about to remove or rename.
     mutating func forgetDurableNames(at paths: [Path]) {
         for path in paths {
             do throws(Halt) {
@@ -34,7 +34,7 @@ extension SharedRun {
                 durableNames[inode] = nil
             } catch {
                 if case .failure(let error) = error, error.kind == .notFound { continue }
-                // What it is only the remote knows.
+                // The inode cannot be determined without the remote.
                 durableNames = [:]
             }
         }
@@ -53,7 +53,7 @@ extension SharedRun {
         }
     }
 
-    /// An orderly end loses nothing, whatever happens to the machine afterwards (I6).
+    /// Mounts again after an orderly end, which loses nothing, even in a later power cut (I6).
     mutating func remount(cutsPower: Bool) async throws {
         for slot in handles.keys.sorted() { close(slot) }
         var names: [(InodeNumber, [DirectoryEntry])] = []
@@ -87,7 +87,8 @@ extension SharedRun {
         }
     }
 
-    /// After a power cut: all that was synced is there (I1), and no file holds what none ever held.
+    /// Checks after a power cut that all synced bytes are present (I1), and that no file holds
+    /// bytes that none ever held.
     private mutating func takeStock() async throws {
         FaultPlan().apply(to: mount.provider)
         let everything = mount.provider.everyContent()
@@ -95,7 +96,7 @@ extension SharedRun {
         var incomplete: Set<InodeNumber> = []
         var directories = [InodeNumber.root]
         while let directory = directories.popLast() {
-            // One that the remote has replaced since is gone by now.
+            // It may have been replaced on the remote since.
             let entries = try? await mount.engine.allEntries(of: directory)
             for entry in entries ?? [] {
                 let inode = entry.attributes.inode
@@ -114,9 +115,9 @@ extension SharedRun {
         faultPlan.apply(to: mount.provider)
     }
 
-    /// Whether the remote may no longer have the version that a file is based on, in its place: what
-    /// of it was never here cannot come any more. A stale listing gives such versions, also those of
-    /// what has another name by now.
+    /// Whether the remote may have lost the base version of a file, so that its missing bytes
+    /// cannot be fetched. A stale listing shows such versions, also of objects that have been
+    /// renamed.
     private func isBaseLost(of inode: InodeNumber, _ everything: [SimulatedContent]) -> Bool {
         if faultPlan.hadStaleListings { return true }
         guard let version = try? mount.engine.agreedVersion(of: inode) else { return false }
@@ -140,12 +141,12 @@ extension SharedRun {
 }
 
 extension Engine {
-    /// The names of a directory; none where it was not listed yet.
+    /// Returns the names of a directory, none if it was never listed.
     fileprivate func knownEntries(of directory: InodeNumber) -> [DirectoryEntry] {
         (try? entries(of: directory, after: 0, limit: .max)) ?? []
     }
 
-    /// The inode of a name, whatever else the remote knows of it.
+    /// Returns the inode of a name, even if its metadata are missing.
     fileprivate func knownInode(
         _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeNumber {

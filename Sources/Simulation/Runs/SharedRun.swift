@@ -2,9 +2,8 @@ import Engine
 
 /// Runs a program against an engine that shares the remote with another client.
 ///
-/// What each operation answers depends on who was first, so answers are only checked to be
-/// possible. In the end, when all faults are over, both sides have to be alike (I7), and nothing may
-/// be lost: see ``LossOracle``.
+/// Answers depend on which client was first, so only their plausibility is checked. In the end,
+/// without faults, both sides must be equal (I7), and nothing may be lost: see ``LossOracle``.
 struct SharedRun {
     struct Handle {
         let inode: InodeNumber
@@ -16,11 +15,11 @@ struct SharedRun {
     var oracle = LossOracle()
     var handles: [Int: Handle] = [:]
     var faultPlan = FaultPlan()
-    /// Whether the next death is one of the whole machine.
+    /// Whether the next death is a power cut.
     var isPowerCut = false
     var hadDiskFaults = false
     var hadPowerCuts = false
-    /// Names that a power cut has to leave as they are, by what they point to.
+    /// Names that must survive a power cut, by inode.
     var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
 
     /// See ``RandomProgram/run(logLines:)``.
@@ -42,7 +41,7 @@ struct SharedRun {
     }
 
     private mutating func perform() async throws {
-        for step in program.initialTree { mount.provider.take(step) }
+        for step in program.initialTree { step.apply(to: mount.provider) }
         try mount.start()
         for (index, step) in program.steps.enumerated() {
             mount.log.note("--- \(index): \(step)")
@@ -110,7 +109,7 @@ struct SharedRun {
         case .failDisk(let isFull, let first, let count):
             hadDiskFaults = true
             mount.setDiskFaults(DiskFaultPlan(isFull ? .full : .fails, after: first, count: count))
-        case .otherClient(let step): mount.provider.take(step)
+        case .otherClient(let step): step.apply(to: mount.provider)
         }
     }
 
@@ -138,7 +137,7 @@ struct SharedRun {
             return try await engine.completing { () throws(Halt) in
                 let attributes = try engine.lookup(name, in: parent)
                 guard attributes.kind == .file else {
-                    throw .failure(EngineError(.invalid, "open what is no file"))
+                    throw .failure(EngineError(.invalid, "open: not a file"))
                 }
                 met = (attributes.inode, try engine.agreedVersion(of: attributes.inode))
                 try engine.open(
@@ -155,8 +154,7 @@ struct SharedRun {
         if let inode = opened { handles[slot] = Handle(inode: inode, isWriting: isWriting) }
     }
 
-    /// Learns what an inode holds from the version that both sides agree on, before any program has
-    /// changed it.
+    /// Records the content of an inode from its synced version, before a program changes it.
     private mutating func meet(_ inode: InodeNumber, _ version: ETag?) {
         guard oracle.files[inode] == nil else { return }
         let bytes = version.flatMap { version in
@@ -211,7 +209,7 @@ struct SharedRun {
             try await engine.completing { () throws(Halt) in
                 let attributes = try engine.lookup(name, in: parent)
                 guard attributes.kind == .file else {
-                    throw .failure(EngineError(.invalid, "resize what is no file"))
+                    throw .failure(EngineError(.invalid, "resize: not a file"))
                 }
                 met = (attributes.inode, try engine.agreedVersion(of: attributes.inode))
                 var change = AttributeChange()
@@ -279,7 +277,7 @@ struct SharedRun {
 
     // MARK: Asking
 
-    /// - Returns: nil where the engine refused for a reason that there may be, or died.
+    /// - Returns: `nil` if the engine died or refused for a valid reason.
     func ask<Answer>(
         _ question: (Engine) async throws -> Answer
     ) async throws -> Answer? {
@@ -316,7 +314,7 @@ struct SharedRun {
 }
 
 extension Engine {
-    /// The inode of a name, if there is one.
+    /// Returns the inode of a name, if it exists.
     fileprivate func existing(
         _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeNumber? {

@@ -1,9 +1,9 @@
-/// Runs a program, and tells all about one that fails.
+/// Runs a program, and reports a failure in detail.
 package enum Trial {
     /// - Parameters:
-    ///   - logLines: How many lines of the engine's log the report ends with.
-    ///   - patience: How long it may take to look for a shorter program.
-    /// - Returns: nil where it passed.
+    ///   - logLines: The number of log lines at the end of the report.
+    ///   - patience: The time limit for shortening the program.
+    /// - Returns: `nil` if it passed.
     package static func report(
         on program: RandomProgram, logLines: Int = 80, patience: Duration = .seconds(10)
     ) -> String? {
@@ -23,7 +23,7 @@ package enum Trial {
             """
     }
 
-    /// Why a program fails, in one line; nil where it passes.
+    /// Returns the failure of a program in one line, or `nil` if it passes.
     package static func reason(of program: RandomProgram) -> String? {
         failure(of: program).map { "\($0)".split(separator: "\n").first.map(String.init) ?? "" }
     }
@@ -37,12 +37,28 @@ package enum Trial {
         }
     }
 
-    /// Leaving out steps shall not turn one failure into another.
+    /// Distinguishes failures, so that leaving out steps does not turn one into another.
     private static func kind(of failure: any Error) -> String {
         switch failure {
         case let failure as ProgramFailure: failure.kind
         case let error as SimulationError: "\(error.kind)"
         default: "\(type(of: failure))"
+        }
+    }
+}
+
+extension RandomProgram {
+    /// Runs the program and its final checks.
+    ///
+    /// - Parameter logLines: The number of log lines in a failure.
+    ///
+    /// - Returns: The interleaving of the run.
+    /// - Throws: ``ProgramFailure``, or any error of the simulation itself.
+    @discardableResult
+    package func run(logLines: Int = 0) throws -> ExecutionTrace {
+        switch scenario {
+        case .alone: try AloneRun.perform(self, logLines: logLines).trace
+        case .shared, .powerCut, .badDisk: try SharedRun.perform(self, logLines: logLines)
         }
     }
 }

@@ -1,20 +1,20 @@
-/// Which job ran when: the interleaving of one run.
+/// The interleaving of the jobs of one run.
 package struct ExecutionTrace: Hashable, Sendable {
     package struct Step: Hashable, Sendable {
         package let uptime: Duration
-        /// Which task, or other job, counted from 0 as they first ran.
+        /// The number of the task or other job, in the order of their first steps.
         package let job: Int
-        /// How many were ready, this one among them.
+        /// The number of ready jobs, including this one.
         package let readyCount: Int
     }
 
-    /// How many steps are kept for messages.
+    /// The number of steps kept for messages.
     private static let stepsKept = 64
 
     package private(set) var stepCount = 0
-    /// A sum over all steps; two runs with the same one took the same way.
+    /// A hash of all steps, equal for runs with the same interleaving.
     package private(set) var fingerprint: UInt64 = 0
-    /// The last ones, oldest first.
+    /// The last steps, oldest first.
     package private(set) var lastSteps: [Step] = []
 
     mutating func append(_ step: Step) {

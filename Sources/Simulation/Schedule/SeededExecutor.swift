@@ -4,24 +4,24 @@ import Synchronization
 
 /// Runs tasks one at a time, on the thread that calls ``run(_:)``, in an order that a seed decides.
 ///
-/// Of all jobs that are ready it picks one at random; when none is, it moves the clock to the next
-/// sleeper. So a run explores one of the orders that threads could have taken, in no real time, and
-/// the seed replays it.
+/// It picks one of the ready jobs at random; if none is ready, it moves the clock to the next
+/// sleeper. So a run explores one possible interleaving of threads, without waiting, and the seed
+/// replays it.
 ///
-/// Task groups, `async let`, tasks made with `Task(executorPreference:)` and whatever resumes a
-/// continuation come back here. Not to be used below: `Task {}` and `Task.detached`, which Swift's
-/// own pool runs; the main actor; callbacks from other threads. A job that arrives from another
-/// thread could come sooner or later the next time, so it ends the run with an error.
+/// Task groups, `async let`, tasks made with `Task(executorPreference:)` and resumed continuations
+/// run here. Not supported: `Task {}` and `Task.detached`, which run in Swift's own pool; the main
+/// actor; callbacks from other threads. A job from another thread ends the run with an error, as
+/// its moment would not replay.
 package final class SeededExecutor: TaskExecutor {
     fileprivate struct State {
         var generator: SeededGenerator
         var ready: [UnownedJob] = []
-        /// The thread that drives; nil between runs.
+        /// The driving thread; `nil` between runs.
         var driver: pthread_t?
         var hasStrayed = false
         var trace = ExecutionTrace()
-        /// The runtime's names of jobs differ from run to run; the order of their first turn does
-        /// not.
+        /// The runtime's job identifiers differ from run to run; the order of their first steps
+        /// does not.
         var ordinals: [String: Int] = [:]
     }
 
@@ -30,8 +30,8 @@ package final class SeededExecutor: TaskExecutor {
     private let stepsMax: Int
     private let state: Mutex<State>
 
-    /// - Parameter stepsMax: After so many jobs a run is taken to be one that never ends, such as a
-    ///   retry without a delay.
+    /// - Parameter stepsMax: The number of jobs after which a run counts as endless, for example
+    /// because of a retry without a delay.
     package init(seed: UInt64, clock: SimulatedClock, stepsMax: Int = 10_000_000) {
         self.seed = seed
         self.clock = clock
@@ -39,7 +39,7 @@ package final class SeededExecutor: TaskExecutor {
         state = Mutex(State(generator: SeededGenerator(seed: seed)))
     }
 
-    /// What has run so far. Two runs of one seed have equal traces.
+    /// The interleaving so far. Two runs of one seed have equal traces.
     package var trace: ExecutionTrace { state.withLock { $0.trace } }
 
     /// Called by Swift's runtime.
@@ -57,10 +57,10 @@ package final class SeededExecutor: TaskExecutor {
 // MARK: - Driving
 
 extension SeededExecutor {
-    /// Runs `body` and all that it starts until `body` has returned. What still runs then goes on
-    /// in the next run, or never: that is how a crash looks.
+    /// Runs `body` and all tasks that it starts until `body` returns. Unfinished tasks continue in
+    /// the next run or, as after a crash, never.
     ///
-    /// - Throws: What `body` throws; ``SimulationError``.
+    /// - Throws: Errors of `body`; ``SimulationError``.
     package func run<Success: Sendable>(
         _ body: @escaping @Sendable () async throws -> Success
     ) throws -> Success {
@@ -79,9 +79,9 @@ extension SeededExecutor {
         return try result.get()
     }
 
-    /// Runs all that falls due until ``SimulatedClock/uptime`` is `instant`, and leaves it there.
+    /// Runs all due jobs until ``SimulatedClock/uptime`` is `instant`.
     ///
-    /// - Throws: ``SimulationError``, but no deadlock: nothing need be finished by then.
+    /// - Throws: ``SimulationError`` except `.deadlock`, as nothing has to finish by then.
     package func run(until instant: Duration) throws {
         try drive {
             while true {
@@ -131,7 +131,7 @@ extension SeededExecutor.State {
     }
 }
 
-/// What a task came to, for the thread that drives it.
+/// The result of a task, for the driving thread.
 private final class Outcome<Success: Sendable>: Sendable {
     private let state = Mutex<Result<Success, any Error>?>(nil)
 

@@ -1,8 +1,8 @@
 extension SeededGenerator {
-    /// A number below `bound`, which is positive.
+    /// Returns a number below `bound`, which is positive.
     ///
-    /// Not `Int.random(in:using:)`: how that uses the source may change with the library, and old
-    /// seeds would then replay something else.
+    /// Not `Int.random(in:using:)`: the library may change its use of the source, and old seeds
+    /// would then replay a different run.
     mutating func next(below bound: Int) -> Int {
         Int(next().multipliedFullWidth(by: UInt64(bound)).high)
     }

@@ -1,4 +1,4 @@
-/// A random generator that gives the same numbers for the same seed, on every machine: SplitMix64.
+/// A random generator with the same numbers for a seed on every machine: SplitMix64.
 ///
 /// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
@@ -16,17 +16,17 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A generator of its own, for a part whose draws must not shift those of another.
+    /// Returns an independent generator, for a part whose draws must not shift those of others.
     package mutating func split() -> SeededGenerator {
         SeededGenerator(seed: next())
     }
 
-    /// True with a probability of 0 to 1.
+    /// Returns true with a probability of 0 to 1.
     package mutating func happens(_ probability: Double) -> Bool {
         probability > 0 && Double.random(in: 0..<1, using: &self) < probability
     }
 
-    /// A duration from the range, evenly spread, in whole microseconds.
+    /// Returns a duration in the range, evenly distributed, in whole microseconds.
     package mutating func duration(in range: ClosedRange<Duration>) -> Duration {
         let width = range.upperBound - range.lowerBound
         let microseconds =

@@ -1,10 +1,10 @@
 package import Engine
 import Synchronization
 
-/// Time that stands still until somebody moves it.
+/// A clock that stands still until it is moved.
 ///
-/// Whoever drives the run, a ``SeededExecutor`` as a rule, moves it from sleeper to sleeper, so a
-/// simulated day takes as long as the work in it.
+/// The driver of a run, usually a ``SeededExecutor``, moves it from sleeper to sleeper, so that a
+/// simulated day takes no longer than its work.
 package final class SimulatedClock: Clock {
     private struct Sleeper {
         let instant: Duration
@@ -18,7 +18,7 @@ package final class SimulatedClock: Clock {
         var sleepers: [UInt64: Sleeper] = [:]
         var sleepersRegistered: UInt64 = 0
 
-        /// Takes out those whose time has come, by time and then by registration.
+        /// Removes and returns the due sleepers, by time and then by registration.
         mutating func takeDue() -> [Sleeper] {
             let due = sleepers.filter { $0.value.instant <= uptime }
                 .sorted { ($0.value.instant, $0.key) < ($1.value.instant, $1.key) }
@@ -53,7 +53,7 @@ package final class SimulatedClock: Clock {
                 state.withLock {
                     $0.sleepers[ticket] = Sleeper(instant: instant, continuation: continuation)
                 }
-                // The handler may have run before there was anything to find.
+                // The handler may have run before the sleeper was registered.
                 if Task.isCancelled { cancel(ticket) }
             }
         } onCancel: {
@@ -70,13 +70,13 @@ package final class SimulatedClock: Clock {
 // MARK: - Moving time
 
 extension SimulatedClock {
-    /// When the next sleeper wakes; nil if nobody sleeps.
+    /// The time of the next sleeper, if there is one.
     package var nextWake: Duration? {
         state.withLock { $0.sleepers.values.map(\.instant).min() }
     }
 
-    /// Moves ``uptime``, and the time of day with it, on to `instant` and wakes all whose time has
-    /// come. Time never goes back: an instant that has passed changes nothing.
+    /// Moves ``uptime`` and the time of day forward to `instant` and wakes all due sleepers. An
+    /// instant in the past changes nothing.
     package func advance(to instant: Duration) {
         let due = state.withLock { state in
             state.uptime = max(state.uptime, instant)
@@ -89,7 +89,7 @@ extension SimulatedClock {
         advance(to: uptime + duration)
     }
 
-    /// Moves the time of day alone, in either direction, as an administrator or NTP would.
+    /// Changes only the time of day, in either direction, like an administrator or NTP.
     package func jumpWall(by duration: Duration) {
         state.withLock { $0.wallAtStart = $0.wallAtStart.advanced(by: duration) }
     }

@@ -11,7 +11,7 @@ package struct ReferenceModel: Equatable, Sendable {
         package let kind: FileKind
         package var mode: UInt16
         package var bytes: [UInt8] = []
-        /// The time that a file was given; nil where it has one of the clock's.
+        /// The modification time, if a program set it.
         package var modified: Timestamp?
         package var target: [UInt8] = []
         package var extendedAttributes = ExtendedAttributes()
@@ -20,7 +20,8 @@ package struct ReferenceModel: Equatable, Sendable {
         package var isNamed = true
     }
 
-    /// What an operation may be refused with. Where several reasons hold, POSIX leaves the choice.
+    /// The possible refusals of an operation. If there are several reasons, POSIX leaves the
+    /// choice.
     package struct Refusal: Error, Equatable {
         package var kinds: Set<EngineError.Kind>
 
@@ -71,13 +72,13 @@ package struct ReferenceModel: Equatable, Sendable {
         }
     }
 
-    /// POSIX: `st_nlink`, of what is no directory.
+    /// POSIX: `st_nlink`. Not for directories.
     package func links(_ number: Number) -> Int {
         let node = self[number]
         return node.isNamed ? 1 : 0
     }
 
-    /// Everything that has a name, with its path; parents before children, else by name.
+    /// Returns all named nodes with their paths: parents before children, then by name.
     package func tree() -> [(path: [FileName], number: Number)] {
         var entries: [(path: [FileName], number: Number)] = []
         collect(Self.root, [], into: &entries)
@@ -197,7 +198,7 @@ package struct ReferenceModel: Equatable, Sendable {
         nodes[number] = node
     }
 
-    /// The same, but for the times of the files whose bytes another one has changed.
+    /// Returns a copy with the times of `other` for files whose bytes differ in it.
     func withTimes(ofWhatChangedIn other: ReferenceModel) -> ReferenceModel {
         var model = self
         for (number, node) in nodes {
@@ -207,7 +208,7 @@ package struct ReferenceModel: Equatable, Sendable {
         return model
     }
 
-    /// For a world of which it was seen what it holds.
+    /// Adopts bytes found in the mounted tree.
     package mutating func replaceBytes(of number: Number, by bytes: [UInt8]) {
         nodes[number]?.bytes = bytes
     }

@@ -1,7 +1,7 @@
 package import Logging
 import Synchronization
 
-/// The last lines that an engine logged, with the simulated time of each, for messages.
+/// The last log lines of an engine, with their simulated times, for messages.
 package final class SimulatedLog: Sendable {
     private let clock: SimulatedClock
     private let linesMax: Int

@@ -1,24 +1,24 @@
-/// Why a simulated run could not go on.
+/// The reason why a simulated run could not continue.
 package struct SimulationError: Error, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
-        /// Nothing is ready and nobody sleeps, yet the body has not returned: its tasks wait for
-        /// each other, or for something outside the simulation.
+        /// No job is ready and none sleeps, but the body has not returned: its tasks wait for each
+        /// other or for something outside the simulation.
         case deadlock
-        /// Another thread made a job ready, so the run cannot be replayed.
+        /// Another thread made a job ready, so that the run cannot be replayed.
         case strayJob
-        /// More jobs ran than any sound run has.
+        /// More jobs ran than in any correct run.
         case endless
     }
 
     package let kind: Kind
-    /// What replays the run up to here.
+    /// Replays the run up to this point.
     package let seed: UInt64
     package let trace: ExecutionTrace
 
     package var description: String {
         let reason =
             switch kind {
-            case .deadlock: "nothing is ready and nobody sleeps"
+            case .deadlock: "no job is ready or sleeping"
             case .strayJob: "a job came from another thread"
             case .endless: "the run does not end"
             }

@@ -2,13 +2,13 @@ package import Engine
 import GRDB
 import Synchronization
 
-/// A whole mount from one seed: an engine with clock, disk, database, provider and executor, that
-/// can be killed and started again at any moment.
+/// A mount from one seed: an engine with clock, disk, database, provider and executor, which can be
+/// killed and restarted at any moment.
 ///
-/// The database is SQLite in memory. What a dead process had committed is in it, and nothing else:
-/// SQLite's own safety in a crash is taken for granted here.
+/// The database is SQLite in memory and holds the commits of dead processes: SQLite's own crash
+/// safety is taken for granted, except with ``SimulatedMountSettings/keepsDatabaseOnDisk``.
 ///
-/// All calls but ``run(_:)`` are made below it.
+/// All calls except ``run(_:)`` are made inside it.
 package final class SimulatedMount: Sendable {
     private struct State {
         var random: SeededGenerator
@@ -31,13 +31,13 @@ package final class SimulatedMount: Sendable {
     package let provider: SimulatedProvider
     package let log: SimulatedLog
     private let settings: SimulatedMountSettings
-    /// What all processes use, one after the other; nil where they find it on ``databaseDisk``.
+    /// Shared by all processes in turn; `nil` if it is on ``databaseDisk``.
     private let database: DatabaseQueue?
     private let databaseDisk: DatabaseDisk?
     private let state: Mutex<State>
     private let boots = Mutex(0)
 
-    /// - Parameter logLines: How many lines of the engine's log are kept for messages.
+    /// - Parameter logLines: The number of log lines kept for messages.
     package init(
         seed: UInt64, settings: SimulatedMountSettings = SimulatedMountSettings(),
         logLines: Int = 0
@@ -59,7 +59,7 @@ package final class SimulatedMount: Sendable {
         state = Mutex(State(random: random, process: nil))
     }
 
-    /// Runs `body`, and ends the process if it is alive then.
+    /// Runs `body`, then ends the process if it is alive.
     package func run<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
@@ -75,7 +75,7 @@ package final class SimulatedMount: Sendable {
         }
     }
 
-    /// ``run(_:)``, with the end of the log in what it throws.
+    /// Calls ``run(_:)`` and adds the end of the log to its errors.
     func explaining<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
@@ -105,10 +105,11 @@ package final class SimulatedMount: Sendable {
         return process
     }
 
-    /// Starts a process over what the one before left.
+    /// Starts a process on the state of the previous one.
     ///
-    /// - Parameter deathStep: At which of its steps it dies, 1 being its first; nil for never.
-    /// - Throws: What `Engine.init` throws, which it also does if it dies right there.
+    /// - Parameter deathStep: The step before which it dies, 1 being its first; `nil` for never.
+    ///
+    /// - Throws: Errors of `Engine.init`, also if it dies there.
     package func start(dyingBeforeStep deathStep: Int? = nil) throws(EngineError) {
         precondition(state.withLock { $0.process == nil }, "one process at a time")
         let disk = disk
@@ -159,15 +160,15 @@ package final class SimulatedMount: Sendable {
         if let commits {
             database.remove(transactionObserver: commits)
         } else {
-            // The process is dead, so that nothing is written any more.
+            // The process is dead, so nothing more is written.
             try? database.close()
         }
     }
 
-    /// Starts a process over what a dead one left, and another one should it die while it takes that
-    /// up. The last one does not die any more.
+    /// Restarts after a death, once more if the new process dies during recovery. The last one does
+    /// not die.
     ///
-    /// - Parameter deathStep: At which of its steps the first one dies; nil for never.
+    /// - Parameter deathStep: The step before which the first one dies; `nil` for never.
     package func startAgain(dyingBeforeStep deathStep: Int?) async throws(EngineError) {
         do throws(EngineError) {
             try start(dyingBeforeStep: deathStep)
@@ -195,7 +196,7 @@ package final class SimulatedMount: Sendable {
             provider: provider, logger: log.logger, random: { jitter.next() })
     }
 
-    /// Ends the process as `kill -9` does, and returns once nothing of it is left.
+    /// Ends the process like `kill -9`, and returns when none of its work is left.
     package func kill() async {
         let process = state.withLock { state in
             defer { state.process = nil }
@@ -206,12 +207,12 @@ package final class SimulatedMount: Sendable {
         process.life.die()
         process.work.cancel()
         await process.work.value
-        // A store is done with a request long before a new process asks anything of it.
+        // A real store finishes a request long before a new process sends one.
         await process.provider.waitForRequests()
         close(process.database, process.commits)
     }
 
-    /// Ends the machine: what was not synced may be lost.
+    /// Cuts the power: unsynced data may be lost.
     package func cutPower() async {
         await kill()
         log.note("--- the power is cut")
@@ -220,15 +221,15 @@ package final class SimulatedMount: Sendable {
         boots.withLock { $0 += 1 }
     }
 
-    /// Lets some of the next operations of the disk fail, for content files and database alike.
+    /// Makes some of the next disk operations fail, for content files and database.
     func setDiskFaults(_ faults: DiskFaultPlan) {
         disk.setFaults(faults)
         databaseDisk?.setFaults(faults)
     }
 
-    /// Ends the process in order, as an unmount that does not wait for pending changes.
+    /// Ends the process in order, like an unmount that does not wait for pending changes.
     ///
-    /// - Returns: How long that took, by the simulated clock; nil where it died on the way.
+    /// - Returns: Its duration on the simulated clock; `nil` if it died meanwhile.
     @discardableResult
     package func stop() async -> Duration? {
         let process = process
@@ -242,13 +243,12 @@ package final class SimulatedMount: Sendable {
         return isAlive ? end - start : nil
     }
 
-    /// Checks what a dead process left, and repairs nothing on the disk. Only where the database is
-    /// in memory.
+    /// Checks the state of a dead process without repairing it. Only if the database is in memory.
     ///
-    /// - Throws: ``ProgramFailure`` where anything is wrong, which it never is.
+    /// - Throws: ``ProgramFailure`` if there is any error.
     package func check() throws {
         precondition(state.withLock { $0.process == nil }, "a living process holds its state")
-        // One on the disk is put in order by the next process that opens it.
+        // SQLite recovers one on the disk when the next process opens it.
         guard let database else { return }
         let check = StateCheck(
             store: try Store(database), disk: disk, now: clock.wallTime,
@@ -263,16 +263,17 @@ package final class SimulatedMount: Sendable {
 
     // MARK: Coming to rest
 
-    /// Ends all faults, and waits until all local changes are on the remote.
+    /// Ends all faults, and waits until all local changes are uploaded.
     ///
-    /// - Parameter bound: How long that may take by the simulated clock.
-    /// - Returns: Whether it came to rest.
+    /// - Parameter bound: The time limit on the simulated clock.
+    ///
+    /// - Returns: Whether no changes are pending.
     package func settle(within bound: Duration = .seconds(7_200)) async throws -> Bool {
         FaultPlan().apply(to: provider)
         return try await waitForRest(within: bound)
     }
 
-    /// Waits until nothing is pending, whatever fails meanwhile.
+    /// Waits until nothing is pending, with the current faults.
     package func waitForRest(within bound: Duration) async throws -> Bool {
         let deadline = clock.uptime + bound
         while clock.uptime < deadline {
@@ -284,7 +285,7 @@ package final class SimulatedMount: Sendable {
     }
 }
 
-/// Random numbers for an engine that asks from anywhere.
+/// A random source that an engine may use from any thread.
 private final class Jitter: Sendable {
     private let generator: Mutex<SeededGenerator>
 

@@ -1,14 +1,14 @@
 import Engine
 
-/// How the remote fares: what fails there, and whether it can be reached at all.
+/// The state of the remote: its faults, and whether it can be reached and accepts the credentials.
 struct FaultPlan {
     var faults = SimulatedProviderFaults()
     private var isReachable = true
     private var isAuthorized = true
-    /// Whether listings may have been old at any time: then objects may have seemed to be gone.
+    /// Whether listings were ever stale: then objects may have seemed deleted.
     private(set) var hadStaleListings = false
 
-    /// Takes a step that is about the faultPlan.
+    /// Applies a step that changes the plan.
     mutating func change(_ step: ProgramStep) {
         switch step {
         case .setFaults(let perMille): faults = .all(Double(perMille) / 1_000)
@@ -27,12 +27,12 @@ struct FaultPlan {
         provider.setAuthorized(isAuthorized)
     }
 
-    /// Whether an operation may fail like that because of it.
+    /// Whether the plan explains a failure.
     func excuses(_ error: EngineError) -> Bool {
         switch error.kind {
         case .unreachable: faults.isAny || !isReachable
         case .denied: !isAuthorized
-        // Damaged replies for as long as a request may wait.
+        // If replies are damaged until the request times out.
         case .failed: faults.damagedRead > 0 || faults.shortRead > 0
         default: false
         }

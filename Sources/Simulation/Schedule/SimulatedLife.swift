@@ -1,13 +1,12 @@
 import Synchronization
 
-/// One life of a simulated process: it counts what the process does to the world, and ends at the
-/// step that it is told to end at.
+/// The lifetime of a simulated process. Counts its steps, and ends it before a chosen one.
 ///
-/// A step is an operation of the disk, a commit of the database or a request to the provider. From
-/// the moment of death on none of them has any effect, so whatever the code still does in memory is
-/// as good as not done.
+/// A step is an operation of the disk, a commit of the database or a request to the provider. After
+/// the process has died none of them has an effect, so that code still running in memory changes
+/// nothing.
 package final class SimulatedLife: Sendable {
-    /// The process is dead: the step did not happen.
+    /// The process died before the step.
     struct Death: Error {}
 
     private struct State {
@@ -19,22 +18,22 @@ package final class SimulatedLife: Sendable {
     private let state = Mutex(State())
     private let onDeath: @Sendable () -> Void
 
-    /// - Parameter onDeath: Called once, before anything else can happen.
+    /// - Parameter onDeath: Called once, before any further step.
     init(onDeath: @escaping @Sendable () -> Void) {
         self.onDeath = onDeath
     }
 
     package var isDead: Bool { state.withLock { $0.isDead } }
 
-    /// How many steps were begun, the one that death prevented included.
+    /// The number of steps begun, including the one prevented by the death.
     package var stepCount: Int { state.withLock { $0.stepCount } }
 
-    /// Lets the process die before its `count`th step from now on, 1 being the next.
+    /// Ends the process before its `count`th step from now on, 1 being the next.
     package func dieBeforeStep(_ count: Int) {
         state.withLock { $0.deathStep = $0.stepCount + count }
     }
 
-    /// Takes ``dieBeforeStep(_:)`` back.
+    /// Cancels ``dieBeforeStep(_:)``.
     package func dieNoMore() {
         state.withLock { $0.deathStep = nil }
     }

@@ -1,28 +1,27 @@
 package import Engine
 
-/// What kind of mount a ``SimulatedMount`` is.
+/// The configuration of a ``SimulatedMount``.
 package struct SimulatedMountSettings: Sendable {
     package var provider = SimulatedProviderSettings()
     package var engine = EngineConfiguration(
         source: "simulation", owner: Caller(userID: 1_000, groupID: 1_000), hostName: "here",
         controlSocket: "/control")
-    /// What the local disk can hold.
+    /// The capacity of the local disk.
     package var diskBytes: UInt64 = 1 << 40
-    /// Whether that is a quota, of which the disk tells nothing before it refuses.
+    /// Whether the capacity is a quota, which the disk reports only by refusing writes.
     package var isDiskQuota = false
-    /// The database's own room; nil where it needs none.
+    /// Space reserved for the database, if it needs any.
     package var ballast: (any Ballast)?
 
-    /// Whether the database is on a disk that forgets what was not synced; else nothing of it is
-    /// ever lost.
+    /// Whether the database is on a disk that loses unsynced data; if not, it loses nothing.
     package var keepsDatabaseOnDisk = false
 
-    /// After how many steps of tasks a run is taken to be one that never ends.
+    /// The number of task steps after which a run counts as endless.
     package var stepsMax = 30_000
 
     package init() {}
 
-    /// One of many kinds of remote, with pieces so small that transfers take time.
+    /// Draws a kind of remote, with pieces so small that transfers take time.
     package static func drawn(from seed: UInt64) -> SimulatedMountSettings {
         var random = SeededGenerator(seed: seed ^ 0x53455454)
         var settings = SimulatedMountSettings()
