@@ -156,13 +156,13 @@ struct RcloneTests {
         let provider = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
         let key = ObjectKey([try #require(FileName("file"))])
-        let first = try #require(provider.client.daemon.process)
+        let first = try #require(provider.remote.client.daemon.process)
         #expect(kill(first, SIGSTOP) == 0)
         // It returns at all: a call has no deadline of its own.
         await #expect(throws: ProviderError.self) { try await provider.stat(key) }
         let found = try await eventually("rclone answers again") { try await provider.stat(.root) }
         #expect(found.kind == .directory)
-        #expect(provider.client.daemon.process != first)
+        #expect(provider.remote.client.daemon.process != first)
     }
 
     @Test func `a file of unknown size is not shown, and its name not written to`() async throws {
@@ -274,7 +274,7 @@ struct RcloneTests {
         defer { remotes.remove() }
         let provider = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
-        let daemon = provider.client.daemon
+        let daemon = provider.remote.client.daemon
         let process = try #require(daemon.process)
         let line = try String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
         #expect(line.hasSuffix("/rclone\0rcd\0"))

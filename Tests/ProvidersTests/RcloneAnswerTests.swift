@@ -79,7 +79,7 @@ import Transport
             #expect(!object.name.bytes.contains(0) && !object.name.bytes.contains(0x2F))
             #expect(object.size <= UInt64(Int64.max))
             #expect((object.kind == .file) == (object.etag != nil))
-            #expect(object.etag.flatMap(RcloneProvider.size) ?? 0 == object.size)
+            #expect(object.etag.flatMap(RcloneMeaning.size) ?? 0 == object.size)
             #expect(!RcloneTime.format(object.modified).isEmpty)
         }
     }

@@ -94,10 +94,10 @@ import Testing
         }
         let before = try object("3-1000-id-1-abcd", 3)
         for same in [try object("3-2000-id-2-abcd", 3), try object("3-1000--", 3)] {
-            #expect(RcloneProvider.mayHoldSame(same, before))
+            #expect(RcloneMeaning.mayHoldSame(same, before))
         }
         for other in [try object("3-1000-id-1-abce", 3), try object("4-1000-id-1-abcd", 4)] {
-            #expect(!RcloneProvider.mayHoldSame(other, before))
+            #expect(!RcloneMeaning.mayHoldSame(other, before))
         }
     }
 

@@ -261,3 +261,28 @@ struct S3Source: SourceForm, Hashable {
         return values
     }
 }
+
+extension S3Provider {
+    /// Opens a source with an environment and with sizes that are not the process's own.
+    ///
+    /// - Parameters:
+    ///   - source: As a user writes it.
+    ///   - environment: Replaces the process's variables.
+    ///   - partBytes: Larger files are sent in parts; S3 requires 5 MiB or more.
+    ///   - copyBytesMax: Larger copies are made in parts of this size.
+    ///   - pageEntries: The number of objects in a page of a listing.
+    package static func connect(
+        to source: String, environment: [String: String], world: SourceWorld,
+        partBytes: UInt64 = 16 << 20, copyBytesMax: UInt64 = 5 << 30, pageEntries: Int = 1_000
+    ) async throws(SourceError) -> S3Provider {
+        var limits = S3Settings.Limits()
+        limits.partBytes = partBytes
+        limits.copyBytesMax = copyBytesMax
+        limits.copyPartBytes = min(limits.copyPartBytes, copyBytesMax)
+        limits.pageEntries = pageEntries
+        let parsed = try S3Source(parsing: source.dropFirst("s3:".count)).with(limits)
+        return try await parsed.connect(
+            world, environment: S3Environment(values: environment, read: S3Environment.current.read)
+        )
+    }
+}

@@ -29,18 +29,18 @@ import Testing
     ) async throws {
         let store = TinyS3()
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0 = nil }
+        provider.probe.known.withLock { $0 = nil }
         store.state.withLock { state in
             state.requestsTrusted = trusted
             state.missesWhatIsDeleted = missesWhatIsDeleted
         }
         do throws(ProviderError) {
-            _ = try await provider.conditions("test")
+            _ = try await provider.probe.conditions("test")
         } catch {
             #expect(error.kind == .unauthorized)
         }
         store.state.withLock { $0.requestsTrusted = .max }
-        _ = try await provider.conditions("test")
+        _ = try await provider.probe.conditions("test")
         #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
     }
 
@@ -76,8 +76,8 @@ import Testing
         let directory = try await provider.createDirectory(
             try key("d"), attributes: Self.attributes)
         #expect(directory.kind == .directory, "it has no version")
-        provider.knownConditions.withLock { $0 = nil }
-        await expectFailure { _ = try await provider.conditions("test") }
+        provider.probe.known.withLock { $0 = nil }
+        await expectFailure { _ = try await provider.probe.conditions("test") }
     }
 
     @Test func `what the object of a directory holds is taken out of it, and the directory stays`()
@@ -248,7 +248,7 @@ import Testing
     ) async throws {
         let store = storeWithDirectory(count: 20, replaces: true)
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0?.batchIfVersion = isBatched }
+        provider.probe.known.withLock { $0?.batchIfVersion = isBatched }
         _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
         let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
         #expect(Set(objects.keys) == Set((1...20).map { "e/\($0)" } + ["e/"]))
@@ -275,7 +275,7 @@ import Testing
             }
         }
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0?.copyIfAbsent = copiesIfAbsent }
+        provider.probe.known.withLock { $0?.copyIfAbsent = copiesIfAbsent }
         _ = try await provider.move(
             try key("d"), etag: nil, to: try key("e"), base: .absent, continues: true)
         let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
@@ -308,7 +308,7 @@ import Testing
     {
         let store = storeWithDirectory(count: 20, replaces: false)
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0?.batchIfVersion = false }
+        provider.probe.known.withLock { $0?.batchIfVersion = false }
         _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
         #expect(store.asked.filter { $0.hasPrefix("DELETE") }.count == 21)
         #expect(!store.asked.contains("POST ?delete="))

@@ -79,7 +79,7 @@ final class TinyS3: S3Wire {
                 settings: settings, endpoint: endpoint, region: "us-east-1", wire: self,
                 clock: clock, credentials: nil,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
-        provider.knownConditions.withLock { $0 = S3Conditions() }
+        provider.probe.known.withLock { $0 = S3Conditions() }
         return provider
     }
 

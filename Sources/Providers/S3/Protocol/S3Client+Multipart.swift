@@ -185,9 +185,4 @@ extension S3Client {
             if error.kind != .missing && error.refusal?.code != "NoSuchUpload" { throw error }
         }
     }
-
-    static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-            .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
-    }
 }

@@ -212,7 +212,7 @@ final class S3Client: Sendable {
         return ProviderError(
             .unsupported, attempt: attempt,
             reason: "the store takes no key with \(part) in it: \(error.reason)",
-            remedy: S3Provider.renaming, cause: refusal)
+            remedy: S3Failure.renaming, cause: refusal)
     }
 
     // MARK: Learning
@@ -274,9 +274,4 @@ extension Duration {
     fileprivate var nanoseconds: Int64 {
         components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
     }
-}
-
-extension ProviderError {
-    /// What the store said, if this is its refusal.
-    var refusal: S3Refusal? { cause as? S3Refusal }
 }

@@ -101,3 +101,8 @@ struct S3Refusal: Error, Hashable, Sendable {
         ForeignWords.line(text, charactersMax: messageMax)
     }
 }
+
+extension ProviderError {
+    /// The store's refusal, if that is the cause.
+    var refusal: S3Refusal? { cause as? S3Refusal }
+}

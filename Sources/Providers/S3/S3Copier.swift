@@ -1,16 +1,22 @@
 import Engine
 import Synchronization
 
-extension S3Provider {
-    /// Copies an object within the bucket, with other metadata or its own.
+/// Copies objects within the bucket.
+struct S3Copier: Sendable {
+    let client: S3Client
+    let probe: S3ConditionProbe
+
+    private var limits: S3Settings.Limits { client.settings.limits }
+
+    /// Copies one version of an object.
     ///
     /// - Parameters:
-    ///   - head: The source, of which this version must still be there.
-    ///   - metadata: nil for that of the source. A time of modification that the source has only
-    ///     from the store is written down then, since the copy would have a new one.
-    /// - Throws: `.changed` if the source, or what the condition is about, is another version.
+    ///   - head: The source; the copy fails if it is another version by now.
+    ///   - metadata: nil to keep that of the source. If only the store knows the source's time of
+    ///     modification, it is written to the copy's metadata, since the copy gets a new one.
+    /// - Throws: `.changed` if the source or the target is not the expected version.
     func copy(
-        _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata?,
+        _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata? = nil,
         _ condition: S3Condition?, _ attempt: String
     ) async throws(ProviderError) -> ETag {
         var metadata = metadata
@@ -22,16 +28,15 @@ extension S3Provider {
             return try await copyParts(
                 source, head, to: key, metadata: metadata ?? head.metadata, condition, attempt)
         }
-        let storageClass = head.ownHeaders["x-amz-storage-class"]
         let etag = try await client.copy(
             source, etag: head.etag, to: key,
             headers: metadata.map { $0.headers + ownHeaders(head) },
-            storageClass: storageClass, condition, attempt)
-        // Where the store does not heed the condition on the source, this tells.
+            storageClass: head.ownHeaders["x-amz-storage-class"], condition, attempt)
+        // If the store ignores the condition on the source, the ETag shows a wrong version.
         let isOther = etag != head.etag && !S3ETag.isOfParts(etag) && !S3ETag.isOfParts(head.etag)
         let isPlain = head.ownHeaders["x-amz-server-side-encryption"] == nil
-        if isOther, isPlain, knownConditions.withLock({ $0?.copyIfSource == false }) {
-            throw changed(attempt)
+        if isOther, isPlain, probe.known.withLock({ $0?.copyIfSource == false }) {
+            throw S3Failure.changed(attempt)
         }
         return etag
     }
@@ -40,7 +45,7 @@ extension S3Provider {
         head.ownHeaders.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    /// Copies what is too large for one request.
+    /// Copies an object that is too large for one request.
     private func copyParts(
         _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata,
         _ condition: S3Condition?, _ attempt: String
@@ -55,7 +60,7 @@ extension S3Provider {
             var etags: [Int: ETag] = [:]
             try await withThrowingTaskGroup(of: (Int, ETag).self) { group in
                 for number in 1...count {
-                    // The last part is smaller, and has no mark: it is never there alone.
+                    // The last part is smaller and lacks the mark, so it must never be there alone.
                     if number > limits.partsAtOnce || number == count,
                         let (done, etag) = try await group.next()
                     {
@@ -75,12 +80,12 @@ extension S3Provider {
             let parts = etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
             return try await client.completeUpload(upload, key, parts: parts, condition, attempt)
         } catch {
-            // Awaited, and not ended by the cancellation of this task.
+            // In a task of its own, which the cancellation of this one does not end.
             await Task { try? await client.abortUpload(upload, key, attempt) }.value
             if let error = error as? ProviderError {
-                throw droppedUpload(error, attempt) ?? error
+                throw S3Failure.droppedUpload(error, attempt) ?? error
             }
-            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
+            throw S3Failure.cancelled(attempt, cause: error)
         }
     }
 }

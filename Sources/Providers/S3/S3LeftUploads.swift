@@ -1,21 +1,21 @@
 import Engine
 
-// Uploads in parts that nobody will go on with, since a crash or a lost answer came in between. S3
-// does not tell whose an upload is: see docs/decisions/008-left-uploads.md for what does.
+// Multipart uploads that a crash or a lost answer left unfinished. S3 does not tell who started one;
+// docs/decisions/008-left-uploads.md explains how ours are recognised.
 
-/// Kept before an upload in parts is begun: what it can be told by, if its id never gets here.
+/// Recognises a multipart upload whose id was never received. It is saved before the upload starts.
 struct S3UploadIntent: Hashable, Sendable {
     /// The store's clock right before, in seconds since 1970 UTC.
     let since: Int64
-    /// The uploads to the same key that were there then.
+    /// Uploads to the same key that existed then.
     let others: [String]
 
-    /// With more of them, ours would not be found out anyway.
+    /// With more of them, ours could not be recognised anyway.
     static let othersMax = 16
     private static let word = "begin"
-    /// The clocks of one store's machines may differ that much.
+    /// How far apart the clocks of one store's machines may be, in seconds.
     private static let slack: Int64 = 60
-    /// S3 takes no request whose signature is older.
+    /// S3 refuses requests with an older signature.
     private static let signatureSeconds: Int64 = 900
 
     init(since: Int64, others: [String]) {
@@ -37,15 +37,15 @@ struct S3UploadIntent: Hashable, Sendable {
         return UploadToken(words.joined(separator: " "))
     }
 
-    /// Whether an upload to the same key may be the one that was to be begun.
+    /// Whether an upload to the same key may be the intended one.
     func mayBe(_ upload: S3Client.Unfinished) -> Bool {
         guard let begun = upload.begun, !others.contains(upload.id) else { return false }
         return (since - Self.slack...since + Self.signatureSeconds).contains(begun.seconds)
     }
 }
 
-/// Marks uploads that are copies of ours by the size of their parts, which is nobody else's and the
-/// only thing of them that S3 lists and we choose.
+/// Marks the multipart uploads that are copies of ours by an unusual part size, the only property
+/// that we choose and that S3 lists.
 enum S3CopyMark {
     private static let unit: UInt64 = 1 << 20
     private static let rest: UInt64 = 0xA9055
@@ -54,17 +54,22 @@ enum S3CopyMark {
         (bytes + unit - 1) / unit * unit + rest
     }
 
-    /// - Parameter sizes: Those of the parts, of which the last one of all is smaller.
+    /// - Parameter sizes: The sizes of the parts; the last part of a copy is smaller.
     static func isOn(_ sizes: [UInt64]) -> Bool {
         let others = sizes.filter { $0 % unit != rest }
         return others.count < sizes.count && others.count <= 1
     }
 }
 
-extension S3Provider {
-    /// What is to be kept before an upload to a key is begun.
+/// Aborts multipart uploads that will never be continued.
+struct S3LeftUploads: Sendable {
+    let client: S3Client
+    /// Of all keys of the mount.
+    let prefix: S3Key
+
+    /// Returns the intent to save before an upload to a key starts.
     ///
-    /// - Returns: nil where the store does not tell enough: then one that gets lost stays there.
+    /// - Returns: nil if the store does not tell enough; a lost upload then stays there.
     func intent(
         _ key: S3Key, _ attempt: String
     ) async throws(ProviderError) -> S3UploadIntent? {
@@ -74,16 +79,17 @@ extension S3Provider {
             guard let now = found.now, others.count <= S3UploadIntent.othersMax else { return nil }
             return S3UploadIntent(since: now.seconds, others: others)
         } catch {
-            // Not everybody may list uploads, and it is the upload that matters.
+            // Listing uploads may not be permitted; the upload itself matters more.
             if error.kind == .cancelled { throw error }
             return nil
         }
     }
 
-    /// Aborts the upload that was to be begun, if it was, and nobody knows its id.
+    /// Aborts the upload of a saved intent, if the store received the request and only the answer
+    /// was lost.
     ///
-    /// It has no part, so somebody else whose upload it really is loses none. Of several it is not
-    /// known which is ours.
+    /// It has no parts, so another client whose upload it really is loses none. If several uploads
+    /// match, ours cannot be recognised, and all of them stay.
     func abortLost(
         _ intent: S3UploadIntent, of key: S3Key, _ attempt: String
     ) async throws(ProviderError) {
@@ -95,23 +101,23 @@ extension S3Provider {
         try await client.abortUpload(upload.id, key, attempt)
     }
 
-    /// How long nothing has happened to a copy that nobody works at any more: each of its requests
-    /// ends within ten minutes.
-    private static var leftCopySeconds: Int64 { 3_600 }
-    /// How many uploads are listed, and looked into, at the most: an hour's worth of requests.
-    private static var leftPagesMax: Int { 100 }
-    private static var leftCopiesMax: Int { 10_000 }
+    /// A copy without any progress for this long is abandoned: each of its requests ends within ten
+    /// minutes.
+    private static let leftCopySeconds: Int64 = 3_600
+    /// Bounds on the pages listed and the uploads inspected: an hour's worth of requests.
+    private static let pagesMax = 100
+    private static let copiesMax = 10_000
 
-    /// Aborts copies in parts, of whichever mount, that a crash has left below the prefix.
+    /// Aborts multipart copies below the prefix that a crash left unfinished, in whichever mount.
     ///
-    /// It is done as well as it can be: what fails here is tried again by the next mount.
+    /// Failures are ignored: the next mount tries again.
     func abortLeftCopies(olderThan seconds: Int64 = leftCopySeconds, _ attempt: String) async {
         var marker: S3Client.UploadMarker?
-        var left = Self.leftCopiesMax
-        for _ in 0..<Self.leftPagesMax {
+        var left = Self.copiesMax
+        for _ in 0..<Self.pagesMax {
             guard
                 let page = try? await client.unfinishedUploads(
-                    prefix: keys.prefix, after: marker, attempt),
+                    prefix: prefix, after: marker, attempt),
                 let now = page.now
             else { return }
             func isOld(_ time: Timestamp?) -> Bool {
@@ -127,12 +133,5 @@ extension S3Provider {
             guard let next = page.next, left > 0, !Task.isCancelled else { return }
             marker = next
         }
-    }
-
-    /// What it means that an upload in parts is gone from the store: it begins anew.
-    func droppedUpload(_ error: ProviderError, _ attempt: String) -> ProviderError? {
-        guard error.refusal?.code == "NoSuchUpload" else { return nil }
-        return ProviderError(
-            .busy, attempt: attempt, reason: "the store has dropped the upload", cause: error)
     }
 }
