@@ -134,15 +134,15 @@ struct RcloneTests {
         defer { remotes.remove() }
         var provider: RcloneProvider? = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
-        let first = try #require(provider?.client.daemon.process)
+        let first = try #require(provider?.remote.client.daemon.process)
         #expect(kill(first, SIGKILL) == 0)
         let found = try await eventually("rclone answers again") {
             try await provider?.stat(.root)
         }
         #expect(found.kind == .directory)
-        let second = try #require(provider?.client.daemon.process)
+        let second = try #require(provider?.remote.client.daemon.process)
         #expect(second != first)
-        let directory = try #require(provider?.client.daemon.directory.path)
+        let directory = try #require(provider?.remote.client.daemon.directory.path)
         provider = nil
         _ = try await eventually("rclone and its directory are gone") {
             kill(second, 0) != 0 && access(directory, F_OK) != 0 ? true : nil

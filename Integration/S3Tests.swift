@@ -370,7 +370,8 @@ struct S3Tests {
     ) async throws {
         try await ObjectStore.with(kind) { store in
             let provider = try await Self.connect(store, "p")
-            #expect(try await provider.probe.conditions("test").batchIfVersion == (kind == .seaweedFS))
+            #expect(
+                try await provider.probe.conditions("test").batchIfVersion == (kind == .seaweedFS))
             // With nothing else in its parent, which stays, and keys that XML has to escape.
             let keys = ["a&b <c> \"d\"", "line\u{1}end", "z"]
             let parent = ObjectKey([try #require(FileName("parent"))])

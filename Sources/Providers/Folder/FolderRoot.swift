@@ -2,10 +2,11 @@ import CFolder
 import Engine
 import Glibc
 
-/// The directory that plays the cloud, known by its device and inode.
+/// The directory that serves as the cloud, identified by its device and inode.
 ///
-/// It is opened anew for each call. So an unmounted disk is noticed, which would otherwise look as
-/// if everything had been deleted; and it can be unmounted, which an open descriptor would prevent.
+/// It is opened again for each call. So an unmounted disk is noticed, which would otherwise look as
+/// if everything had been deleted; and the disk can be unmounted, which an open descriptor would
+/// prevent.
 struct FolderRoot: Sendable {
     /// Absolute, as bytes.
     let path: [UInt8]
@@ -18,7 +19,7 @@ struct FolderRoot: Sendable {
         identity = try FolderDirectory.status(of: directory)
     }
 
-    /// - Throws: `.unreachable` where the path leads to another directory than at first, or nowhere.
+    /// - Throws: `.unreachable` if the path no longer leads to the same directory.
     func open() throws(FolderFailure) -> FolderDirectory {
         let descriptor: FolderDescriptor
         let found: FolderStatus
@@ -40,11 +41,11 @@ struct FolderRoot: Sendable {
 
     /// Opens the directory that `key` names.
     ///
-    /// - Throws: `.missing` where any part is missing or no directory.
+    /// - Throws: `.missing` if any part is missing or not a directory.
     func directory(_ key: ObjectKey) throws(FolderFailure) -> FolderDirectory {
         var directory = try open()
         for name in key.names {
-            if FolderName.isReserved(name) { throw FolderFailure(.missing, "no such name") }
+            if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
             directory = try directory.directory(name)
         }
         return directory
@@ -52,14 +53,13 @@ struct FolderRoot: Sendable {
 
     /// Opens the directory that holds `key`, which is not the root.
     ///
-    /// - Throws: `.missing`; `.unsupported` for the root and for names that this provider keeps for
-    ///   itself.
+    /// - Throws: `.missing`; `.unsupported` for the root and for reserved names.
     func place(of key: ObjectKey) throws(FolderFailure) -> FolderPlace {
         guard let parent = key.parent, let name = key.names.last else {
-            throw FolderFailure(.unsupported, "the root itself stays as it is")
+            throw FolderFailure(.unsupported, "the root cannot be changed")
         }
         if FolderName.isReserved(name) {
-            throw FolderFailure(.unsupported, "names like this are kept for temporary files")
+            throw FolderFailure(.unsupported, "names like this are reserved for temporary files")
         }
         return FolderPlace(directory: try directory(parent), name: name)
     }
@@ -72,7 +72,7 @@ struct FolderRoot: Sendable {
         try openPath(path, FOLDER_O_PATH)
     }
 
-    /// The path to the root is the user's own: it may lead over symbolic links.
+    /// Follows symbolic links, since the user chose the path to the root.
     private static func openPath(
         _ path: [UInt8], _ flags: Int32
     ) throws(FolderFailure) -> FolderDescriptor {
@@ -87,7 +87,7 @@ struct FolderRoot: Sendable {
     }
 }
 
-/// A name in an open directory, whether something has it or not.
+/// A name in an open directory, used or unused.
 struct FolderPlace: Sendable {
     let directory: FolderDirectory
     let name: FileName

@@ -3,8 +3,8 @@ import Glibc
 
 /// The `folder:` form of a ``Source``.
 struct FolderSource: SourceForm, Hashable {
-    /// Absolute, without `.`, doubled slashes and a slash at the end; `..` stays, since only the
-    /// file system knows where it leads after a symbolic link.
+    /// Absolute, without `.`, double slashes and a slash at the end; `..` stays, since only the file
+    /// system knows its target after a symbolic link.
     let path: [UInt8]
     let latency: Duration
     let bytesPerSecond: UInt64?
@@ -19,7 +19,7 @@ struct FolderSource: SourceForm, Hashable {
         }
         if written.hasPrefix("~") {
             throw SourceError(
-                .misspelled, "\"~\" is not replaced within a source",
+                .misspelled, "\"~\" is not expanded within a source",
                 remedy: "write \"folder:$HOME\(written.dropFirst())\"")
         }
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
@@ -69,7 +69,7 @@ struct FolderSource: SourceForm, Hashable {
         return StateName.make(kind: "folder", label: last ?? Array("root".utf8), of: path)
     }
 
-    /// Where not every byte is a letter that a terminal shows as it is, they are all encoded.
+    /// Encodes control characters, `%` and `?`, and all bytes above ASCII unless the path is UTF-8.
     private var encodedPath: String {
         let isText = String(validating: path, as: UTF8.self) != nil
         return path.reduce(into: [UInt8]()) { text, byte in
@@ -103,7 +103,7 @@ struct FolderSource: SourceForm, Hashable {
                 let value = UInt8(digits, radix: 16), value != 0
             else {
                 throw SourceError(
-                    .misspelled, "\"%\(digits)\" in the path stands for no byte of a name",
+                    .misspelled, "\"%\(digits)\" in the path does not stand for a byte of a name",
                     remedy: "write a percent sign as %25 and a question mark as %3F")
             }
             bytes.append(value)

@@ -37,7 +37,8 @@ extension RcloneProvider {
     ) async throws(SourceError) -> RcloneProvider {
         RcloneProvider(
             RcloneRemote(
-                client: client, fileSystem: fileSystem, opened: try await opened(fileSystem, client)),
+                client: client, fileSystem: fileSystem,
+                opened: try await opened(fileSystem, client)),
             spool: spool, logger: logger)
     }
 

@@ -21,7 +21,8 @@ struct S3KeyRules: Sendable {
         guard !place.isMarkerBytes else { throw S3Failure.markerBytes(attempt) }
         guard key.names.last.map({ !S3Probe.isProbe($0.bytes) }) ?? true else {
             throw S3Failure.unsupported(
-                "such names are reserved for testing the store", remedy: S3Failure.renaming, attempt)
+                "such names are reserved for testing the store", remedy: S3Failure.renaming, attempt
+            )
         }
         try Self.checkText(file, attempt)
         try await checkBackslash(file, attempt)

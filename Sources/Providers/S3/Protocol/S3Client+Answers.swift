@@ -2,9 +2,9 @@ import Engine
 import Transport
 
 extension S3Client {
-    /// The version that an answer to a change tells.
+    /// Returns the version in the answer to a change.
     ///
-    /// - Throws: `.corrupt` where it tells none: the change was made, and its outcome is to be found out.
+    /// - Throws: `.corrupt` if there is none: the change was made, but its outcome is unknown.
     static func etag(
         of response: HTTPResponse, _ attempt: String
     ) throws(ProviderError) -> ETag {
@@ -17,10 +17,10 @@ extension S3Client {
         ProviderError(
             .corrupt, attempt: attempt,
             reason: "the store tells no ETag, without which versions cannot be told apart",
-            remedy: "check the proxy before the store, which may take the header away")
+            remedy: "check the proxy before the store, which may remove the header")
     }
 
-    /// The answer to a change that goes on for long: its status came before its outcome.
+    /// Parses the answer to a long-running change, whose status is sent before the outcome is known.
     func parseAnswer(_ body: [UInt8], _ attempt: String) throws(ProviderError) -> S3Element {
         let root = try parse(body, attempt) { root throws(S3Element.Malformed) in root }
         guard root.name == "Error" else { return root }
