@@ -63,10 +63,10 @@ struct RcloneTests {
             var input = RcloneInput()
             input.fs = "memory:bucket"
             input.remote = ""
-            let _: RcloneNothing = try await memory.client.call(
+            let _: RcloneNothing = try await memory.remote.client.call(
                 "operations/mkdir", input, attempt: "make a bucket")
             return try await RcloneProvider.open(
-                "memory:bucket", memory.client, spool: memory.spool,
+                "memory:bucket", memory.remote.client, spool: memory.writer.spool,
                 logger: remotes.world.logger)
         }.run(testCase)
     }

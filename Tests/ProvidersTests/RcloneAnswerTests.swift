@@ -157,7 +157,7 @@ import Transport
         }
     }
 
-    @Test func `an answer that is cut short is none`() {
+    @Test func `a truncated answer is refused`() {
         for seed in Self.seeds.dropLast() {
             let bytes = Array(seed.utf8)
             for count in 0..<bytes.count { #expect(!checkAll(seed, Array(bytes.prefix(count)))) }
@@ -181,7 +181,7 @@ import Transport
     }
 
     /// Goal: a directory of hostile names shows none of them as it is.
-    @Test func `names that no file can have are not shown`() {
+    @Test func `invalid file names are not shown`() {
         let names = [
             "", ".", "..", "a/b", "/", "\\u0000", "\\u2400", String(repeating: "x", count: 256),
         ]

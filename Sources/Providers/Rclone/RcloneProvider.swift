@@ -12,7 +12,7 @@ struct RcloneProvider: Provider {
     private let locks = KeyLocks()
     private let names: RcloneNameCheck
     private let directories: RcloneDirectories
-    private let writer: RcloneWriter
+    let writer: RcloneWriter
     private let mover: RcloneMover
     private let logger: Logger
 

@@ -330,7 +330,7 @@ struct S3CredentialChain: Sendable {
     ) -> S3CredentialError {
         let words = S3CredentialRefusal(answer.body)
         return S3CredentialError(
-            "\(whom) cannot be had: \(words.description ?? "status \(answer.response.status)")",
+            "\(whom) are not available: \(words.description ?? "status \(answer.response.status)")",
             remedy: "find out why \(server(of: request)) refuses them",
             kind: isPassing(answer.response, code: words.code) ? .passing : .final)
     }
@@ -363,7 +363,7 @@ struct S3CredentialChain: Sendable {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
             let words = S3CredentialRefusal(body).description ?? "the answer cannot be read"
             throw S3CredentialError(
-                "there are no credentials of the \(origin == .machine ? "machine" : "container")'s: "
+                "the \(origin == .machine ? "machine" : "container") gives no credentials: "
                     + words,
                 remedy: origin.remedy)
         }
