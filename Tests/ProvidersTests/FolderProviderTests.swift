@@ -92,7 +92,7 @@ import Testing
 
     // MARK: Leftovers
 
-    @Test func `leftovers are never shown, are removed when listed, and do not interfere`() async throws {
+    @Test func `leftovers are hidden, removed when listed, and do not interfere`() async throws {
         let provider = try await connect()
         _ = try await provider.createDirectory(key("directory"), attributes: attributes)
         let leftover = "directory/.apus-new-0123456789abcdef"

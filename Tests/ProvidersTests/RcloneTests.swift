@@ -72,7 +72,8 @@ import Testing
         ] { #expect(!RcloneHidden.isHidden(name)) }
     }
 
-    @Test func `settings that would change the meaning of a copy are not passed to rclone`() throws {
+    @Test func `settings that would change the meaning of a copy are not passed to rclone`() throws
+    {
         let program = try RcloneProgram.find(
             in: [
                 "PATH": "/nonexistent:/usr/bin", "RCLONE_IGNORE_EXISTING": "true",

@@ -149,8 +149,7 @@ import Testing
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/", "short"])
     }
 
-    @Test func `a folder that others have emptied and no listing shows is removed`() async throws
-    {
+    @Test func `a folder that others have emptied and no listing shows is removed`() async throws {
         let store = TinyS3()
         store.state.withLock { $0.folders = ["d/"] }
         let provider = try store.provider()

@@ -360,7 +360,7 @@ private final class Collector: ByteSink {
     }
 
     @Test(arguments: sums)
-    func `a whole object that does not have its checksum is not served`(
+    func `a whole object without its checksum is not served`(
         name: String, sum: String
     ) async throws {
         let header = (name: "x-amz-checksum-\(name)", value: sum)
@@ -372,7 +372,9 @@ private final class Collector: ByteSink {
     }
 
     @Test(arguments: sums)
-    func `a checksum of parts is not used for the whole object`(name: String, sum: String) async throws {
+    func `a checksum of parts is not used for the whole object`(name: String, sum: String)
+        async throws
+    {
         let header = (name: "x-amz-checksum-\(name)", value: sum)
         let composite = (name: "x-amz-checksum-type", value: "COMPOSITE")
         #expect(try await readDigits("123456788", etag: "e-2", [header]) == nil)

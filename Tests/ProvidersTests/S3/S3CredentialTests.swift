@@ -341,7 +341,8 @@ import Transport
         #expect(gone?.kind == .final)
     }
 
-    @Test func `an answer on a machine without the service does not hide the remedy`() async throws {
+    @Test func `an answer on a machine without the service does not hide the remedy`() async throws
+    {
         for answer in [nil, (404, ""), (502, "<html>")] as [(Int, String)?] {
             let error = await #expect(throws: S3CredentialError.self) {
                 try await chain(Self.imds) { _ in answer }.load()
