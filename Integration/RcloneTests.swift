@@ -5,7 +5,9 @@ import ProviderConformance
 import TestServer
 import Testing
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// rclone as users have it, over backends that need no server.
 @Suite(.serialized, .timeLimit(.minutes(3)))

@@ -7,7 +7,8 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderSupport
 
 /// The contract of providers, kept by real servers for S3.
 ///

@@ -1,7 +1,7 @@
 import Engine
 import Foundation
 import Glibc
-import Providers
+import ProviderFolder
 import Synchronization
 import Testing
 

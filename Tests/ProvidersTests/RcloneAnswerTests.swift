@@ -2,7 +2,8 @@ import Engine
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
 
 /// What rclone says is looked at before it is believed: names and numbers in it are the cloud's.
 @Suite struct RcloneAnswerTests {

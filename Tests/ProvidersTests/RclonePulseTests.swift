@@ -3,7 +3,8 @@ import Simulation
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
 
 /// Processes are numbers that grow with each start; time is simulated.
 @Suite("The pulse of rclone") struct RclonePulseTests {

@@ -1,7 +1,8 @@
 import Engine
 import Testing
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
 
 @Suite struct RcloneTests {
     @Test(arguments: [

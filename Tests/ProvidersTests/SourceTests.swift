@@ -4,6 +4,8 @@ import Logging
 import Testing
 import Transport
 
+@testable import ProviderFolder
+@testable import ProviderSupport
 @testable import Providers
 
 @Suite struct SourceTests {

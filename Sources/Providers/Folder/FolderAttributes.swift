@@ -1,6 +1,7 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
 /// Reads and writes the extended attributes of a file for programs, `user.*`. xattr(7).
 ///

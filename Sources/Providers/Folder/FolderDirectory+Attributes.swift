@@ -1,6 +1,7 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
 extension FolderDirectory {
     /// Sets mode, modification time and extended attributes of the object at `name`.
@@ -32,7 +33,7 @@ extension FolderDirectory {
     }
 
     private static func check(
-        _ object: FolderDescriptor, _ kind: FileKind, _ etag: ETag?
+        _ object: OwnedDescriptor, _ kind: FileKind, _ etag: ETag?
     ) throws(FolderFailure) {
         let status = try status(of: object)
         guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is not a \(kind)") }
@@ -44,7 +45,7 @@ extension FolderDirectory {
 
 /// Opening with `O_PATH` requires no permission on the object; the changes go through the
 /// descriptor's name in `/proc`.
-extension FolderDescriptor {
+extension OwnedDescriptor {
     func setMode(_ mode: UInt16) throws(FolderFailure) {
         if chmod(processPath, mode_t(mode & 0o7777)) != 0 {
             throw FolderFailure(.last, in: "chmod")

@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import ProviderSupport
 import Synchronization
 
 /// Conditional changes, on a file system that has none.

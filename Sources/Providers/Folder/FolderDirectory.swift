@@ -1,14 +1,15 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
 /// One open directory, with the operations on the names in it. Every call blocks.
 ///
 /// No call follows a symbolic link, so a name never leads out of the directory.
 final class FolderDirectory: Sendable {
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
 
-    init(_ descriptor: FolderDescriptor) {
+    init(_ descriptor: OwnedDescriptor) {
         self.descriptor = descriptor
     }
 
@@ -25,7 +26,7 @@ final class FolderDirectory: Sendable {
     /// - Parameter mode: For a new file.
     func open(
         _ name: FileName, _ flags: Int32, mode: mode_t = 0
-    ) throws(FolderFailure) -> FolderDescriptor {
+    ) throws(FolderFailure) -> OwnedDescriptor {
         try Self.open(in: descriptor.number, name.path, flags, mode: mode)
     }
 
@@ -35,7 +36,7 @@ final class FolderDirectory: Sendable {
     }
 
     /// Opens the same directory for listing or synchronising.
-    func readable() throws(FolderFailure) -> FolderDescriptor {
+    func readable() throws(FolderFailure) -> OwnedDescriptor {
         try Self.open(in: descriptor.number, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
     }
 
@@ -71,7 +72,7 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    static func status(of file: FolderDescriptor) throws(FolderFailure) -> FolderStatus {
+    static func status(of file: OwnedDescriptor) throws(FolderFailure) -> FolderStatus {
         try status(in: file.number, [0])
     }
 
@@ -155,10 +156,10 @@ final class FolderDirectory: Sendable {
 
     private static func open(
         in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
-    ) throws(FolderFailure) -> FolderDescriptor {
+    ) throws(FolderFailure) -> OwnedDescriptor {
         while true {
             let number = openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
-            if number >= 0 { return FolderDescriptor(owning: number) }
+            if number >= 0 { return OwnedDescriptor(owning: number) }
             let error = SystemError.last
             if error.code != EINTR { throw FolderFailure(error, in: "open") }
         }

@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import ProviderSupport
 
 /// The names in one directory, in the file system's order. Used by one thread.
 struct FolderDirectoryStream: ~Copyable {

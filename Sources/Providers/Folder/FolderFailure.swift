@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import ProviderSupport
 
 /// The failure of a step in the folder, without the attempt that it was part of.
 struct FolderFailure: Error {

@@ -1,4 +1,5 @@
 package import Engine
+import ProviderSupport
 
 extension FolderProvider {
     package func setAttributes(

@@ -1,4 +1,5 @@
 package import Engine
+import ProviderSupport
 
 /// Lists in pages without state between them: the token tells where to continue.
 ///

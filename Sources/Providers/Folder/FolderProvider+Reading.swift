@@ -1,5 +1,6 @@
 package import Engine
 import Glibc
+import ProviderSupport
 
 extension FolderProvider {
     package func read(
@@ -50,10 +51,10 @@ extension FolderProvider {
 
 /// One version of a file, open for reading.
 struct FolderReader: Sendable {
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
     private let etag: ETag
 
-    init(_ descriptor: FolderDescriptor, etag: ETag) {
+    init(_ descriptor: OwnedDescriptor, etag: ETag) {
         self.descriptor = descriptor
         self.etag = etag
     }

@@ -1,5 +1,6 @@
 package import Engine
 import Glibc
+import ProviderSupport
 
 extension FolderProvider {
     package func write(

@@ -1,6 +1,7 @@
 import CFolder
 package import Engine
 import Glibc
+import ProviderSupport
 
 /// A directory of this machine that serves as the cloud: a disk, a USB stick, an NFS mount.
 ///

@@ -1,6 +1,7 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
 /// The directory that serves as the cloud, identified by its device and inode.
 ///
@@ -21,7 +22,7 @@ struct FolderRoot: Sendable {
 
     /// - Throws: `.unreachable` if the path no longer leads to the same directory.
     func open() throws(FolderFailure) -> FolderDirectory {
-        let descriptor: FolderDescriptor
+        let descriptor: OwnedDescriptor
         let found: FolderStatus
         do {
             descriptor = try Self.openToPass(path)
@@ -64,18 +65,18 @@ struct FolderRoot: Sendable {
         return FolderPlace(directory: try directory(parent), name: name)
     }
 
-    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> FolderDescriptor {
+    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> OwnedDescriptor {
         try openPath(path, O_RDONLY)
     }
 
-    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> FolderDescriptor {
+    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> OwnedDescriptor {
         try openPath(path, FOLDER_O_PATH)
     }
 
     /// Follows symbolic links, since the user chose the path to the root.
     private static func openPath(
         _ path: [UInt8], _ flags: Int32
-    ) throws(FolderFailure) -> FolderDescriptor {
+    ) throws(FolderFailure) -> OwnedDescriptor {
         let path = path.map(CChar.init(bitPattern:)) + [0]
         let number = Glibc.open(path, flags | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
@@ -83,7 +84,7 @@ struct FolderRoot: Sendable {
             if error.code == ENOTDIR { throw FolderFailure(.wrongKind, "\(error)") }
             throw FolderFailure(error, in: "open")
         }
-        return FolderDescriptor(owning: number)
+        return OwnedDescriptor(owning: number)
     }
 }
 

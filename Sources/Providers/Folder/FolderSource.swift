@@ -1,21 +1,24 @@
-import Engine
+package import Engine
 import Glibc
+package import ProviderSupport
 
 /// The `folder:` form of a ``Source``.
-struct FolderSource: SourceForm, Hashable {
+package struct FolderSource: SourceForm, Hashable {
     /// Absolute, without `.`, double slashes and a slash at the end; `..` stays, since only the file
     /// system knows its target after a symbolic link.
     let path: [UInt8]
     let latency: Duration
     let bytesPerSecond: UInt64?
 
+    package static let forms = "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB"
+
     private static let parameters = ["latency", "rate"]
 
-    init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
+    package init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
         let written = text.prefix { $0 != "?" }
         guard !written.isEmpty else {
             throw SourceError(
-                .misspelled, "the source names no folder", remedy: "write \(Source.forms)")
+                .misspelled, "the source names no folder", remedy: "write \(Self.forms)")
         }
         if written.hasPrefix("~") {
             throw SourceError(
@@ -35,11 +38,11 @@ struct FolderSource: SourceForm, Hashable {
                 try Self.rate(text)
             }
         } catch {
-            throw SourceError(.misspelled, "\(error)", remedy: "write \(Source.forms)")
+            throw SourceError(.misspelled, "\(error)", remedy: "write \(Self.forms)")
         }
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         let folder: FolderProvider
         do {
             folder = try await FolderProvider.connect(path: path)
@@ -54,7 +57,7 @@ struct FolderSource: SourceForm, Hashable {
 
     // MARK: Names
 
-    var description: String {
+    package var description: String {
         var parameters: [String] = []
         if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
         if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
@@ -62,9 +65,9 @@ struct FolderSource: SourceForm, Hashable {
         return identity + query
     }
 
-    var identity: String { "folder:\(encodedPath)" }
+    package var identity: String { "folder:\(encodedPath)" }
 
-    var stateName: String {
+    package var stateName: String {
         let last = path.split(separator: UInt8(ascii: "/")).last.map(Array.init)
         return StateName.make(kind: "folder", label: last ?? Array("root".utf8), of: path)
     }

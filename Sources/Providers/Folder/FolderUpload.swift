@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import ProviderSupport
 import Synchronization
 
 /// A new file under a hidden name, until it is published or dropped.
@@ -8,7 +9,7 @@ import Synchronization
 /// thread that may block.
 final class FolderUpload: Sendable {
     private let place: FolderPlace
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
     private let source: any ByteSource
     private let buffer: FolderBuffer
     /// The present name of the file; nil once it is published.
@@ -125,7 +126,7 @@ final class FolderUpload: Sendable {
     /// Creates a file and locks it; creates another if a process removes it in between as a leftover.
     private static func create(
         in directory: FolderDirectory
-    ) throws(FolderFailure) -> (FileName, FolderDescriptor) {
+    ) throws(FolderFailure) -> (FileName, OwnedDescriptor) {
         for _ in 0..<10 {
             let name = FolderName.new()
             let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)

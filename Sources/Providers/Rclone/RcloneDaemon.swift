@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Logging
+import ProviderSupport
 import Synchronization
 
 /// A running `rclone rcd`, restarted whenever it ends, until the last reference is gone.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProviderSupport
 import Synchronization
 
 /// A directory for one rclone: its socket, and files being uploaded. It has mode 0700 and is removed

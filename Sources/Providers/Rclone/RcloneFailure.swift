@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Translates rclone's messages into errors: it has few codes.
 enum RcloneFailure {

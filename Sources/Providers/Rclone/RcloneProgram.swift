@@ -1,4 +1,5 @@
 import Glibc
+import ProviderSupport
 
 /// The path of the program, and the environment it is started with.
 struct RcloneProgram: Sendable {

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Logging
+import ProviderSupport
 
 extension RcloneProvider {
     /// The time that rclone has until it listens.

@@ -1,5 +1,6 @@
 import Engine
 import Logging
+import ProviderSupport
 
 /// One of the clouds that rclone knows, through an rclone of our own.
 ///

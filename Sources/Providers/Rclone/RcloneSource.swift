@@ -1,16 +1,17 @@
-import Engine
+package import Engine
 import Glibc
+package import ProviderSupport
 
 /// The `rclone:` form of a ``Source``: `rclone:NAME:PATH`, as rclone itself writes it.
 ///
 /// NAME is a remote of rclone's configuration. Remotes defined in place, as in
 /// `:s3,access_key_id=…:bucket`, are refused: they put secrets on the command line.
-struct RcloneSource: SourceForm, Hashable {
+package struct RcloneSource: SourceForm, Hashable {
     let remote: String
     /// Without slashes at the end; one at the start has a meaning for some remotes.
     let path: String
 
-    init(parsing text: Substring) throws(SourceError) {
+    package init(parsing text: Substring) throws(SourceError) {
         let name = text.prefix { $0 != ":" }
         guard name.count < text.count else {
             throw SourceError(
@@ -35,7 +36,7 @@ struct RcloneSource: SourceForm, Hashable {
         self.path = String(path)
     }
 
-    static let form = "rclone:NAME:PATH"
+    package static let form = "rclone:NAME:PATH"
 
     /// rclone's rule for names: letters, digits, `_-.+@`, and blanks except at the ends.
     private static func isName(_ name: Substring) -> Bool {
@@ -46,17 +47,19 @@ struct RcloneSource: SourceForm, Hashable {
 
     /// In rclone's syntax.
     var fileSystem: String { "\(remote):\(path)" }
-    var description: String { "rclone:\(fileSystem)" }
-    var identity: String { description }
+    package var description: String { "rclone:\(fileSystem)" }
+    package var identity: String { description }
 
-    var stateName: String { StateName.make(kind: "rclone", label: label.utf8, of: identity.utf8) }
+    package var stateName: String {
+        StateName.make(kind: "rclone", label: label.utf8, of: identity.utf8)
+    }
 
     private var label: String {
         let last = path.split(separator: "/").last.map { "-\($0)" } ?? ""
         return remote + last
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         try await RcloneProvider.connect(fileSystem, world: world)
     }
 }

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Glibc
+import ProviderSupport
 
 /// Holds files for rclone, which can only upload files, in the private directory. Blocking calls run
 /// on threads of its own.

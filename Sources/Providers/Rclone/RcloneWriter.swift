@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Writes files, by way of a file on this machine: only for a file does rclone keep the time, check
 /// the hash and know the size in advance.

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Synchronization
 
 /// Finds out which conditions a store honours, before the first change of a mount.

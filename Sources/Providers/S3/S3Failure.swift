@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Errors that several operations on a bucket throw.
 enum S3Failure {

@@ -1,5 +1,6 @@
 import Crypto
 import Engine
+import ProviderSupport
 
 /// The SHA-256 of bytes to be sent.
 struct S3PayloadHash: Hashable, Sendable {

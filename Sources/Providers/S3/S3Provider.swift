@@ -1,4 +1,5 @@
 package import Engine
+import ProviderSupport
 
 /// A bucket of S3, or a part of it, as a cloud.
 ///

@@ -1,21 +1,22 @@
-import Engine
+package import Engine
 import Logging
+package import ProviderSupport
 import Transport
 
 /// The `s3:` form of a ``Source``: `s3://BUCKET[/PREFIX][?PARAMETERS]`.
 ///
 /// In PREFIX and in values, `%` and two hexadecimal digits stand for a byte, as in ``Source``.
-struct S3Source: SourceForm, Hashable {
+package struct S3Source: SourceForm, Hashable {
     let settings: S3Settings
 
-    static let forms = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
+    package static let forms = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
 
     private static let parameters = [
         "anonymous", "endpoint", "path-style", "profile", "region", "requester-pays",
         "storage-class",
     ]
 
-    init(parsing text: Substring) throws(SourceError) {
+    package init(parsing text: Substring) throws(SourceError) {
         guard text.hasPrefix("//") else {
             throw SourceError(
                 .misspelled, "the source names no bucket", remedy: "write \(Self.forms)")
@@ -49,7 +50,7 @@ struct S3Source: SourceForm, Hashable {
         self.settings = settings
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         try await connect(world, environment: .current)
     }
 
@@ -160,7 +161,7 @@ struct S3Source: SourceForm, Hashable {
 
     // MARK: Names
 
-    var description: String {
+    package var description: String {
         var values = [
             ("endpoint", settings.endpoint), ("region", settings.region),
             ("storage-class", settings.storageClass), ("profile", settings.profile),
@@ -172,11 +173,11 @@ struct S3Source: SourceForm, Hashable {
     }
 
     /// The bucket and the prefix, and the endpoint, since each store may have a bucket of this name.
-    var identity: String {
+    package var identity: String {
         place + (settings.endpoint.map { "?endpoint=\(Self.encoded($0))" } ?? "")
     }
 
-    var stateName: String {
+    package var stateName: String {
         let last = settings.prefix.bytes.split(separator: S3Key.slash).last.map(Array.init)
         return StateName.make(
             kind: "s3", label: last ?? Array(settings.bucket.utf8), of: identity.utf8)

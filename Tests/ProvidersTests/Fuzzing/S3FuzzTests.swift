@@ -2,7 +2,7 @@ import Engine
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
 
 /// Goal: whatever a store answers, it is understood as something that can be, or refused.
 ///

@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 /// What another client does at the moment of a change of ours.
 @Suite struct S3ChangeTests {

@@ -4,7 +4,8 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderSupport
 
 /// A server of one's own making: answers in their order, and what was asked.
 private final class ScriptedWire: S3Wire {

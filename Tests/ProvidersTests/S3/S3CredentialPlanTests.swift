@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 @Suite struct S3CredentialPlanTests {
     private static let failure = S3CredentialError("down", remedy: "wait", kind: .passing)

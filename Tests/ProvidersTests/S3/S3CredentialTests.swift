@@ -6,6 +6,8 @@ import TestServer
 import Testing
 import Transport
 
+@testable import ProviderS3
+@testable import ProviderSupport
 @testable import Providers
 
 @Suite struct S3CredentialTests {

@@ -2,7 +2,7 @@ import Engine
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
 
 @Suite struct S3ElementTests {
     private static let listing = """

@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 /// Uploads in parts that nobody goes on with are found and aborted, and no others.
 @Suite struct S3LeftUploadTests {

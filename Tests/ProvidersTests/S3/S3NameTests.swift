@@ -2,7 +2,7 @@ import Engine
 import Simulation
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 @Suite struct S3NameTests {
     private let mark = "\u{241B}"

@@ -1,7 +1,7 @@
 import Engine
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 /// Known answers: the examples of "Authenticating Requests: Using the Authorization Header" in the
 /// S3 documentation, and cases of AWS's published test suite for Signature Version 4.

@@ -6,7 +6,8 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderSupport
 
 /// A bucket in memory behind the client's wire, and somebody else who comes in between. It knows
 /// objects, copies, listings without pages and uploads in parts; conditions only of PUTs, copies and

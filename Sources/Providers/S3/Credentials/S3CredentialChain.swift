@@ -1,5 +1,6 @@
 import Engine
 import Foundation
+import ProviderSupport
 import Transport
 
 /// Sends a request and collects a small answer.

@@ -1,4 +1,5 @@
 import Foundation
+import ProviderSupport
 
 /// The answer of a server that gives no credentials: XML from STS, JSON from containers and machines.
 struct S3CredentialRefusal {

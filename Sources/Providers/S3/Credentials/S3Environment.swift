@@ -1,4 +1,5 @@
 import Foundation
+import ProviderSupport
 
 /// The environment and the files that determine credentials.
 struct S3Environment: Sendable {

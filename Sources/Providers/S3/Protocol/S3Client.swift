@@ -1,5 +1,6 @@
 import Engine
 import Logging
+import ProviderSupport
 import Synchronization
 import Transport
 

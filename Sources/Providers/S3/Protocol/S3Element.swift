@@ -1,3 +1,5 @@
+import ProviderSupport
+
 /// An element of an answer in XML, with its text and children.
 ///
 /// Answers of S3 are small and flat. Other documents, and those with a document type and entities of

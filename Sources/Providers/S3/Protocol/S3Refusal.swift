@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// The answer of a store that refuses a request.

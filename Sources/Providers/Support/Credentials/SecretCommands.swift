@@ -32,7 +32,7 @@ package final class SecretCommands: Sendable {
     }
 
     /// Those of a source, which end with the process.
-    convenience init(_ world: SourceWorld) {
+    package convenience init(_ world: SourceWorld) {
         self.init(
             keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor)
         world.atEnd { self.end() }
@@ -47,7 +47,7 @@ package final class SecretCommands: Sendable {
     }
 
     /// Runs a command, and collects what it prints: at most 64 KiB. It is killed when the task is cancelled.
-    func output(
+    package func output(
         of command: SecretCommand
     ) async throws(SecretCommand.Failure) -> [UInt8] {
         let run = SecretCommandRun(

@@ -4,9 +4,9 @@ import CXML
 ///
 /// Elements are told with the URI of their name space, text in pieces. A document type is refused,
 /// and with it every entity that is not XML's own. One thread at a time uses it.
-final class XMLPushParser {
+package final class XMLPushParser {
     /// What the document holds, in its order. What a handler throws ends the parsing.
-    protocol Handler: AnyObject {
+    package protocol Handler: AnyObject {
         func start(_ name: String, in space: String) throws(XMLError)
         func end() throws(XMLError)
         func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError)
@@ -22,7 +22,7 @@ final class XMLPushParser {
     private let bridge: Bridge
     private var silentBytes = 0
 
-    init(_ handler: any Handler) throws(XMLError) {
+    package init(_ handler: any Handler) throws(XMLError) {
         bridge = Bridge(handler)
         let events = apus_xml_events(
             start: { context, name, space in
@@ -61,7 +61,7 @@ final class XMLPushParser {
     }
 
     /// Takes the next bytes of the document.
-    func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
+    package func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
@@ -80,7 +80,7 @@ final class XMLPushParser {
     }
 
     /// Takes a whole document.
-    func parse(_ document: [UInt8]) throws(XMLError) {
+    package func parse(_ document: [UInt8]) throws(XMLError) {
         let result = document.withUnsafeBytes { bytes -> Result<Void, XMLError> in
             do throws(XMLError) {
                 try feed(bytes)
@@ -93,7 +93,7 @@ final class XMLPushParser {
     }
 
     /// To be called after the last byte: only now is the document known to be whole.
-    func finish() throws(XMLError) {
+    package func finish() throws(XMLError) {
         try check(apus_xml_feed(parser, nil, 0, 1))
     }
 
@@ -132,10 +132,10 @@ private final class Bridge {
 }
 
 /// Why a document cannot be used.
-struct XMLError: Error, Hashable, CustomStringConvertible {
-    let description: String
+package struct XMLError: Error, Hashable, CustomStringConvertible {
+    package let description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }

@@ -1,11 +1,11 @@
-import Engine
+package import Engine
 import Synchronization
 
 /// Lets changes of one key exclude each other within this process.
 ///
 /// A task waits in the order in which it came. The queues have no bound of their own: every entry
 /// is an awaiting task.
-final class KeyLocks: Sendable {
+package final class KeyLocks: Sendable {
     private struct Waiter {
         let keys: Set<ObjectKey>
         let continuation: CheckedContinuation<Void, Never>
@@ -18,9 +18,11 @@ final class KeyLocks: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Runs `body` while no other has any of `keys`; a cancelled task waits too, but not for long,
     /// since those before it end soon when they are cancelled, and it then finds out by itself.
-    func with<Value: Sendable>(
+    package func with<Value: Sendable>(
         _ keys: Set<ObjectKey>, _ body: () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         await withCheckedContinuation { continuation in

@@ -9,7 +9,7 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
     }
 
     /// The error of the call that has just failed on this thread.
-    static var last: SystemError { SystemError(errno) }
+    package static var last: SystemError { SystemError(errno) }
 
     package var description: String {
         var buffer = [CChar](repeating: 0, count: 256)

@@ -2,7 +2,7 @@ import CProcess
 import Glibc
 
 /// Starts programs that do not outlive us.
-enum ChildProgram {
+package enum ChildProgram {
     /// See `apus_start_program`: the kernel kills the program when the calling thread ends. The caller waits for
     /// its end (`waitpid`).
     ///
@@ -13,10 +13,10 @@ enum ChildProgram {
     ///   - errors: The same for its standard error.
     ///   - keepsTerminal: Whether it may ask its user something on our terminal. Otherwise it leads a group of
     ///     processes.
-    static func start(
+    package static func start(
         _ command: [String], environment: [String], output: Int32, errors: Int32,
         keepsTerminal: Bool = false
-    ) -> Result<pid_t, SystemError> {
+    ) -> Result<Int32, SystemError> {
         let arguments = command.map { (text: String) in strdup(text) } + [nil]
         let variables = environment.map { (text: String) in strdup(text) } + [nil]
         defer { for pointer in arguments + variables { free(pointer) } }

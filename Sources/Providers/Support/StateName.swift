@@ -1,8 +1,8 @@
 /// Names for what belongs to a source on this machine.
-enum StateName {
+package enum StateName {
     /// At most 60 bytes: the kind, a part to be recognised by people, and a hash of what tells the
     /// source from all others of its kind.
-    static func make(
+    package static func make(
         kind: String, label: some Sequence<UInt8>, of identity: some Sequence<UInt8>
     ) -> String {
         let kept = label.prefix(32).map { byte -> Character in

@@ -1,11 +1,11 @@
 /// What follows the question mark of a source: `name=value`, with `&` in between.
-enum SourceParameters {
+package enum SourceParameters {
     /// - Parameters:
     ///   - names: Those that this kind of source has.
     ///   - owner: What has them, for messages: `a folder`.
     ///   - hint: What to do about a name that is like none of them.
     /// - Throws: `.misspelled` for a name that is unknown or given twice.
-    static func values(
+    package static func values(
         of query: Substring, names: [String], owner: String, hint: String
     ) throws(SourceError) -> [String: String] {
         var values: [String: String] = [:]

@@ -29,8 +29,12 @@ struct CredentialsFile {
 
     private var entries: [Entry] = []
 
-    /// - Parameter path: For messages.
-    init(parsing text: String, path: String) throws(SourceError) {
+    /// - Parameters:
+    ///   - path: For messages.
+    ///   - normalised: See ``CredentialSearch``.
+    init(
+        parsing text: String, path: String, normalised: (String) -> String?
+    ) throws(SourceError) {
         let table: TOMLTable
         do {
             table = try TOMLTable(string: text)
@@ -47,7 +51,7 @@ struct CredentialsFile {
         for (index, item) in array.enumerated() {
             let place = "the \(index + 1). [[credentials]]"
             guard let table = item.table else { throw Self.failure(path, "\(place) is no table") }
-            entries.append(try Self.entry(table, place, path))
+            entries.append(try Self.entry(table, place, path, normalised))
         }
     }
 
@@ -58,7 +62,7 @@ struct CredentialsFile {
     }
 
     private static func entry(
-        _ table: TOMLTable, _ place: String, _ path: String
+        _ table: TOMLTable, _ place: String, _ path: String, _ normalised: (String) -> String?
     ) throws(SourceError) -> Entry {
         var values: [String: String] = [:]
         for key in table.keys {
@@ -90,13 +94,9 @@ struct CredentialsFile {
                 path, "\(place) does not say who is asking",
                 remedy: "give username and password, username and password-command, or bearer")
         }
-        return Entry(source: normalised(source), user: user, proof: proof, path: path)
-    }
-
-    /// The one way in which a source is shown.
-    private static func normalised(_ source: String) -> String {
-        if let parsed = try? Source(parsing: source) { return parsed.identity }
-        return source.hasSuffix("/") ? String(source.dropLast()) : source
+        let bare = source.hasSuffix("/") ? String(source.dropLast()) : source
+        return Entry(
+            source: normalised(source) ?? bare, user: user, proof: proof, path: path)
     }
 
     fileprivate static func failure(

@@ -1,6 +1,9 @@
 package import Engine
-package import Logging
-package import Transport
+import ProviderFolder
+import ProviderRclone
+import ProviderS3
+package import ProviderSupport
+import ProviderWebDAV
 
 /// What a user names as the cloud to be mounted.
 ///
@@ -30,7 +33,7 @@ package struct Source: Sendable {
         guard scheme.count < text.count else { throw Self.unknown(text) }
         switch scheme.lowercased() {
         case let scheme where WebDAVSource.schemes.contains(scheme):
-            form = try WebDAVSource(scheme: scheme, parsing: rest)
+            form = try WebDAVSource(parsing: text)
         case "folder":
             form = try FolderSource(parsing: rest, workingDirectory: workingDirectory)
         case "rclone":
@@ -69,7 +72,7 @@ package struct Source: Sendable {
     }
 
     static let forms =
-        "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB, \(WebDAVSource.forms), "
+        "\(FolderSource.forms), \(WebDAVSource.forms), "
         + "\(S3Source.forms) or \(RcloneSource.form)"
 
     private static func unknown(_ text: String) -> SourceError {
@@ -98,36 +101,3 @@ extension Source: Hashable {
 }
 
 extension Source: CustomStringConvertible {}
-
-/// What every source is opened with.
-package struct SourceWorld: Sendable {
-    /// What latency, rates, deadlines and signatures are reckoned with.
-    package var clock: any Clock
-    /// The process's one transport.
-    package var transport: HTTPTransport
-    package var logger: Logger
-    /// Takes what the user is told beside the success: a sentence without a full stop.
-    package var note: @Sendable (String) -> Void = { _ in }
-    /// Is told what is waited for while a source is opened, where that is not the remote itself:
-    /// `credential_process of the profile "work"`; nil once it is over.
-    package var waitsFor: @Sendable (String?) -> Void = { _ in }
-    /// Takes what has to be done before the process ends, whether or not the source could be opened:
-    /// an object's `deinit` does not come then. It may wait for some seconds, and nobody uses the
-    /// source any more.
-    package var atEnd: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void = { _ in }
-
-    package init(clock: any Clock, transport: HTTPTransport, logger: Logger) {
-        self.clock = clock
-        self.transport = transport
-        self.logger = logger
-    }
-}
-
-/// One way to write a source. See the properties of ``Source`` that have the same names.
-protocol SourceForm: Sendable {
-    var description: String { get }
-    var identity: String { get }
-    var stateName: String { get }
-
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider
-}

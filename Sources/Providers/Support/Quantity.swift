@@ -57,5 +57,10 @@ package struct QuantityError: Error, Hashable, CustomStringConvertible {
     /// `a number and a unit, as 20ms, 1.5s or 2m`.
     package let expected: String
 
+    package init(text: String, expected: String) {
+        self.text = text
+        self.expected = expected
+    }
+
     package var description: String { "\"\(text)\" is not \(expected)" }
 }

@@ -14,7 +14,7 @@ enum PrivateFile {
                 .unavailable, "cannot open \(path): \(SystemError.last)",
                 remedy: "make it readable for this user with 'chmod 600 \(path)'")
         }
-        let descriptor = FolderDescriptor(owning: number)
+        let descriptor = OwnedDescriptor(owning: number)
         var status = stat()
         guard fstat(descriptor.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw SourceError(
@@ -39,7 +39,7 @@ enum PrivateFile {
     }
 
     private static func bytes(
-        of descriptor: FolderDescriptor, _ path: String
+        of descriptor: OwnedDescriptor, _ path: String
     ) throws(SourceError) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)

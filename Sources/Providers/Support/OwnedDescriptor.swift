@@ -1,11 +1,11 @@
 import Glibc
 
 /// A file descriptor that closes with its last reference.
-final class FolderDescriptor: Sendable {
-    let number: Int32
+package final class OwnedDescriptor: Sendable {
+    package let number: Int32
 
     /// Takes over an open descriptor.
-    init(owning number: Int32) {
+    package init(owning number: Int32) {
         self.number = number
     }
 

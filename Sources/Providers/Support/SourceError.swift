@@ -1,4 +1,4 @@
-import Engine
+package import Engine
 import Transport
 
 /// Why a SOURCE cannot be mounted: for the user, who wrote it.
@@ -33,7 +33,7 @@ package struct SourceError: Error, CustomStringConvertible {
 
 extension ProviderError {
     /// Why a server that is to be mounted cannot be spoken to, and what to do about that.
-    var advice: (reason: String, remedy: String) {
+    package var advice: (reason: String, remedy: String) {
         if let remedy { return (reason, remedy) }
         let transport = cause as? TransportError
         if let proxy = transport?.proxy {
@@ -79,7 +79,7 @@ extension ProviderError {
     }
 
     /// The same in one sentence.
-    var explained: String { "\(advice.reason); \(advice.remedy)" }
+    package var explained: String { "\(advice.reason); \(advice.remedy)" }
 
     /// The words of OpenSSL, then of GnuTLS, for a server that wants an older version.
     private static let olderTLS = [

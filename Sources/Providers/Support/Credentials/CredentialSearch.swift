@@ -21,15 +21,18 @@ package struct CredentialSearch: Sendable {
     ///   - host: Its host, without port.
     ///   - variables: How the names of variables begin: `APUS_WEBDAV` for `APUS_WEBDAV_BEARER`.
     ///   - commands: Runs what prints a password.
+    ///   - normalised: A source of this kind in the way in which its identity is written; nil where the text is none.
     /// - Returns: nil where nobody has any.
     /// - Throws: `.unavailable`, where a file cannot be read, must not be trusted, or makes no
     ///   sense. Never with a word of its contents.
     package func find(
-        source: String, host: String, variables: String, commands: SecretCommands
+        source: String, host: String, variables: String, commands: SecretCommands,
+        normalised: (String) -> String?
     ) async throws(SourceError) -> Credentials? {
         if let found = try fromEnvironment(variables) { return found }
         if let path = configurationFile, let text = try PrivateFile.text(at: path) {
-            let file = try CredentialsFile(parsing: text, path: path)
+            let file = try CredentialsFile(
+                parsing: text, path: path, normalised: normalised)
             if let entry = file.entry(for: source) { return try await entry.credentials(commands) }
         }
         if let path = netrcFile, let text = try PrivateFile.text(at: path) {
@@ -48,7 +51,7 @@ package struct CredentialSearch: Sendable {
     package var netrcFile: String? { value("NETRC") ?? value("HOME").map { $0 + "/.netrc" } }
 
     /// - Throws: `.unavailable` for a user without a password, or the reverse.
-    func fromEnvironment(_ variables: String) throws(SourceError) -> Credentials? {
+    package func fromEnvironment(_ variables: String) throws(SourceError) -> Credentials? {
         if let token = value("\(variables)_BEARER") { return .bearer(Secret(token)) }
         let user = value("\(variables)_USERNAME")
         let password = value("\(variables)_PASSWORD")

@@ -1,8 +1,8 @@
 /// Finds what a misspelled word was meant to be.
-enum Spelling {
+package enum Spelling {
     /// The candidate with the fewest letters inserted, deleted or replaced; nil where even that one
     /// differs in more than a third of its letters.
-    static func nearest(to word: String, among candidates: [String]) -> String? {
+    package static func nearest(to word: String, among candidates: [String]) -> String? {
         let ranked = candidates.map { (name: $0, distance: distance(word, $0)) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }),
             best.distance <= max(1, best.name.count / 3)
