@@ -62,13 +62,37 @@ let package = Package(
         .target(
             name: "Host", dependencies: ["CHost", "CLinux", "Engine"], swiftSettings: settings),
         .target(name: "Transport", dependencies: ["CCurl", log], swiftSettings: settings),
+        // The clouds, a target each, so that none can refer to another.
+        .target(
+            name: "ProviderSupport",
+            dependencies: [
+                "CFolder", "CLinux", "CProcess", "CXML", "Engine", "Transport", log,
+                .product(name: "TOMLKit", package: "TOMLKit"),
+            ],
+            path: "Sources/Providers/Support", swiftSettings: settings),
+        .target(
+            name: "ProviderFolder",
+            dependencies: ["CFolder", "CLinux", "Engine", "ProviderSupport"],
+            path: "Sources/Providers/Folder", swiftSettings: settings),
+        .target(
+            name: "ProviderWebDAV",
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            path: "Sources/Providers/WebDAV", swiftSettings: settings),
+        .target(
+            name: "ProviderS3",
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            path: "Sources/Providers/S3", swiftSettings: settings),
+        .target(
+            name: "ProviderRclone",
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            path: "Sources/Providers/Rclone", swiftSettings: settings),
         .target(
             name: "Providers",
             dependencies: [
-                "CFolder", "CLinux", "CProcess", "CXML", "Engine", "Transport", crypto, log,
-                .product(name: "TOMLKit", package: "TOMLKit"),
+                "Engine", "ProviderFolder", "ProviderRclone", "ProviderS3", "ProviderSupport",
+                "ProviderWebDAV",
             ],
-            swiftSettings: settings),
+            path: "Sources/Providers/Source", swiftSettings: settings),
         .target(
             name: "CSimulation", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(
@@ -100,8 +124,8 @@ let package = Package(
         .executableTarget(
             name: "apus",
             dependencies: [
-                "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "Providers", "Transport",
-                arguments, log,
+                "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderSupport",
+                "Providers", "Transport", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Sources/Command",
@@ -138,8 +162,9 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Engine", "Host", "ProviderConformance", "Providers", "Simulation", "TestServer",
-                "Transport", log,
+                "Engine", "Host", "ProviderConformance", "ProviderFolder", "ProviderRclone",
+                "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers", "Simulation",
+                "TestServer", "Transport", log,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -152,9 +177,9 @@ let package = Package(
         .testTarget(
             name: "Integration",
             dependencies: [
-                "CLinux", "Engine", "Host", "ProviderConformance", "Providers", "TestServer",
-                "Transport",
-                log,
+                "CLinux", "Engine", "Host", "ProviderConformance", "ProviderFolder",
+                "ProviderRclone", "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers",
+                "TestServer", "Transport", log,
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             path: "Integration", swiftSettings: settings),

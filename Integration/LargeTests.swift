@@ -6,7 +6,11 @@ import ProviderConformance
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderFolder
+@testable import ProviderRclone
+@testable import ProviderS3
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// Sizes and numbers at which other programs have failed, on every kind of cloud.
 ///

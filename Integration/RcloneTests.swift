@@ -5,7 +5,9 @@ import ProviderConformance
 import TestServer
 import Testing
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// rclone as users have it, over backends that need no server.
 @Suite(.serialized, .timeLimit(.minutes(3)))
@@ -63,10 +65,10 @@ struct RcloneTests {
             var input = RcloneInput()
             input.fs = "memory:bucket"
             input.remote = ""
-            let _: RcloneNothing = try await memory.client.call(
+            let _: RcloneNothing = try await memory.remote.client.call(
                 "operations/mkdir", input, attempt: "make a bucket")
             return try await RcloneProvider.open(
-                "memory:bucket", memory.client, spool: memory.spool,
+                "memory:bucket", memory.remote.client, spool: memory.writer.spool,
                 logger: remotes.world.logger)
         }.run(testCase)
     }
@@ -134,15 +136,15 @@ struct RcloneTests {
         defer { remotes.remove() }
         var provider: RcloneProvider? = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
-        let first = try #require(provider?.client.daemon.process)
+        let first = try #require(provider?.remote.client.daemon.process)
         #expect(kill(first, SIGKILL) == 0)
         let found = try await eventually("rclone answers again") {
             try await provider?.stat(.root)
         }
         #expect(found.kind == .directory)
-        let second = try #require(provider?.client.daemon.process)
+        let second = try #require(provider?.remote.client.daemon.process)
         #expect(second != first)
-        let directory = try #require(provider?.client.daemon.directory.path)
+        let directory = try #require(provider?.remote.client.daemon.directory.path)
         provider = nil
         _ = try await eventually("rclone and its directory are gone") {
             kill(second, 0) != 0 && access(directory, F_OK) != 0 ? true : nil
@@ -156,13 +158,13 @@ struct RcloneTests {
         let provider = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
         let key = ObjectKey([try #require(FileName("file"))])
-        let first = try #require(provider.client.daemon.process)
+        let first = try #require(provider.remote.client.daemon.process)
         #expect(kill(first, SIGSTOP) == 0)
         // It returns at all: a call has no deadline of its own.
         await #expect(throws: ProviderError.self) { try await provider.stat(key) }
         let found = try await eventually("rclone answers again") { try await provider.stat(.root) }
         #expect(found.kind == .directory)
-        #expect(provider.client.daemon.process != first)
+        #expect(provider.remote.client.daemon.process != first)
     }
 
     @Test func `a file of unknown size is not shown, and its name not written to`() async throws {
@@ -274,7 +276,7 @@ struct RcloneTests {
         defer { remotes.remove() }
         let provider = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
-        let daemon = provider.client.daemon
+        let daemon = provider.remote.client.daemon
         let process = try #require(daemon.process)
         let line = try String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
         #expect(line.hasSuffix("/rclone\0rcd\0"))

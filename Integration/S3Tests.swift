@@ -7,7 +7,8 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderSupport
 
 /// The contract of providers, kept by real servers for S3.
 ///
@@ -38,7 +39,7 @@ struct S3Tests {
                     return number
                 }
                 let provider = try await Self.connect(store, "case-\(number)", pageEntries: 10)
-                if let conditions { provider.knownConditions.withLock { $0 = conditions } }
+                if let conditions { provider.probe.known.withLock { $0 = conditions } }
                 return provider
             }
             for testCase in ProviderConformance.cases where !refused.contains("\(testCase)") {
@@ -220,9 +221,9 @@ struct S3Tests {
                 return Set(text.split(whereSeparator: \.isWhitespace))
             }
             // An hour has not passed yet.
-            await provider.abortLeftCopies("test")
+            await provider.leftUploads.abortLeftCopies("test")
             #expect(try left().count == 4)
-            await provider.abortLeftCopies(olderThan: 0, "test")
+            await provider.leftUploads.abortLeftCopies(olderThan: 0, "test")
             #expect(try left() == Set(ids.split(whereSeparator: \.isWhitespace)))
         }
     }
@@ -370,7 +371,8 @@ struct S3Tests {
     ) async throws {
         try await ObjectStore.with(kind) { store in
             let provider = try await Self.connect(store, "p")
-            #expect(try await provider.conditions("test").batchIfVersion == (kind == .seaweedFS))
+            #expect(
+                try await provider.probe.conditions("test").batchIfVersion == (kind == .seaweedFS))
             // With nothing else in its parent, which stays, and keys that XML has to escape.
             let keys = ["a&b <c> \"d\"", "line\u{1}end", "z"]
             let parent = ObjectKey([try #require(FileName("parent"))])

@@ -2,7 +2,8 @@ import Engine
 import Host
 import Logging
 import ProviderConformance
-import Providers
+import ProviderSupport
+import ProviderWebDAV
 import Synchronization
 import Testing
 import Transport

@@ -3,7 +3,8 @@ import Glibc
 import Host
 import Logging
 import ProviderConformance
-import Providers
+import ProviderSupport
+import ProviderWebDAV
 import Synchronization
 import Testing
 import Transport

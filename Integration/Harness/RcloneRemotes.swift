@@ -1,7 +1,7 @@
 import Foundation
 import Host
 import Logging
-import Providers
+import ProviderSupport
 import Testing
 import Transport
 

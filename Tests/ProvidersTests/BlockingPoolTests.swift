@@ -1,5 +1,5 @@
 import Glibc
-import Providers
+import ProviderSupport
 import Synchronization
 import Testing
 

@@ -1,7 +1,8 @@
 import Engine
 import Host
 import ProviderConformance
-import Providers
+import ProviderFolder
+import ProviderSupport
 import Simulation
 import Testing
 

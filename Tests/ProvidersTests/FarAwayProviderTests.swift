@@ -1,5 +1,6 @@
 import Engine
-import Providers
+import ProviderFolder
+import ProviderSupport
 import Simulation
 import Testing
 

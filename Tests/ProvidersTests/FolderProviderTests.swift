@@ -1,7 +1,7 @@
 import Engine
 import Foundation
 import Glibc
-import Providers
+import ProviderFolder
 import Synchronization
 import Testing
 
@@ -53,7 +53,7 @@ import Testing
         #expect((found[.modificationDate] as? Date)?.timeIntervalSince1970 == 1_600_000_000)
     }
 
-    @Test func `what another program writes has another etag`() async throws {
+    @Test func `a file written by another program has another etag`() async throws {
         let provider = try await connect()
         let first = try await write("one", to: "file", of: provider)
         try folder.write("file", "two")
@@ -92,7 +92,7 @@ import Testing
 
     // MARK: Leftovers
 
-    @Test func `leftovers are never shown, removed when listed, and no obstacle`() async throws {
+    @Test func `leftovers are hidden, removed when listed, and do not interfere`() async throws {
         let provider = try await connect()
         _ = try await provider.createDirectory(key("directory"), attributes: attributes)
         let leftover = "directory/.apus-new-0123456789abcdef"
@@ -125,7 +125,7 @@ import Testing
         #expect(try folder.names == [name])
     }
 
-    @Test func `names that only begin like hidden ones are shown`() async throws {
+    @Test func `names that only start like hidden ones are shown`() async throws {
         let provider = try await connect()
         for name in [".apus", ".apus-new-", ".apus-new-0123", ".apus-swap-a-0123456789abcdef"] {
             _ = try await write(name, to: name, of: provider)
@@ -135,7 +135,7 @@ import Testing
 
     // MARK: The folder goes away
 
-    @Test func `a folder that went away is unreachable, not empty`() async throws {
+    @Test func `a folder that is gone is unreachable, not empty`() async throws {
         let path = folder.path("cloud")
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         let provider = try await connect(path)
@@ -185,7 +185,7 @@ import Testing
         #expect(found[.posixPermissions] as? Int != 0o640)
     }
 
-    @Test func `pipes, sockets and devices are not there`() async throws {
+    @Test func `pipes, sockets and devices are not shown`() async throws {
         let provider = try await connect()
         #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
         #expect(try await provider.list(.root, page: nil).objects.isEmpty)

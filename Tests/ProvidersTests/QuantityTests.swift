@@ -1,4 +1,4 @@
-import Providers
+import ProviderSupport
 import Testing
 
 @Suite struct QuantityTests {

@@ -2,7 +2,8 @@ import Engine
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
 
 /// What rclone says is looked at before it is believed: names and numbers in it are the cloud's.
 @Suite struct RcloneAnswerTests {
@@ -79,7 +80,7 @@ import Transport
             #expect(!object.name.bytes.contains(0) && !object.name.bytes.contains(0x2F))
             #expect(object.size <= UInt64(Int64.max))
             #expect((object.kind == .file) == (object.etag != nil))
-            #expect(object.etag.flatMap(RcloneProvider.size) ?? 0 == object.size)
+            #expect(object.etag.flatMap(RcloneMeaning.size) ?? 0 == object.size)
             #expect(!RcloneTime.format(object.modified).isEmpty)
         }
     }
@@ -157,7 +158,7 @@ import Transport
         }
     }
 
-    @Test func `an answer that is cut short is none`() {
+    @Test func `a truncated answer is refused`() {
         for seed in Self.seeds.dropLast() {
             let bytes = Array(seed.utf8)
             for count in 0..<bytes.count { #expect(!checkAll(seed, Array(bytes.prefix(count)))) }
@@ -181,7 +182,7 @@ import Transport
     }
 
     /// Goal: a directory of hostile names shows none of them as it is.
-    @Test func `names that no file can have are not shown`() {
+    @Test func `invalid file names are not shown`() {
         let names = [
             "", ".", "..", "a/b", "/", "\\u0000", "\\u2400", String(repeating: "x", count: 256),
         ]

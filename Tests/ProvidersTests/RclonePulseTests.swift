@@ -3,7 +3,8 @@ import Simulation
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
 
 /// Processes are numbers that grow with each start; time is simulated.
 @Suite("The pulse of rclone") struct RclonePulseTests {
@@ -53,33 +54,33 @@ import Testing
         return state.withLock { ($0.kills, $0.questions) }
     }
 
-    @Test func `a call that is answered soon asks nothing`() throws {
+    @Test func `a call that is answered soon causes no check`() throws {
         let seen = try Self.watch(for: Pulse.interval - .milliseconds(1)) { _ in .none }
         #expect(seen.kills.isEmpty && seen.questions == 0)
     }
 
-    @Test func `one that waits for a slow cloud lives, and is asked again and again`() throws {
+    @Test func `an rclone that waits for a slow cloud lives, and is checked repeatedly`() throws {
         let seen = try Self.watch(for: .seconds(3_600)) { $0.isMultiple(of: 2) ? .now : .late }
         #expect(seen.kills.isEmpty && seen.questions > 200)
     }
 
     /// As when the machine slept.
-    @Test func `one that misses a question and answers the next lives`() throws {
+    @Test func `an rclone that misses one check and answers the next lives`() throws {
         let seen = try Self.watch(for: .seconds(3_600)) { $0.isMultiple(of: 2) ? .none : .now }
         #expect(seen.kills.isEmpty && seen.questions > 200)
     }
 
-    @Test func `one that hangs is killed before a transfer may no longer stand still`() throws {
+    @Test func `an rclone that hangs is killed before a transfer counts as stalled`() throws {
         let seen = try Self.watch(for: .seconds(29)) { _ in .none }
         #expect(seen.kills.keys.sorted() == [1])
     }
 
-    @Test func `one that hangs again after its start is killed again`() throws {
+    @Test func `an rclone that hangs again after its restart is killed again`() throws {
         let seen = try Self.watch(for: .seconds(100)) { _ in .none }
         #expect(seen.kills.keys.sorted() == [1, 2])
     }
 
-    @Test func `nothing is asked while none runs`() throws {
+    @Test func `nothing is checked while no rclone runs`() throws {
         let seen = try Self.watch(for: .seconds(3_600), restartsTo: nil) { _ in .none }
         #expect(seen.kills.keys.sorted() == [1] && seen.questions == Pulse.silencesMax)
     }

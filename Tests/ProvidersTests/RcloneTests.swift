@@ -1,7 +1,8 @@
 import Engine
 import Testing
 
-@testable import Providers
+@testable import ProviderRclone
+@testable import ProviderSupport
 
 @Suite struct RcloneTests {
     @Test(arguments: [
@@ -12,7 +13,7 @@ import Testing
         ("2000-02-29T23:59:59.000000001Z", 951_868_799_000_000_001),
         ("1969-12-31T23:59:59.9Z", -100_000_000),
     ])
-    func `a time is read to the nanosecond, and written the same`(text: String, expected: Int64) {
+    func `a time round-trips to the nanosecond`(text: String, expected: Int64) {
         let time = RcloneTime.parse(text)
         #expect(time?.nanoseconds == expected)
         let written = RcloneTime.format(Timestamp(nanoseconds: expected))
@@ -20,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: ["", "2020", "2020-09-13T12:26:40", "yesterday at about noon, Z"])
-    func `what is no time is none`(text: String) {
+    func `invalid times are refused`(text: String) {
         #expect(RcloneTime.parse(text) == nil)
     }
 
@@ -56,7 +57,7 @@ import Testing
         ("caf\u{e9} \u{1F426}", "caf\u{e9} \u{1F426}"), ("a\u{240A}", nil as String?),
         (".apus-directory", nil),
     ])
-    func `a name is written as rclone has it, and read back`(name: String, text: String?) throws {
+    func `a name round-trips through rclone's form`(name: String, text: String?) throws {
         let name = try #require(FileName(name))
         #expect(RcloneName.encode(name) == text)
         if let text { #expect(RcloneName.decode(text) == name) }
@@ -72,7 +73,8 @@ import Testing
         ] { #expect(!RcloneHidden.isHidden(name)) }
     }
 
-    @Test func `settings that would change what a copy does are kept from rclone`() throws {
+    @Test func `settings that would change the meaning of a copy are not passed to rclone`() throws
+    {
         let program = try RcloneProgram.find(
             in: [
                 "PATH": "/nonexistent:/usr/bin", "RCLONE_IGNORE_EXISTING": "true",
@@ -86,7 +88,7 @@ import Testing
             ])
     }
 
-    @Test func `what is moved is told from what differs in anything that is told`() throws {
+    @Test func `a moved file is recognised by all known properties`() throws {
         func object(_ etag: String, _ size: UInt64) throws -> RemoteObject {
             RemoteObject(
                 name: try #require(FileName("a")), kind: .file, etag: ETag(etag), size: size,
@@ -94,14 +96,14 @@ import Testing
         }
         let before = try object("3-1000-id-1-abcd", 3)
         for same in [try object("3-2000-id-2-abcd", 3), try object("3-1000--", 3)] {
-            #expect(RcloneProvider.mayHoldSame(same, before))
+            #expect(RcloneMeaning.mayHoldSame(same, before))
         }
         for other in [try object("3-1000-id-1-abce", 3), try object("4-1000-id-1-abcd", 4)] {
-            #expect(!RcloneProvider.mayHoldSame(other, before))
+            #expect(!RcloneMeaning.mayHoldSame(other, before))
         }
     }
 
-    @Test func `without rclone it says how to get it`() {
+    @Test func `without rclone, the error says how to install it`() {
         let error = #expect(throws: SourceError.self) {
             try RcloneProgram.find(in: ["PATH": "/nonexistent"])
         }
@@ -124,7 +126,7 @@ import Testing
             ((100, 30, 150), StorageSpace(totalBytes: 100, availableBytes: 100)),
             ((nil, nil, nil), nil),
         ] as [((Int64?, Int64?, Int64?), StorageSpace?)])
-    func `the space is what a remote tells of it`(
+    func `the space is computed from the values that a remote tells`(
         told: (total: Int64?, used: Int64?, free: Int64?), space: StorageSpace?
     ) {
         let about = RcloneAbout(total: told.total, used: told.used, free: told.free)

@@ -4,6 +4,8 @@ import Logging
 import Testing
 import Transport
 
+@testable import ProviderFolder
+@testable import ProviderSupport
 @testable import Providers
 
 @Suite struct SourceTests {
@@ -58,8 +60,8 @@ import Transport
         ("webdv://host/dav", "did you mean \"webdav:\"?"),
         ("rclone:remote", "names no remote"),
         ("rclone:", "write rclone:NAME:PATH"),
-        ("rclone::s3,secret_access_key=x:bucket", "no name of a remote"),
-        ("rclone:-x:path", "no name of a remote"),
+        ("rclone::s3,secret_access_key=x:bucket", "not a name of a remote"),
+        ("rclone:-x:path", "not a name of a remote"),
         ("rclone:remote:a]b", "mount the directory above"),
         ("rclon:remote:a", "did you mean \"rclone:\"?"),
         ("folder:", "names no folder"),

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Providers
+@testable import ProviderSupport
 
 @Suite struct XMLPushParserTests {
     private final class Counter: XMLPushParser.Handler {

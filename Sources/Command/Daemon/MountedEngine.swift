@@ -4,6 +4,7 @@ import Foundation
 import Host
 import Logging
 import Mount
+import ProviderSupport
 import Providers
 import Synchronization
 import Transport

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Foundation
 import Host
+import ProviderSupport
 import Providers
 
 struct MountCommand: AsyncParsableCommand {

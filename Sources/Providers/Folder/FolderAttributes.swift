@@ -1,20 +1,21 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
-/// The extended attributes that a file of this machine has for programs, `user.*`. xattr(7).
+/// Reads and writes the extended attributes of a file for programs, `user.*`. xattr(7).
 ///
-/// What Apus itself notes on a directory that is mounted over is not among them.
+/// The mark that Apus sets on a directory under a mount is not among them.
 enum FolderAttributes {
-    /// Whether a file system has such attributes.
+    /// Whether the file system has such attributes.
     static func areKept(at path: [CChar]) -> Bool {
         getxattr(path, "user.apus.probe", nil, 0) >= 0 || errno != EOPNOTSUPP
     }
 
     /// - Parameters:
     ///   - path: Ends with NUL.
-    ///   - follows: Whether a link at its end is followed, as a descriptor's name in `/proc` is one.
-    /// - Returns: nil where the file system has none, or does not let us see them.
+    ///   - follows: Whether a link at its end is followed, such as a descriptor's name in `/proc`.
+    /// - Returns: nil if the file system has none, or does not permit reading them.
     static func read(
         _ path: [CChar], follows: Bool
     ) throws(FolderFailure) -> ExtendedAttributes? {
@@ -30,14 +31,14 @@ enum FolderAttributes {
                         ? getxattr(path, text, UnsafeMutableRawPointer($0), $1)
                         : lgetxattr(path, text, UnsafeMutableRawPointer($0), $1)
                 }, "getxattr")
-            // Those may be read by whoever may read the file: all of them, or none.
+            // A user who may read the file may read all of them, or none.
             guard let value else { return nil }
             attributes[name] = value
         }
         return attributes
     }
 
-    /// Sets, changes and removes until a file has these and no others.
+    /// Sets, changes and removes attributes until a file has exactly these.
     ///
     /// - Parameter path: Ends with NUL; a link at its end is followed.
     static func set(
@@ -58,7 +59,7 @@ enum FolderAttributes {
         }
     }
 
-    /// Asks for the length, then for the bytes, until both agree.
+    /// Reads the length, then the bytes, until both agree.
     private static func bytes(
         _ read: (UnsafeMutablePointer<CChar>?, Int) -> Int, _ call: String
     ) throws(FolderFailure) -> [UInt8]? {

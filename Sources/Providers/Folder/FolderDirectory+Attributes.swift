@@ -1,20 +1,21 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
 extension FolderDirectory {
-    /// Sets mode, modification time and extended attributes of what is at `name`.
+    /// Sets mode, modification time and extended attributes of the object at `name`.
     ///
     /// - Parameters:
-    ///   - kind: What is expected there.
-    ///   - etag: For a file, the version that is expected.
-    ///   - traits: What the folder keeps.
+    ///   - kind: The expected kind.
+    ///   - etag: For a file, the expected version.
+    ///   - traits: Those of the folder.
     /// - Throws: `.missing`, `.changed`, `.wrongKind`.
     func set(
         _ attributes: ObjectAttributes, on name: FileName, kind: FileKind, etag: ETag?,
         traits: ProviderTraits
     ) throws(FolderFailure) {
-        // Of a symbolic link, Linux keeps the time alone.
+        // Of a symbolic link, Linux keeps only the time.
         if kind == .symlink { return try setModified(name, to: attributes.modified) }
         let object = try open(name, FOLDER_O_PATH)
         try Self.check(object, kind, etag)
@@ -25,26 +26,26 @@ extension FolderDirectory {
         }
         if traits.keepsMode {
             try object.setMode(attributes.mode)
-            // The new time hides a change by others, so look as late as possible.
+            // The new time hides a change by another program, so check as late as possible.
             try Self.check(object, kind, etag)
         }
         try object.setModified(attributes.modified)
     }
 
     private static func check(
-        _ object: FolderDescriptor, _ kind: FileKind, _ etag: ETag?
+        _ object: OwnedDescriptor, _ kind: FileKind, _ etag: ETag?
     ) throws(FolderFailure) {
         let status = try status(of: object)
-        guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is no \(kind)") }
+        guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is not a \(kind)") }
         if let etag, status.etag != etag {
             throw FolderFailure(.changed, "it is version \(status.etag), not \(etag)")
         }
     }
 }
 
-/// A descriptor that was opened with `O_PATH` needs no permission on the object, and is changed by
-/// way of its name in `/proc`.
-extension FolderDescriptor {
+/// Opening with `O_PATH` requires no permission on the object; the changes go through the
+/// descriptor's name in `/proc`.
+extension OwnedDescriptor {
     func setMode(_ mode: UInt16) throws(FolderFailure) {
         if chmod(processPath, mode_t(mode & 0o7777)) != 0 {
             throw FolderFailure(.last, in: "chmod")
@@ -57,8 +58,8 @@ extension FolderDescriptor {
         }
     }
 
-    /// - Parameter mode: What the object gets afterwards. As xattr(7) has it, only who may write a
-    ///   file may set its attributes, so that its owner may for a moment.
+    /// - Parameter mode: The mode that the object gets afterwards. Only a user who may write a file
+    ///   may set its attributes, see xattr(7), so the owner gets that permission for a moment.
     func set(
         _ attributes: ExtendedAttributes, allowedBy mode: UInt16, keepsMode: Bool
     ) throws(FolderFailure) {

@@ -1,18 +1,17 @@
 import Engine
 
 extension FolderDirectory {
-    /// What is at `name`, as the engine sees it.
+    /// Returns the object at `name` for the engine.
     ///
-    /// - Throws: `.missing`, also for sockets, devices and pipes, which no cloud holds.
+    /// - Throws: `.missing`, also for sockets, devices and pipes, which no cloud can store.
     func object(_ name: FileName) throws(FolderFailure) -> RemoteObject {
         guard let object = try objectIfAny(name) else {
-            throw FolderFailure(.missing, "it is neither file, directory nor symbolic link")
+            throw FolderFailure(.missing, "it is not a file, directory or symbolic link")
         }
         return object
     }
 
-    /// The same; nil for sockets, devices and pipes.
-    ///
+    /// - Returns: nil for sockets, devices and pipes.
     /// - Throws: `.missing`.
     func objectIfAny(_ name: FileName) throws(FolderFailure) -> RemoteObject? {
         let status = try status(of: name)

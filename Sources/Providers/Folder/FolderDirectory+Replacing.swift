@@ -1,20 +1,21 @@
 import Engine
 import Glibc
+import ProviderSupport
 import Synchronization
 
-/// Changes that must find what they expect, on a file system that knows no such condition.
+/// Conditional changes, on a file system that has none.
 ///
-/// They change first, in one step that can be taken back, look at what they got, and take it back
-/// if it is something else. So a version that nobody has seen is never lost, whoever writes it at
-/// that moment. Where the file system cannot do such steps, they look and then change; one lock
-/// keeps at least our own tasks out of the time between.
+/// They make the change in one reversible step, check the result, and reverse it if another version
+/// was affected. So a version that Apus has not seen is never lost, even if another program writes
+/// it at that moment. On a file system without such steps they check first and then change; a lock
+/// at least excludes our own tasks in between.
 extension FolderDirectory {
-    private static let lookingThenChanging = Mutex<Void>(())
+    private static let checkAndChange = Mutex<Void>(())
 
-    /// Puts the file `new`, a swap name of this directory, in the place of one version of `name`.
+    /// Replaces one version of `name` by the file `new`, a swap name in this directory.
     ///
     /// - Parameter own: The status of `new`.
-    /// - Throws: `.changed` with both back where they were, `.missing`.
+    /// - Throws: `.changed` with both at their old names, `.missing`.
     func replace(
         _ name: FileName, of etag: ETag, by new: FileName, _ own: FolderStatus
     ) throws(FolderFailure) {
@@ -23,20 +24,20 @@ extension FolderDirectory {
             try rename(new, to: self, name, replacing: .exchange)
         } catch {
             guard error.kind == .unsupported else { throw error }
-            return try replaceAfterLooking(name, of: etag, by: new)
+            return try replaceAfterCheck(name, of: etag, by: new)
         }
         if try status(of: new).version == etag.description {
-            // A failure leaves a swap name that anybody may remove.
+            // After a failure a swap name remains, which is removed later as a leftover.
             try? removeFile(new)
         } else {
-            try takeBack(new, own, from: name)
+            try exchangeBack(new, own, from: name)
             throw FolderFailure(.changed, "it was changed at this moment")
         }
     }
 
-    /// Exchanges until the own file is back. More than one turn is needed only if others replace
-    /// the file in the same microseconds.
-    private func takeBack(
+    /// Exchanges the names until `new` is our own file again. More than one exchange is needed only if
+    /// other programs replace the file in the same microseconds.
+    private func exchangeBack(
         _ new: FileName, _ own: FolderStatus, from name: FileName
     ) throws(FolderFailure) {
         for _ in 0..<1_000 {
@@ -44,18 +45,18 @@ extension FolderDirectory {
                 try rename(new, to: self, name, replacing: .exchange)
             } catch {
                 guard error.kind == .missing else { throw error }
-                // Somebody has deleted ours; what it had replaced still belongs there.
+                // Another program has deleted our file; the replaced one still belongs there.
                 return try rename(new, to: self, name, replacing: .never)
             }
             if try status(of: new).isSameObject(as: own) { return }
         }
-        throw FolderFailure(.busy, "too many others replace it")
+        throw FolderFailure(.busy, "other programs keep replacing it")
     }
 
-    private func replaceAfterLooking(
+    private func replaceAfterCheck(
         _ name: FileName, of etag: ETag, by new: FileName
     ) throws(FolderFailure) {
-        try Self.lookingThenChanging.withLock { _ throws(FolderFailure) in
+        try Self.checkAndChange.withLock { _ throws(FolderFailure) in
             try expect(etag, at: name)
             try rename(new, to: self, name, replacing: .always)
         }
@@ -70,7 +71,7 @@ extension FolderDirectory {
             try rename(name, to: self, swap, replacing: .never)
         } catch {
             guard error.kind == .unsupported else { throw error }
-            // Nothing has a random name, so there is nothing to replace.
+            // The random name is unused, so nothing is replaced.
             try rename(name, to: self, swap, replacing: .always)
         }
         guard let found = try statusIfPresent(of: swap) else { return }
@@ -81,7 +82,7 @@ extension FolderDirectory {
         try removeFile(swap)
     }
 
-    /// Gives `name` another name that nothing has.
+    /// Renames `name` to an unused name.
     ///
     /// - Throws: `.exists`.
     func moveWithoutReplacing(
@@ -93,7 +94,7 @@ extension FolderDirectory {
             guard error.kind == .unsupported else { throw error }
         }
         if try linkAndUnlink(name, to: directory, newName) { return }
-        try Self.lookingThenChanging.withLock { _ throws(FolderFailure) in
+        try Self.checkAndChange.withLock { _ throws(FolderFailure) in
             guard try directory.statusIfPresent(of: newName) == nil else {
                 throw FolderFailure(.exists, "something has this name")
             }
@@ -101,7 +102,7 @@ extension FolderDirectory {
         }
     }
 
-    /// - Returns: false where the file system has no hard links, or not for this object.
+    /// - Returns: false if the file system has no hard links, or not for this object.
     private func linkAndUnlink(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName
     ) throws(FolderFailure) -> Bool {
@@ -115,9 +116,9 @@ extension FolderDirectory {
         return true
     }
 
-    /// Moves one version of a file into the place of one version of another.
+    /// Replaces one version of a file by one version of another.
     ///
-    /// - Throws: `.changed` with both where they were, `.missing`.
+    /// - Throws: `.changed` with both at their old names, `.missing`.
     func move(
         _ name: FileName, seenAs own: FolderStatus, to directory: FolderDirectory,
         _ newName: FileName, of etag: ETag
@@ -127,7 +128,7 @@ extension FolderDirectory {
             try rename(name, to: directory, newName, replacing: .exchange)
         } catch {
             guard error.kind == .unsupported else { throw error }
-            return try Self.lookingThenChanging.withLock { _ throws(FolderFailure) in
+            return try Self.checkAndChange.withLock { _ throws(FolderFailure) in
                 try directory.expect(etag, at: newName)
                 try rename(name, to: directory, newName, replacing: .always)
             }
@@ -141,7 +142,7 @@ extension FolderDirectory {
         try removeFile(name, seenAs: replaced)
     }
 
-    /// - Throws: `.changed` if `name` is another version than `etag`, or no file; `.missing`.
+    /// - Throws: `.changed` if `name` is another version than `etag` or not a file; `.missing`.
     func expect(_ etag: ETag, at name: FileName) throws(FolderFailure) {
         let found = try status(of: name)
         guard found.kind == .file, found.etag == etag else {
@@ -151,7 +152,7 @@ extension FolderDirectory {
 
     // MARK: Leftovers
 
-    /// Removes a hidden file that no live process works on; leaves it where that is not certain.
+    /// Removes a hidden file unless a live process may be using it.
     func removeLeftover(_ name: FileName) {
         guard let file = try? open(name, O_RDWR | O_NONBLOCK),
             flock(file.number, LOCK_EX | LOCK_NB) == 0

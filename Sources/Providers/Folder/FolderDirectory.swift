@@ -1,18 +1,19 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
-/// One open directory, and what can be done with the names in it. Every call blocks.
+/// One open directory, with the operations on the names in it. Every call blocks.
 ///
 /// No call follows a symbolic link, so a name never leads out of the directory.
 final class FolderDirectory: Sendable {
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
 
-    init(_ descriptor: FolderDescriptor) {
+    init(_ descriptor: OwnedDescriptor) {
         self.descriptor = descriptor
     }
 
-    /// How a rename treats what is at the new name.
+    /// The effect of a rename on an object that has the new name.
     enum Replacement {
         case never
         case always
@@ -20,22 +21,22 @@ final class FolderDirectory: Sendable {
         case exchange
     }
 
-    /// Opens what is at `name`; POSIX: `openat` with `O_NOFOLLOW`.
+    /// Opens the object at `name`; POSIX: `openat` with `O_NOFOLLOW`.
     ///
     /// - Parameter mode: For a new file.
     func open(
         _ name: FileName, _ flags: Int32, mode: mode_t = 0
-    ) throws(FolderFailure) -> FolderDescriptor {
+    ) throws(FolderFailure) -> OwnedDescriptor {
         try Self.open(in: descriptor.number, name.path, flags, mode: mode)
     }
 
-    /// Opens a directory in this one, to reach what is in it. It need not be readable.
+    /// Opens a directory in this one for access to its entries. It need not be readable.
     func directory(_ name: FileName) throws(FolderFailure) -> FolderDirectory {
         FolderDirectory(try open(name, FOLDER_O_PATH | O_DIRECTORY))
     }
 
-    /// The same directory, to be listed or made durable.
-    func readable() throws(FolderFailure) -> FolderDescriptor {
+    /// Opens the same directory for listing or synchronising.
+    func readable() throws(FolderFailure) -> OwnedDescriptor {
         try Self.open(in: descriptor.number, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
     }
 
@@ -43,14 +44,14 @@ final class FolderDirectory: Sendable {
         try Self.status(in: descriptor.number, [0])
     }
 
-    /// nil where the file system does not tell.
+    /// nil if unknown.
     var fileSystem: (magic: UInt64, blockBytes: Int)? {
         var (magic, blockBytes): (UInt64, UInt64) = (0, 0)
         guard folder_file_system(descriptor.number, &magic, &blockBytes) == 0 else { return nil }
         return (magic, Int(clamping: blockBytes))
     }
 
-    /// The directory, or a name in it, for calls that take no descriptor of a directory.
+    /// The path of the directory, or of a name in it, for calls without a directory descriptor.
     func processPath(of name: FileName? = nil) -> [CChar] {
         let directory = "/proc/self/fd/\(descriptor.number)".utf8.map(CChar.init(bitPattern:))
         return directory + (name.map { [47] + $0.path } ?? [0])
@@ -61,7 +62,7 @@ final class FolderDirectory: Sendable {
         try Self.status(in: descriptor.number, name.path)
     }
 
-    /// nil where nothing has this name.
+    /// - Returns: nil if nothing has this name.
     func statusIfPresent(of name: FileName) throws(FolderFailure) -> FolderStatus? {
         do {
             return try status(of: name)
@@ -71,7 +72,7 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    static func status(of file: FolderDescriptor) throws(FolderFailure) -> FolderStatus {
+    static func status(of file: OwnedDescriptor) throws(FolderFailure) -> FolderStatus {
         try status(in: file.number, [0])
     }
 
@@ -98,14 +99,14 @@ final class FolderDirectory: Sendable {
     func removeDirectory(_ name: FileName) throws(FolderFailure) {
         guard unlinkat(descriptor.number, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
         let error = SystemError.last
-        // POSIX lets rmdir say EEXIST instead of ENOTEMPTY.
+        // POSIX permits rmdir to return EEXIST instead of ENOTEMPTY.
         if error.code == EEXIST { throw FolderFailure(SystemError(ENOTEMPTY), in: "rmdir") }
         throw FolderFailure(error, in: "rmdir")
     }
 
-    /// Gives `name` another name, here or in another directory.
+    /// Renames `name`, within this directory or to another one.
     ///
-    /// - Throws: `.unsupported` where the file system has no such replacement.
+    /// - Throws: `.unsupported` if the file system has no such replacement.
     func rename(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName,
         replacing replacement: Replacement
@@ -130,7 +131,7 @@ final class FolderDirectory: Sendable {
             linkat(descriptor.number, name.path, directory.descriptor.number, newName.path, 0))
     }
 
-    /// Sets the modification time of `name`, a symbolic link itself included.
+    /// Sets the modification time of `name`, also of a symbolic link itself.
     func setModified(_ name: FileName, to time: Timestamp) throws(FolderFailure) {
         let times = time.asAccessAndModified
         try check(
@@ -143,7 +144,7 @@ final class FolderDirectory: Sendable {
         let directory = try readable()
         guard fsync(directory.number) != 0 else { return }
         let error = SystemError.last
-        // Some file systems cannot do this for directories, and then need not.
+        // Some file systems do not support this for directories, and do not need it.
         if error.code != EINVAL && error.code != EROFS {
             throw FolderFailure(error, in: "fsync of a directory")
         }
@@ -155,10 +156,10 @@ final class FolderDirectory: Sendable {
 
     private static func open(
         in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
-    ) throws(FolderFailure) -> FolderDescriptor {
+    ) throws(FolderFailure) -> OwnedDescriptor {
         while true {
             let number = openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
-            if number >= 0 { return FolderDescriptor(owning: number) }
+            if number >= 0 { return OwnedDescriptor(owning: number) }
             let error = SystemError.last
             if error.code != EINTR { throw FolderFailure(error, in: "open") }
         }
@@ -175,12 +176,12 @@ final class FolderDirectory: Sendable {
 }
 
 extension FileName {
-    /// For C: the bytes and a NUL.
+    /// The bytes and a NUL, for C.
     var path: [CChar] { bytes.map(CChar.init(bitPattern:)) + [0] }
 }
 
 extension Timestamp {
-    /// For `utimensat`: the access time is left as it is.
+    /// For `utimensat`: the access time stays unchanged.
     var asAccessAndModified: [timespec] {
         let omitted = (1 << 30) - 2  // UTIME_OMIT, a macro that Swift does not import
         return [

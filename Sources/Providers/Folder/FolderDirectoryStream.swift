@@ -1,16 +1,17 @@
 import Engine
 import Glibc
+import ProviderSupport
 
 /// The names in one directory, in the file system's order. Used by one thread.
 struct FolderDirectoryStream: ~Copyable {
     private let stream: OpaquePointer
-    /// Where the entry after the last one begins.
+    /// The position of the next entry.
     private(set) var position: Int = 0
 
-    /// - Parameter position: Where to begin: 0, or the ``position`` of an earlier stream.
+    /// - Parameter position: 0, or the ``position`` of an earlier stream.
     init(_ directory: FolderDirectory, from position: Int = 0) throws(FolderFailure) {
         let descriptor = try directory.readable()
-        // The stream closes its descriptor, so it gets one of its own.
+        // The stream closes its descriptor, so it gets a copy.
         let copy = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw FolderFailure(.last, in: "fcntl") }
         guard let stream = fdopendir(copy) else {
@@ -26,8 +27,7 @@ struct FolderDirectoryStream: ~Copyable {
         closedir(stream)
     }
 
-    /// The next name that an engine can use, `nil` in place of one that it cannot; throws or
-    /// returns `.end` when there is none.
+    /// Returns the next entry.
     mutating func next() throws(FolderFailure) -> Entry {
         errno = 0
         guard let entry = readdir(stream) else {

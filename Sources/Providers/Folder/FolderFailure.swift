@@ -1,7 +1,8 @@
 import Engine
 import Glibc
+import ProviderSupport
 
-/// Why a step in the folder failed, before it is known what the caller attempted with it.
+/// The failure of a step in the folder, without the attempt that it was part of.
 struct FolderFailure: Error {
     let kind: ProviderError.Kind
     let reason: String
@@ -13,7 +14,7 @@ struct FolderFailure: Error {
         self.cause = cause
     }
 
-    /// - Parameter call: What the system was asked: `open`, `rename`.
+    /// - Parameter call: The system call: `open`, `rename`.
     init(_ error: SystemError, in call: String) {
         var cause: DiskError?
         if error.code == EMFILE || error.code == ENFILE {
@@ -27,7 +28,7 @@ struct FolderFailure: Error {
         ProviderError(kind, attempt: attempt, reason: reason, cause: cause)
     }
 
-    /// The one place where the system's error numbers become the kinds that the engine plans with.
+    /// Translates the system's error numbers into the kinds that the engine distinguishes.
     static func kind(of code: Int32) -> ProviderError.Kind {
         switch code {
         case ENOENT, ENOTDIR, ELOOP: .missing
@@ -45,7 +46,7 @@ struct FolderFailure: Error {
             ECONNREFUSED, ECONNRESET, ECONNABORTED, EPIPE, ENODEV, ENXIO, ENOMEDIUM, ESHUTDOWN,
             EREMOTEIO, EUCLEAN:
             .unreachable
-        // What nobody foresaw may pass, and nothing is known of what it left behind.
+        // Any other error may be passing, and its effect is unknown.
         default: .unreachable
         }
     }

@@ -1,12 +1,12 @@
 import CFolder
 import Engine
 
-/// What the file system that holds the folder can do, known by its magic number, see statfs(2).
+/// The abilities of the file system of the folder, known by its magic number, see statfs(2).
 struct FolderFileSystem: Sendable {
-    /// nil where it does not tell.
+    /// nil if unknown.
     private let magic: UInt64?
     private let blockBytes: Int
-    /// What it can keep of extended attributes; nil for nothing.
+    /// The room for extended attributes; nil if it has none.
     private(set) var extendedAttributes: ExtendedAttributeSpace?
 
     private static let ext4: UInt64 = 0xEF53
@@ -23,11 +23,11 @@ struct FolderFileSystem: Sendable {
         if FolderAttributes.areKept(at: directory.processPath()) { extendedAttributes = space }
     }
 
-    /// What is known of the limits of file systems; beyond what is not, setting an attribute fails.
+    /// The known limits of file systems; beyond an unknown limit, setting an attribute fails.
     private var space: ExtendedAttributeSpace {
         switch magic {
         case Self.ext4:
-            // One block: a header, and for each an entry, its name and value in words.
+            // One block: a header, and for each attribute an entry, its name and its value in words.
             ExtendedAttributeSpace(bytesMax: blockBytes - 36) { attributes in
                 attributes.names.reduce(0) { sum, name in
                     let value = attributes[name]?.count ?? 0
@@ -40,8 +40,9 @@ struct FolderFileSystem: Sendable {
         }
     }
 
-    /// Whether a position in a directory stays valid after it is closed and while entries come and
-    /// go. NFS servers rely on it with these; tmpfs before Linux 6.6 and overlayfs renumber.
+    /// Whether a position in a directory stays valid after the directory is closed and while entries
+    /// are added and removed. NFS servers rely on it with these file systems; tmpfs before Linux 6.6
+    /// and overlayfs renumber.
     var positionsLast: Bool {
         magic.map { [Self.ext4, Self.xfs, Self.btrfs, Self.f2fs].contains($0) } ?? false
     }

@@ -1,10 +1,11 @@
 import Engine
 
-/// The names that this provider keeps for itself, and never lists.
+/// The names that this provider reserves for itself, and never lists.
 ///
 /// `.apus-new-RANDOM` is a file that is being written; its writer holds a lock (`flock`) on it.
-/// `.apus-swap-VERSION+VERSION-RANDOM` is a file on its way in or out: of the two versions either
-/// may be deleted when found left over; any other is somebody else's and must be kept.
+/// `.apus-swap-VERSION+VERSION-RANDOM` is a file that replaces another or was replaced. As a leftover
+/// it may be deleted if it is one of the two versions; any other belongs to another program and must
+/// be kept.
 enum FolderName {
     private static let newPrefix = ".apus-new-"
     private static let swapPrefix = ".apus-swap-"
@@ -27,7 +28,7 @@ enum FolderName {
         return isRandom(name.bytes.dropFirst(newPrefix.utf8.count))
     }
 
-    /// The versions that a swap name gives free; nil for every other name.
+    /// The versions that may be deleted under a swap name; nil for every other name.
     static func swapVersions(of name: FileName) -> [String]? {
         guard name.bytes.starts(with: swapPrefix.utf8) else { return nil }
         let text = String(decoding: name.bytes.dropFirst(swapPrefix.utf8.count), as: UTF8.self)

@@ -1,4 +1,5 @@
 package import Engine
+import ProviderSupport
 
 extension FolderProvider {
     package func setAttributes(
@@ -6,7 +7,9 @@ extension FolderProvider {
     ) async throws(ProviderError) -> RemoteObject {
         try await perform("set the attributes of \"\(key)\"", onCancel: .finish) {
             () throws(FolderFailure) in
-            if key == .root { throw FolderFailure(.unsupported, "the root stays as it is") }
+            if key == .root {
+                throw FolderFailure(.unsupported, "the root has no attributes of its own")
+            }
             let place = try root.place(of: key)
             let kind = try kind(of: place.status(), etag: etag)
             try place.directory.set(
@@ -43,7 +46,7 @@ extension FolderProvider {
         }
     }
 
-    /// Moves to a name that nothing has; takes a file back if it was changed at this moment.
+    /// Moves to an unused name; moves a file back if it was changed at this moment.
     private func move(
         _ from: FolderPlace, _ status: FolderStatus, to: FolderPlace
     ) throws(FolderFailure) {
@@ -59,7 +62,9 @@ extension FolderProvider {
         try await perform("delete \"\(key)\"", onCancel: .finish) { () throws(FolderFailure) in
             let place = try root.place(of: key)
             let status = try place.status()
-            guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is no \(kind)") }
+            guard status.kind == kind else {
+                throw FolderFailure(.wrongKind, "it is not a \(kind)")
+            }
             switch kind {
             case .directory:
                 try deleteDirectory(place)
@@ -71,7 +76,7 @@ extension FolderProvider {
         }
     }
 
-    /// Deletes a directory that shows nothing, whatever a killed process has left in it.
+    /// Deletes an empty directory, with any files that a killed process has left in it.
     private func deleteDirectory(_ place: FolderPlace) throws(FolderFailure) {
         do {
             return try place.directory.removeDirectory(place.name)
@@ -82,13 +87,13 @@ extension FolderProvider {
         try place.directory.removeDirectory(place.name)
     }
 
-    /// The kind of an object for which the caller gave `etag`.
+    /// Checks the kind of an object for which the caller expects `etag`.
     ///
-    /// - Throws: `.wrongKind` for a file without etag, another kind with one, and what no cloud
-    ///   holds.
+    /// - Throws: `.wrongKind` for a file without etag, another kind with one, and for sockets, devices
+    ///   and pipes.
     private func kind(of status: FolderStatus, etag: ETag?) throws(FolderFailure) -> FileKind {
         guard let kind = status.kind, (kind == .file) == (etag != nil) else {
-            throw FolderFailure(.wrongKind, "it is not of the kind that was named")
+            throw FolderFailure(.wrongKind, "it is not of the expected kind")
         }
         return kind
     }

@@ -1,6 +1,7 @@
 package import Engine
+import ProviderSupport
 
-/// Listing in pages without keeping anything between them: the token says where to go on.
+/// Lists in pages without state between them: the token tells where to continue.
 ///
 /// `p4711` is a position in the file system's own order, `n68656c6c6f` the last name (in
 /// hexadecimal) of the page before; see ``FolderOptions/ListingOrder``.
@@ -23,11 +24,11 @@ extension FolderProvider {
 
     private func openToList(_ key: ObjectKey) throws(FolderFailure) -> FolderDirectory {
         guard let parent = key.parent, let name = key.names.last else { return try root.open() }
-        if FolderName.isReserved(name) { throw FolderFailure(.missing, "no such name") }
+        if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
         let holder = try root.directory(parent)
         let status = try holder.status(of: name)
         guard status.kind == .directory else {
-            throw FolderFailure(.wrongKind, "it is no directory")
+            throw FolderFailure(.wrongKind, "it is not a directory")
         }
         return try holder.directory(name)
     }
@@ -71,7 +72,7 @@ extension FolderProvider {
         return ListingPage(objects: objects, next: isLast ? nil : page.last.map(token))
     }
 
-    /// Adds what is at `name`, if it is still there and something that a cloud can hold.
+    /// Adds the object at `name`, if it still exists and a cloud can store it.
     private func append(
         _ name: FileName, of directory: FolderDirectory, to objects: inout [RemoteObject]
     ) throws(FolderFailure) {
@@ -100,7 +101,7 @@ extension FolderProvider {
         if text.hasPrefix("n"), let name = name(hexadecimal: text.dropFirst()) {
             return .name(name)
         }
-        throw FolderFailure(.unsupported, "\"\(text)\" is no page of a folder")
+        throw FolderFailure(.unsupported, "\"\(text)\" is not a page of a folder")
     }
 
     private func token(after name: FileName) -> PageToken {

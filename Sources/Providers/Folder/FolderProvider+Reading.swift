@@ -1,5 +1,6 @@
 package import Engine
 import Glibc
+import ProviderSupport
 
 extension FolderProvider {
     package func read(
@@ -13,8 +14,8 @@ extension FolderProvider {
         while offset < range.upperBound {
             let start = offset
             let count = Int(min(UInt64(options.pieceBytes), range.upperBound - start))
-            // In two steps, since only the first may be left alone when the task is cancelled: a
-            // sink must see nothing after the call has ended.
+            // Two steps, since only the first may outlive a cancelled call: the sink must not receive
+            // anything after the call has ended.
             let piece = try await perform(attempt, onCancel: .abandon) {
                 () throws(FolderFailure) in
                 try file.piece(at: start, count: count)
@@ -23,7 +24,7 @@ extension FolderProvider {
                 do {
                     try piece.withUnsafeBytes { bytes in try sink.write(bytes, at: start) }
                 } catch {
-                    throw FolderFailure(.sink, "the bytes were not taken: \(error)", cause: error)
+                    throw FolderFailure(.sink, "the bytes were refused: \(error)", cause: error)
                 }
             }
             offset += UInt64(count)
@@ -34,15 +35,15 @@ extension FolderProvider {
         _ key: ObjectKey, etag: ETag, range: Range<UInt64>
     ) throws(FolderFailure) -> FolderReader {
         let place = try root.place(of: key)
-        // Looked at first, since opening a pipe or a device may do something.
+        // Checked first, since opening a pipe or a device may have an effect.
         guard try place.status().kind == .file else {
-            throw FolderFailure(.wrongKind, "it is no file")
+            throw FolderFailure(.wrongKind, "it is not a file")
         }
         let reader = FolderReader(
             try place.directory.open(place.name, O_RDONLY | O_NONBLOCK), etag: etag)
         let size = try reader.checkedSize()
         guard range.upperBound <= size else {
-            throw FolderFailure(.unsupported, "it has \(size) bytes only")
+            throw FolderFailure(.unsupported, "it has only \(size) bytes")
         }
         return reader
     }
@@ -50,25 +51,25 @@ extension FolderProvider {
 
 /// One version of a file, open for reading.
 struct FolderReader: Sendable {
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
     private let etag: ETag
 
-    init(_ descriptor: FolderDescriptor, etag: ETag) {
+    init(_ descriptor: OwnedDescriptor, etag: ETag) {
         self.descriptor = descriptor
         self.etag = etag
     }
 
-    /// - Throws: `.changed` if the file no longer is the version that was asked for.
+    /// - Throws: `.changed` if the file is no longer the expected version.
     func checkedSize() throws(FolderFailure) -> UInt64 {
         let status = try FolderDirectory.status(of: descriptor)
-        guard status.kind == .file else { throw FolderFailure(.wrongKind, "it is no file") }
+        guard status.kind == .file else { throw FolderFailure(.wrongKind, "it is not a file") }
         guard status.etag == etag else {
             throw FolderFailure(.changed, "it is version \(status.etag), not \(etag)")
         }
         return status.size
     }
 
-    /// Reads `count` bytes, and makes sure that they are of this version.
+    /// Reads `count` bytes, and checks that they belong to this version.
     func piece(at start: UInt64, count: Int) throws(FolderFailure) -> [UInt8] {
         var failure: FolderFailure?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -86,7 +87,7 @@ struct FolderReader: Sendable {
         return bytes
     }
 
-    /// - Returns: The bytes read; fewer than the buffer takes at the end of the file.
+    /// - Returns: The number of bytes read; less than the buffer's size at the end of the file.
     private func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from start: UInt64
     ) throws(FolderFailure) -> Int {

@@ -1,5 +1,6 @@
 package import Engine
 import Glibc
+import ProviderSupport
 
 extension FolderProvider {
     package func write(
@@ -17,13 +18,13 @@ extension FolderProvider {
                     attributes: attributes, traits: traits, base: base)
             }
         } catch {
-            // The first failure tells more than one in cleaning up would.
+            // The first failure says more than one of the clean-up.
             _ = try? await perform(attempt, onCancel: .ignore) { upload.drop() }
             throw error
         }
     }
 
-    /// Looks whether the write can succeed at all, before a byte is moved.
+    /// Checks that the write can succeed, before any bytes are copied.
     private func beginUpload(
         _ key: ObjectKey, from source: any ByteSource, base: BaseVersion
     ) throws(FolderFailure) -> FolderUpload {
@@ -61,7 +62,7 @@ extension FolderProvider {
         }
     }
 
-    /// An upload that was cut short has left nothing behind, see ``FolderUpload``.
+    /// Does nothing: an interrupted upload leaves nothing behind, see ``FolderUpload``.
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {}
 
     package func createDirectory(
@@ -69,7 +70,7 @@ extension FolderProvider {
     ) async throws(ProviderError) -> RemoteObject {
         try await perform("create the directory \"\(key)\"", onCancel: .finish) {
             () throws(FolderFailure) in
-            if key == .root { throw FolderFailure(.exists, "the root is always there") }
+            if key == .root { throw FolderFailure(.exists, "the root always exists") }
             let place = try root.place(of: key)
             try place.directory.makeDirectory(place.name, mode: mode_t(attributes.mode & 0o777))
             return try finishCreating(place, .directory, attributes)
@@ -83,7 +84,7 @@ extension FolderProvider {
             () throws(FolderFailure) in
             guard (1...4095).contains(target.count), !target.contains(0), traits.keepsSymlinks
             else {
-                throw FolderFailure(.unsupported, "the folder cannot hold such a link")
+                throw FolderFailure(.unsupported, "the folder cannot store such a link")
             }
             let place = try root.place(of: key)
             try place.directory.makeSymlink(place.name, target: target)
@@ -91,7 +92,7 @@ extension FolderProvider {
         }
     }
 
-    /// Gives a new object its attributes, past the umask, and makes it durable.
+    /// Sets the attributes of a new object, regardless of the umask, and makes it durable.
     private func finishCreating(
         _ place: FolderPlace, _ kind: FileKind, _ attributes: ObjectAttributes
     ) throws(FolderFailure) -> RemoteObject {

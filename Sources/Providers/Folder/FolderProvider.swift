@@ -1,19 +1,19 @@
 import CFolder
 package import Engine
 import Glibc
+import ProviderSupport
 
-/// A directory of this machine that plays the cloud: a disk, a USB stick, an NFS mount.
+/// A directory of this machine that serves as the cloud: a disk, a USB stick, an NFS mount.
 ///
-/// Modes, times and extended attributes are kept, owners are not. Every file appears in one step, by a rename, and is
-/// durable when the call returns. Nothing in the tree is ever followed out of it: each part of a
-/// path is opened by itself, without symbolic links. Calls that only look can be cancelled at any
-/// moment, even on a file system that hangs; those that change something finish the step in hand.
+/// Modes, times and extended attributes are kept, owners are not. Every file appears in one step, by a
+/// rename, and is durable when the call returns. No path leads out of the tree: each part is opened
+/// separately, without following symbolic links. Read-only calls can be cancelled at any moment, even
+/// on a file system that hangs; calls that make changes finish the current step.
 ///
-/// Two things cannot be had from a file system. A program that writes into a file in place, not by
-/// a rename, and keeps its size within one tick of the clock, makes a version that looks like the
-/// one before. And where the file system cannot exchange two names (`RENAME_EXCHANGE`; NFS, exFAT),
-/// a change that another program makes between the check of the version and the rename, which are
-/// microseconds apart, is lost.
+/// A file system cannot provide two guarantees. If a program writes to a file in place and keeps its
+/// size within one tick of the clock, the new version looks like the old one. And on a file system
+/// that cannot exchange two names (`RENAME_EXCHANGE`; NFS, exFAT), a change that another program
+/// makes between the check of the version and the rename, which are microseconds apart, is lost.
 package struct FolderProvider: Provider {
     package let traits: ProviderTraits
     let root: FolderRoot
@@ -23,7 +23,7 @@ package struct FolderProvider: Provider {
     /// Opens a directory as a cloud.
     ///
     /// - Parameter path: Absolute, in the bytes of the file system.
-    /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`, with what to do as reason.
+    /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`; the reason names the remedy.
     package static func connect(
         path: [UInt8], options: FolderOptions = FolderOptions()
     ) async throws(ProviderError) -> FolderProvider {
@@ -61,13 +61,14 @@ package struct FolderProvider: Provider {
             keepsVersionsInMoves: true, extendedAttributes: fileSystem.extendedAttributes)
     }
 
-    /// Says what to do about a folder that cannot be opened.
+    /// Adds the remedy to the failure of opening the folder.
     private static func explained(_ failure: FolderFailure) -> FolderFailure {
         let remedy: String
         switch failure.kind {
         case .missing: remedy = "it does not exist: create it, or mount the disk that holds it"
-        case .wrongKind: remedy = "it is not a directory: name the directory to be mounted"
-        case .denied: remedy = "it may not be read: allow this user to, or mount as another one"
+        case .wrongKind: remedy = "it is not a directory: name a directory"
+        case .denied:
+            remedy = "it may not be read: permit this user to read it, or mount as another user"
         default: remedy = failure.reason
         }
         return FolderFailure(failure.kind, remedy, cause: failure)
@@ -75,8 +76,8 @@ package struct FolderProvider: Provider {
 
     /// Runs a step on the pool's threads.
     ///
-    /// What is missing since the folder itself went away is no news about the object: then the step
-    /// fails as unreachable.
+    /// If an object seems to be missing because the folder itself is gone, the step fails as
+    /// unreachable.
     func perform<Value: Sendable>(
         _ attempt: String, onCancel: BlockingPool.OnCancel,
         _ step: @escaping @Sendable () throws(FolderFailure) -> Value
@@ -100,8 +101,8 @@ package struct FolderProvider: Provider {
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
             .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "nobody else can see a folder of this machine",
-            remedy: "copy it to a mount whose cloud makes links, as rclone's of a Google Drive")
+            reason: "a folder on this machine cannot be shared by a link",
+            remedy: "copy it to a mount of a cloud with links, such as Google Drive through rclone")
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
@@ -125,12 +126,12 @@ package struct FolderProvider: Provider {
             guard let parent = key.parent, let name = key.names.last else {
                 return try rootObject()
             }
-            if FolderName.isReserved(name) { throw FolderFailure(.missing, "no such name") }
+            if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
             return try root.directory(parent).object(name)
         }
     }
 
-    /// The root as an object. It has no name in its own tree, so it is shown as `root`.
+    /// Returns the root as an object, named `root` since it has no name in its own tree.
     func rootObject() throws(FolderFailure) -> RemoteObject {
         guard let name = FileName("root") else { preconditionFailure("`root` is a file name") }
         let status = try root.open().status()

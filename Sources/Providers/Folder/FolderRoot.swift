@@ -1,11 +1,13 @@
 import CFolder
 import Engine
 import Glibc
+import ProviderSupport
 
-/// The directory that plays the cloud, known by its device and inode.
+/// The directory that serves as the cloud, identified by its device and inode.
 ///
-/// It is opened anew for each call. So an unmounted disk is noticed, which would otherwise look as
-/// if everything had been deleted; and it can be unmounted, which an open descriptor would prevent.
+/// It is opened again for each call. So an unmounted disk is noticed, which would otherwise look as
+/// if everything had been deleted; and the disk can be unmounted, which an open descriptor would
+/// prevent.
 struct FolderRoot: Sendable {
     /// Absolute, as bytes.
     let path: [UInt8]
@@ -21,7 +23,7 @@ struct FolderRoot: Sendable {
     /// - Throws: `.unreachable` if the path leads to another directory than at first, or nowhere;
     ///   `.busy` for lack of descriptors.
     func open() throws(FolderFailure) -> FolderDirectory {
-        let descriptor: FolderDescriptor
+        let descriptor: OwnedDescriptor
         let found: FolderStatus
         do {
             descriptor = try Self.openToPass(path)
@@ -43,11 +45,11 @@ struct FolderRoot: Sendable {
 
     /// Opens the directory that `key` names.
     ///
-    /// - Throws: `.missing` where any part is missing or no directory.
+    /// - Throws: `.missing` if any part is missing or not a directory.
     func directory(_ key: ObjectKey) throws(FolderFailure) -> FolderDirectory {
         var directory = try open()
         for name in key.names {
-            if FolderName.isReserved(name) { throw FolderFailure(.missing, "no such name") }
+            if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
             directory = try directory.directory(name)
         }
         return directory
@@ -55,30 +57,29 @@ struct FolderRoot: Sendable {
 
     /// Opens the directory that holds `key`, which is not the root.
     ///
-    /// - Throws: `.missing`; `.unsupported` for the root and for names that this provider keeps for
-    ///   itself.
+    /// - Throws: `.missing`; `.unsupported` for the root and for reserved names.
     func place(of key: ObjectKey) throws(FolderFailure) -> FolderPlace {
         guard let parent = key.parent, let name = key.names.last else {
-            throw FolderFailure(.unsupported, "the root itself stays as it is")
+            throw FolderFailure(.unsupported, "the root cannot be changed")
         }
         if FolderName.isReserved(name) {
-            throw FolderFailure(.unsupported, "names like this are kept for temporary files")
+            throw FolderFailure(.unsupported, "names like this are reserved for temporary files")
         }
         return FolderPlace(directory: try directory(parent), name: name)
     }
 
-    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> FolderDescriptor {
+    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> OwnedDescriptor {
         try openPath(path, O_RDONLY)
     }
 
-    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> FolderDescriptor {
+    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> OwnedDescriptor {
         try openPath(path, FOLDER_O_PATH)
     }
 
-    /// The path to the root is the user's own: it may lead over symbolic links.
+    /// Follows symbolic links, since the user chose the path to the root.
     private static func openPath(
         _ path: [UInt8], _ flags: Int32
-    ) throws(FolderFailure) -> FolderDescriptor {
+    ) throws(FolderFailure) -> OwnedDescriptor {
         let path = path.map(CChar.init(bitPattern:)) + [0]
         let number = Glibc.open(path, flags | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
@@ -86,11 +87,11 @@ struct FolderRoot: Sendable {
             if error.code == ENOTDIR { throw FolderFailure(.wrongKind, "\(error)") }
             throw FolderFailure(error, in: "open")
         }
-        return FolderDescriptor(owning: number)
+        return OwnedDescriptor(owning: number)
     }
 }
 
-/// A name in an open directory, whether something has it or not.
+/// A name in an open directory, used or unused.
 struct FolderPlace: Sendable {
     let directory: FolderDirectory
     let name: FileName

@@ -1,25 +1,28 @@
-import Engine
+package import Engine
 import Glibc
+package import ProviderSupport
 
 /// The `folder:` form of a ``Source``.
-struct FolderSource: SourceForm, Hashable {
-    /// Absolute, without `.`, doubled slashes and a slash at the end; `..` stays, since only the
-    /// file system knows where it leads after a symbolic link.
+package struct FolderSource: SourceForm, Hashable {
+    /// Absolute, without `.`, double slashes and a slash at the end; `..` stays, since only the file
+    /// system knows its target after a symbolic link.
     let path: [UInt8]
     let latency: Duration
     let bytesPerSecond: UInt64?
 
+    package static let forms = "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB"
+
     private static let parameters = ["latency", "rate"]
 
-    init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
+    package init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
         let written = text.prefix { $0 != "?" }
         guard !written.isEmpty else {
             throw SourceError(
-                .misspelled, "the source names no folder", remedy: "write \(Source.forms)")
+                .misspelled, "the source names no folder", remedy: "write \(Self.forms)")
         }
         if written.hasPrefix("~") {
             throw SourceError(
-                .misspelled, "\"~\" is not replaced within a source",
+                .misspelled, "\"~\" is not expanded within a source",
                 remedy: "write \"folder:$HOME\(written.dropFirst())\"")
         }
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
@@ -35,11 +38,11 @@ struct FolderSource: SourceForm, Hashable {
                 try Self.rate(text)
             }
         } catch {
-            throw SourceError(.misspelled, "\(error)", remedy: "write \(Source.forms)")
+            throw SourceError(.misspelled, "\(error)", remedy: "write \(Self.forms)")
         }
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         let folder: FolderProvider
         do {
             folder = try await FolderProvider.connect(path: path)
@@ -54,7 +57,7 @@ struct FolderSource: SourceForm, Hashable {
 
     // MARK: Names
 
-    var description: String {
+    package var description: String {
         var parameters: [String] = []
         if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
         if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
@@ -62,16 +65,16 @@ struct FolderSource: SourceForm, Hashable {
         return identity + query
     }
 
-    var identity: String { "folder:\(encodedPath)" }
+    package var identity: String { "folder:\(encodedPath)" }
 
-    var localFolder: String? { path.text }
+    package var localFolder: String? { path.text }
 
-    var stateName: String {
+    package var stateName: String {
         let last = path.split(separator: UInt8(ascii: "/")).last.map(Array.init)
         return StateName.make(kind: "folder", label: last ?? Array("root".utf8), of: path)
     }
 
-    /// Where not every byte is a letter that a terminal shows as it is, they are all encoded.
+    /// Encodes control characters, `%` and `?`, and all bytes above ASCII unless the path is UTF-8.
     private var encodedPath: String {
         let isText = String(validating: path, as: UTF8.self) != nil
         return path.reduce(into: [UInt8]()) { text, byte in
@@ -105,7 +108,7 @@ struct FolderSource: SourceForm, Hashable {
                 let value = UInt8(digits, radix: 16), value != 0
             else {
                 throw SourceError(
-                    .misspelled, "\"%\(digits)\" in the path stands for no byte of a name",
+                    .misspelled, "\"%\(digits)\" in the path does not stand for a byte of a name",
                     remedy: "write a percent sign as %25 and a question mark as %3F")
             }
             bytes.append(value)

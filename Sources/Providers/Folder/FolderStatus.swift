@@ -2,7 +2,7 @@ import CFolder
 import Engine
 import Glibc
 
-/// What the file system tells of one object.
+/// The status of one object.
 struct FolderStatus: Sendable {
     let mode: UInt32
     let device: UInt64
@@ -26,7 +26,7 @@ struct FolderStatus: Sendable {
         bornNanoseconds = status.born_nanoseconds
     }
 
-    /// nil for what has no place in a cloud: sockets, devices, pipes.
+    /// nil for sockets, devices and pipes, which no cloud can store.
     var kind: FileKind? {
         switch mode_t(mode) & S_IFMT {
         case S_IFREG: .file
@@ -42,11 +42,11 @@ struct FolderStatus: Sendable {
         Timestamp(seconds: modifiedSeconds, nanoseconds: Int64(modifiedNanoseconds))
     }
 
-    /// The mark of what an object holds, safe within a file name.
+    /// The version of an object's contents, safe within a file name.
     ///
-    /// Size, modification time in nanoseconds and inode number; and the time of birth where the
-    /// file system keeps one, since a new file often gets the number of one just deleted, and may
-    /// be given its size and time as well.
+    /// Size, modification time in nanoseconds and inode number; also the creation time if the file
+    /// system keeps one, since a new file often gets the number of one just deleted, and may have its
+    /// size and time as well.
     var version: String {
         let parts = [
             String(size, radix: 16), String(modifiedSeconds, radix: 16),
@@ -58,7 +58,7 @@ struct FolderStatus: Sendable {
 
     var etag: ETag { ETag(version) }
 
-    /// Whether both are the same object, whatever it holds.
+    /// Whether both are the same object, in any version.
     func isSameObject(as other: FolderStatus) -> Bool {
         device == other.device && inode == other.inode && bornSeconds == other.bornSeconds
             && bornNanoseconds == other.bornNanoseconds

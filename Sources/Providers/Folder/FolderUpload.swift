@@ -1,20 +1,21 @@
 import Engine
 import Glibc
+import ProviderSupport
 import Synchronization
 
 /// A new file under a hidden name, until it is published or dropped.
 ///
-/// Its lock tells other processes that it is no leftover. Steps follow one another, each on a
+/// Its lock shows other processes that it is not a leftover. Steps run one after the other, each on a
 /// thread that may block.
 final class FolderUpload: Sendable {
     private let place: FolderPlace
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
     private let source: any ByteSource
     private let buffer: FolderBuffer
-    /// Where the file is; nil once it is published.
+    /// The present name of the file; nil once it is published.
     private let name: Mutex<FileName?>
 
-    /// Makes an empty file beside `place`.
+    /// Creates an empty file beside `place`.
     init(
         at place: FolderPlace, from source: any ByteSource, pieceBytes: Int
     ) throws(FolderFailure) {
@@ -26,7 +27,7 @@ final class FolderUpload: Sendable {
         buffer = FolderBuffer(count: Int(min(UInt64(pieceBytes), max(source.size, 1))))
     }
 
-    /// Copies bytes from the source, no more than a piece.
+    /// Copies bytes from the source, at most one piece.
     func copy(_ range: Range<UInt64>) throws(FolderFailure) {
         let count = Int(range.upperBound - range.lowerBound)
         var filled = 0
@@ -102,7 +103,7 @@ final class FolderUpload: Sendable {
             return try source.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer), at: offset)
         } catch {
-            throw FolderFailure(.source, "no bytes were given: \(error)", cause: error)
+            throw FolderFailure(.source, "the bytes cannot be read: \(error)", cause: error)
         }
     }
 
@@ -122,24 +123,23 @@ final class FolderUpload: Sendable {
         }
     }
 
-    /// Makes a file and locks it. Somebody who takes it for a leftover in between wins, and it is
-    /// made again.
+    /// Creates a file and locks it; creates another if a process removes it in between as a leftover.
     private static func create(
         in directory: FolderDirectory
-    ) throws(FolderFailure) -> (FileName, FolderDescriptor) {
+    ) throws(FolderFailure) -> (FileName, OwnedDescriptor) {
         for _ in 0..<10 {
             let name = FolderName.new()
             let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             if flock(file.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
             if try FolderDirectory.status(of: file).links > 0 { return (name, file) }
         }
-        throw FolderFailure(.busy, "temporary files are removed as soon as they are made")
+        throw FolderFailure(.busy, "temporary files are removed as soon as they are created")
     }
 }
 
 /// Memory for one piece.
 private final class FolderBuffer: @unchecked Sendable {
-    // Sound: the steps of an upload follow one another, so one thread at a time uses it.
+    // Sound: the steps of an upload run one after the other, so one thread at a time uses it.
     let bytes: UnsafeMutableRawBufferPointer
 
     init(count: Int) {

@@ -1,15 +1,15 @@
 import Engine
 
-/// Picks the smallest of many names, in little memory: a page of a listing in the order of names.
+/// Selects the smallest of many names in little memory: a page of a listing in the order of names.
 ///
-/// It keeps a 64th of all names seen, `countMin` at least and twice that at most, so that the
-/// number of pages, each of which looks at all names, does not grow with the directory.
+/// It keeps a 64th of all names seen, `countMin` at least and twice that at most, so that the number
+/// of pages, each of which scans all names, does not grow with the directory.
 struct SmallestNames {
     private let countMin: Int
     private let last: FileName?
     private var names: [FileName] = []
     private var seen = 0
-    /// Names above it were dropped, so that none above may be kept any more.
+    /// Names above it were dropped, so no name above it may be kept.
     private var bound: FileName?
 
     /// - Parameter last: Only names above it count.
@@ -26,7 +26,7 @@ struct SmallestNames {
         if names.count > 2 * countMax { shrink() }
     }
 
-    /// - Returns: The names in ascending order, and whether these are all.
+    /// - Returns: The names in ascending order, and whether they are the last ones.
     mutating func finish() -> (names: [FileName], isLast: Bool) {
         if names.count > countMax { shrink() } else { names.sort() }
         return (names, bound == nil)

@@ -4,13 +4,13 @@ import Glibc
 import Synchronization
 import Transport
 
-/// Speaks to rclone's remote control.
+/// Calls rclone's remote control.
 struct RcloneClient: Sendable {
     let daemon: RcloneDaemon
     let transport: HTTPTransport
     let clock: any Clock
 
-    /// A listing comes in one piece; this is room for some million names.
+    /// A listing comes in one piece; this leaves room for some million names.
     private static let answerBytesMax = 512 << 20
 
     /// Calls one of rclone's functions.
@@ -33,23 +33,23 @@ struct RcloneClient: Sendable {
         }
     }
 
-    /// Makes rclone open its remotes anew, as what is written in its configuration now.
+    /// Makes rclone open its remotes again, with its present configuration.
     ///
-    /// It reads that again when it has changed, but what it has opened stays as it was.
+    /// rclone reads a changed configuration again, but keeps the remotes that it has opened.
     private func forgetRemotes() async {
         guard let request = try? request("fscache/clear", RcloneInput()) else { return }
         _ = try? await transport.send(request, bytesMax: Self.answerBytesMax)
     }
 
-    /// It goes beside a call, and ends an rclone that hangs, so that the call fails.
+    /// Runs beside each call and kills an rclone that hangs, so that the call fails.
     private var pulse: RclonePulse<pid_t> {
         RclonePulse(
             clock: clock, process: { [daemon] in daemon.process }, isSilent: isSilent,
             kill: { [daemon] process in daemon.kill(process) })
     }
 
-    /// Whether rclone gives no answer where it has nothing to do for one. One that is just starting,
-    /// or has ended, is none that hangs.
+    /// Whether rclone fails to answer a call that needs no work. One that is just starting, or has
+    /// ended, does not hang.
     @Sendable private func isSilent() async -> Bool {
         do throws(TransportError) {
             var request = try request("rc/noop", RcloneInput())
@@ -61,9 +61,9 @@ struct RcloneClient: Sendable {
         }
     }
 
-    /// What an answer says.
+    /// Decodes an answer.
     ///
-    /// - Throws: What rclone says went wrong; `.corrupt` for what is no answer to such a call.
+    /// - Throws: The failure that rclone reports; `.corrupt` for an answer of another form.
     static func read<Answer: Decodable>(
         _ response: HTTPResponse, _ body: [UInt8], to input: RcloneInput, attempt: String
     ) throws(ProviderError) -> Answer {
@@ -81,10 +81,10 @@ struct RcloneClient: Sendable {
         }
     }
 
-    /// Calls a function that changes something, and waits for its end even if the task is
-    /// cancelled: then rclone is told to stop, so that nothing changes after this has returned.
+    /// Calls a function that makes a change, and waits for its end even if the task is cancelled:
+    /// rclone is then told to stop, so that nothing changes after this has returned.
     func change(
-        _ function: String, _ input: RcloneInput, attempt: String, group: String
+        _ function: String, _ input: RcloneInput, attempt: String, group: String = newGroup()
     ) async throws(ProviderError) {
         guard !Task.isCancelled else {
             throw ProviderError(.cancelled, attempt: attempt, reason: "it was cancelled")
@@ -93,7 +93,7 @@ struct RcloneClient: Sendable {
         input.jobGroup = group
         input.config = RcloneInput.Config()
         let grouped = input
-        // Not of this task, so that its cancellation does not end the wait for rclone.
+        // Not a child task, so that cancellation does not end the wait for rclone.
         let work = Task { () async -> Result<RcloneNothing, ProviderError> in
             do throws(ProviderError) {
                 return .success(try await call(function, grouped, attempt: attempt))
@@ -117,7 +117,10 @@ struct RcloneClient: Sendable {
         }
     }
 
-    /// Hands a range of a file to `sink` as it comes.
+    /// Returns a name for a group of jobs, which can be watched and stopped by it.
+    static func newGroup() -> String { "apus-\(UInt64.random(in: 0 ... .max))" }
+
+    /// Hands a range of a file to `sink` as it arrives.
     func read(
         path: String, range: Range<UInt64>, into sink: RcloneReadSink, attempt: String
     ) async throws(ProviderError) {
@@ -152,8 +155,8 @@ struct RcloneClient: Sendable {
     private func authorise(_ request: inout HTTPRequest) {
         request.unixSocketPath = daemon.socketPath
         request.credentials = .basic(user: daemon.user, password: daemon.password)
-        // rclone says nothing while it waits for the cloud; the engine knows how long is too long,
-        // and the pulse whether rclone is there.
+        // rclone is silent while it waits for the cloud. The engine has the deadline, and the pulse
+        // finds an rclone that hangs.
         request.stallTimeout = nil
     }
 
@@ -166,12 +169,12 @@ struct RcloneClient: Sendable {
             default: .unreachable
             }
         return ProviderError(
-            kind, attempt: attempt, reason: "rclone gives no answer: \(error.reason)",
+            kind, attempt: attempt, reason: "rclone does not answer: \(error.reason)",
             cause: error.cause ?? error)
     }
 }
 
-/// Tells rclone to stop a group of jobs until it has.
+/// Tells rclone repeatedly to stop a group of jobs, until the call ends.
 private final class RcloneStopper: Sendable {
     private let client: RcloneClient
     private let group: String
@@ -192,9 +195,9 @@ private final class RcloneStopper: Sendable {
             var input = RcloneInput()
             input.group = group
             for _ in 0..<100 where !Task.isCancelled {
-                // The job may not be known there yet, so once is not enough.
+                // rclone may not have started the job yet, so once is not enough.
                 let _: RcloneNothing? = try? await client.call(
-                    "job/stopgroup", input, attempt: "stop what was cancelled")
+                    "job/stopgroup", input, attempt: "stop a cancelled change")
                 try? await client.clock.sleep(until: client.clock.uptime + .milliseconds(100))
             }
             work.cancel()
@@ -202,7 +205,7 @@ private final class RcloneStopper: Sendable {
         self.task.withLock { $0 = task }
     }
 
-    /// The work is at its end.
+    /// Called once the work has ended.
     func end() async {
         guard let task = task.withLock({ $0 }) else { return }
         task.cancel()

@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
 import Logging
+import ProviderSupport
 import Synchronization
 
-/// A running `rclone rcd`, started again whenever it ends, until the last reference goes.
+/// A running `rclone rcd`, restarted whenever it ends, until the last reference is gone.
 ///
-/// Its own thread starts it, hears what it says, and waits for its end. That thread lives as long
-/// as the process, so the kernel ends rclone when we are killed.
+/// A thread of its own starts it, reads its output, and waits for its end. That thread lives as long
+/// as the process, so the kernel kills rclone if the process is killed.
 final class RcloneDaemon: Sendable {
     let directory: RcloneDirectory
     let user = RcloneDaemon.secret()
@@ -31,7 +32,7 @@ final class RcloneDaemon: Sendable {
         keeper.stop()
     }
 
-    /// Ends rclone for good, waits for that, and removes its directory. Asking twice does no harm.
+    /// Ends rclone permanently, waits for its end, and removes its directory. May be called again.
     func end() {
         keeper.end()
         directory.remove()
@@ -39,15 +40,15 @@ final class RcloneDaemon: Sendable {
 
     var socketPath: String { directory.socketPath }
 
-    /// The process that runs now, if any.
+    /// The running process, if any.
     var process: pid_t? { keeper.process }
 
-    /// Ends a process that hangs, if it is still the one that runs; another one is started.
+    /// Kills a process that hangs, if it is still the running one; another one is started.
     func kill(_ process: pid_t) {
         keeper.kill(process)
     }
 
-    /// The last that the program said before it ended; nil if it has never ended.
+    /// The last line that the program printed before it ended; nil if it has never ended.
     var lastWords: String? { keeper.lastWords }
 
     /// 128 bits from the system, as letters.
@@ -57,7 +58,7 @@ final class RcloneDaemon: Sendable {
     }
 }
 
-/// What the daemon's thread does; it outlives the daemon until rclone has ended.
+/// The work of the daemon's thread; it outlives the daemon until rclone has ended.
 private final class RcloneKeeper: Sendable {
     private struct State {
         var process: pid_t?
@@ -70,16 +71,16 @@ private final class RcloneKeeper: Sendable {
     private let directory: RcloneDirectory
     private let logger: Logger
     private let state = Mutex(State())
-    /// Signalled when there is nothing more to wait for.
+    /// Signalled to end the pause before a restart.
     private let stopped = DispatchSemaphore(value: 0)
-    /// Signalled once rclone has ended and is not started again.
+    /// Signalled once rclone has ended and will not be restarted.
     private let ended = DispatchSemaphore(value: 0)
 
     private static let pauseMin = 1.0
     private static let pauseMax = 60.0
-    /// One that ran for so long did not fail at its start.
+    /// A process that ran this long did not fail at its start.
     private static let healthySeconds = 60.0
-    /// How long rclone may take to end when it is asked to: it waits for remotes that give no answer.
+    /// The time that rclone has to end on request: it waits for remotes that do not answer.
     private static let endSecondsMax = 2.0
 
     init(path: String, environment: [String], directory: RcloneDirectory, logger: Logger) {
@@ -95,7 +96,7 @@ private final class RcloneKeeper: Sendable {
     func stop() {
         state.withLock { state in
             state.isStopped = true
-            // Not reaped yet, so the number is still its own.
+            // Not reaped yet, so the process id is still valid.
             if let process = state.process { Glibc.kill(process, SIGTERM) }
         }
         stopped.signal()
@@ -110,7 +111,7 @@ private final class RcloneKeeper: Sendable {
             }
             ended.wait()
         }
-        // For whoever asks again.
+        // For the next call.
         ended.signal()
     }
 
@@ -119,7 +120,8 @@ private final class RcloneKeeper: Sendable {
             state.process == process && Glibc.kill(process, SIGKILL) == 0
         }
         if isKilled {
-            logger.warning("rclone gives no answer and is killed", metadata: ["pid": "\(process)"])
+            logger.warning(
+                "rclone killed because it does not answer", metadata: ["pid": "\(process)"])
         }
     }
 
@@ -136,16 +138,16 @@ private final class RcloneKeeper: Sendable {
             if isStopped { return }
             if Date().timeIntervalSince(start) > Self.healthySeconds { pause = Self.pauseMin }
             logger.warning(
-                "rclone ended and is started again",
+                "rclone ended; restart scheduled",
                 metadata: ["pauseSeconds": "\(pause)", "lastWords": "\(words)"])
             if stopped.wait(timeout: .now() + pause) == .success { return }
             pause = min(pause * 2, Self.pauseMax)
         }
     }
 
-    /// One life of rclone.
+    /// Runs rclone until it ends.
     ///
-    /// - Returns: The last line that it said.
+    /// - Returns: The last line of its output.
     private func runOnce() -> String {
         unlink(directory.socketPath)
         var ends: [Int32] = [-1, -1]
@@ -159,7 +161,7 @@ private final class RcloneKeeper: Sendable {
         state.withLock { $0.process = nil }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        return words.isEmpty ? "it said nothing" : words
+        return words.isEmpty ? "it printed nothing" : words
     }
 
     private func start(output: Int32) -> Result<pid_t, SystemError> {
@@ -172,7 +174,7 @@ private final class RcloneKeeper: Sendable {
         }
     }
 
-    /// Reads lines until there is nobody to write any more.
+    /// Reads lines until the other end is closed.
     private func listen(to descriptor: Int32) -> String {
         var last = ""
         var rest: [UInt8] = []
@@ -188,7 +190,7 @@ private final class RcloneKeeper: Sendable {
                     charactersMax: RcloneFailure.wordsMax)
                 rest.removeSubrange(...end)
                 if !line.isEmpty { last = line }
-                logger.debug("rclone says", metadata: ["line": "\(line)"])
+                logger.debug("rclone output", metadata: ["line": "\(line)"])
             }
             if rest.count > 1 << 16 { rest = [] }
         }

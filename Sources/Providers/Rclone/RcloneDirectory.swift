@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
+import ProviderSupport
 import Synchronization
 
-/// A directory for one rclone: its socket, and files on their way. Mode 0700, gone with its last
-/// reference.
+/// A directory for one rclone: its socket, and files being uploaded. It has mode 0700 and is removed
+/// with its last reference.
 ///
-/// A lock on it (`flock`) says that it is in use, so that what a killed process left behind can be
-/// told apart and removed: at once, as soon as its process is gone.
+/// A lock on it (`flock`) shows that it is in use. So the directory of a killed process can be
+/// recognised and removed as soon as that process is gone.
 final class RcloneDirectory: Sendable {
     let path: String
     private let descriptor: Int32
@@ -14,7 +15,7 @@ final class RcloneDirectory: Sendable {
 
     private static let prefix = "apus-rclone-"
 
-    /// - Parameter parent: On a disk, since files as large as they come pass through.
+    /// - Parameter parent: On a disk, since files of any size pass through.
     init(in parent: String) throws(SystemError) {
         Self.removeLeftovers(in: parent)
         (path, descriptor) = try Self.make(in: parent)
@@ -27,17 +28,17 @@ final class RcloneDirectory: Sendable {
 
     var socketPath: String { "\(path)/rc.sock" }
 
-    /// Removes it with all that is in it, before the last reference goes.
+    /// Removes the directory and its contents before the last reference is gone.
     func remove() {
         let isFirst = isRemoved.withLock { isRemoved in
             defer { isRemoved = true }
             return !isRemoved
         }
-        // Once it is gone, its name may be somebody else's.
+        // Afterwards, another process may use its name.
         if isFirst { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// - Returns: A directory that is locked, with the descriptor that holds the lock.
+    /// - Returns: A locked directory, with the descriptor that holds the lock.
     private static func make(
         in parent: String
     ) throws(SystemError) -> (path: String, descriptor: Int32) {
@@ -48,15 +49,15 @@ final class RcloneDirectory: Sendable {
                 decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard descriptor >= 0 || errno == ENOENT else { throw SystemError.last }
-            // Until it is locked, another mount that starts may take it for one left behind. Where
-            // there are no locks, nobody removes any.
+            // Until it is locked, another mount may mistake it for a leftover. On a file system
+            // without locks, no leftovers are removed.
             let isOurs = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
             if descriptor >= 0, isOurs, isStill(path, descriptor) { return (path, descriptor) }
             if descriptor >= 0 { close(descriptor) }
         }
     }
 
-    /// Whether the directory that is open is still the one at its path.
+    /// Whether the open directory is still the one at its path.
     private static func isStill(_ path: String, _ descriptor: Int32) -> Bool {
         var named = stat()
         var opened = stat()
@@ -64,7 +65,7 @@ final class RcloneDirectory: Sendable {
             && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev
     }
 
-    /// Removes what processes of this user left behind that were killed.
+    /// Removes directories that killed processes of this user left behind.
     private static func removeLeftovers(in parent: String) {
         let manager = FileManager.default
         for name in (try? manager.contentsOfDirectory(atPath: parent)) ?? []
@@ -74,7 +75,7 @@ final class RcloneDirectory: Sendable {
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
             var status = stat()
-            // A lock that can be had says that its owner is dead.
+            // If the lock is free, its owner is dead.
             guard fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
                 flock(descriptor, LOCK_EX | LOCK_NB) == 0, isStill(path, descriptor)
             else { continue }

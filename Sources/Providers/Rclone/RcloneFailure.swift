@@ -1,8 +1,9 @@
 import Engine
+import ProviderSupport
 
-/// Makes sense of what rclone says: it has words, and only few codes.
+/// Translates rclone's messages into errors: it has few codes.
 enum RcloneFailure {
-    /// How much of what rclone says is repeated.
+    /// The number of characters of a message that are repeated.
     static let wordsMax = 500
 
     private static let meanings: [(words: [String], kind: ProviderError.Kind)] = [
@@ -50,8 +51,8 @@ enum RcloneFailure {
         ),
     ]
 
-    /// - Parameter names: What the words may repeat, and what is not to be taken for their sense: a
-    ///   file may be called `quota exceeded`.
+    /// - Parameter names: Names that the message may contain and that are ignored in its
+    ///   interpretation: a file may be called `quota exceeded`.
     static func error(
         attempt: String, reason: String, names: [String] = []
     ) -> ProviderError {

@@ -1,20 +1,20 @@
 import Engine
 
-/// Names that are there for our own purposes, and that nobody is shown.
+/// Names that Apus uses itself on the remote, and never shows.
 enum RcloneHidden {
-    /// rclone puts eight digits and this behind a name while it uploads the file.
+    /// rclone appends eight digits and this to a name while it uploads the file.
     static let partSuffix = ".apus-part"
-    /// Marks a directory where the remote has none without a file in them.
+    /// Marks a directory on a remote where no directory exists without a file in it.
     static let marker = ".apus-directory"
     private static let stagedPrefix = ".apus-upload-"
     private static let probePrefix = ".apus-probe-"
 
-    /// A name for a file that is to get its own once it is whole.
+    /// Returns a name for a file that is renamed once it is complete.
     static func stagedName() -> String {
         stagedPrefix + hexadecimal(UInt64.random(in: 0 ... .max), digits: 16)
     }
 
-    /// A name for a file with which a remote is tried out; more may follow it.
+    /// Returns a name for a file that tests the remote; more may follow it.
     static func probeName() -> String {
         probePrefix + hexadecimal(UInt64.random(in: 0 ... .max), digits: 16)
     }

@@ -1,16 +1,16 @@
 import Engine
 
-/// What the answers of one remote mean to the engine.
+/// Translates the answers of one remote into the engine's types.
 struct RcloneMeaning: Sendable {
     let keepsEmptyDirectories: Bool
-    /// The hash that the remote is asked for, if there is one.
+    /// The hash that the remote is asked for, if any.
     let cheapHash: String?
 
-    /// What rclone itself shows for a time that it does not know: the year 2000.
+    /// The time that rclone itself shows for an unknown one: the year 2000.
     private static let unknownTime = Timestamp(seconds: 946_684_800)
 
-    /// Some clouds hold several objects of one name: the newest stands for them all. Where one of them
-    /// is a file of unknown size, none does.
+    /// Converts a listing. Some clouds hold several objects of one name, of which only the newest is
+    /// shown; none of them is if one is a file of unknown size.
     func objects(in items: [RcloneItem]) -> [RemoteObject] {
         let unsized = unsizedNames(in: items)
         var found: [FileName: RemoteObject] = [:]
@@ -24,18 +24,18 @@ struct RcloneMeaning: Sendable {
         return Array(found.values)
     }
 
-    /// The names of files that may be of any size.
+    /// The names of files of unknown size.
     func unsizedNames(in items: [RcloneItem]) -> Set<FileName> {
         Set(items.filter { !$0.isSized }.compactMap { RcloneName.decode($0.name) })
     }
 
-    /// - Returns: nil for a file of unknown size: taken for an empty one, it would be overwritten with
-    ///   what is appended to nothing.
+    /// - Returns: nil for a file of unknown size: shown as empty, it would lose its contents with the
+    ///   first line that a program appends to it.
     func object(_ item: RcloneItem, name: FileName) -> RemoteObject? {
         guard item.isSized else { return nil }
         let isFile = !item.isDirectory
         let size = isFile ? UInt64(item.size) : 0
-        // A directory that is but a part of names would have another time whenever it is looked at.
+        // A directory that is only a part of file names would show another time at each look.
         let hasTime = isFile || keepsEmptyDirectories
         let modified = (hasTime ? RcloneTime.parse(item.modified) : nil) ?? Self.unknownTime
         return RemoteObject(
@@ -44,21 +44,39 @@ struct RcloneMeaning: Sendable {
             size: size, modified: modified, mode: nil)
     }
 
-    /// What tells versions apart, as far as the cloud lets us know without reading the file.
+    /// Combines all that distinguishes versions and that the cloud tells without reading the file.
     private func etag(_ item: RcloneItem, size: UInt64, modified: Timestamp) -> ETag {
         let hash = cheapHash.flatMap { item.hashes?[$0] } ?? ""
         return ETag("\(size)-\(modified.nanoseconds)-\(item.id ?? "")-\(hash)")
+    }
+
+    /// The hash in an etag made here, if it has one.
+    private static func hash(of etag: ETag) -> Substring? {
+        let last = etag.description.split(separator: "-", omittingEmptySubsequences: false).last
+        return last.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The size in an etag made here.
+    static func size(of etag: ETag) -> UInt64? {
+        etag.description.split(separator: "-").first.flatMap { UInt64($0) }
+    }
+
+    /// Whether two objects agree in everything known about their bytes.
+    static func mayHoldSame(_ one: RemoteObject, _ other: RemoteObject) -> Bool {
+        guard one.kind == other.kind, one.size == other.size else { return false }
+        let hashes = [one, other].compactMap { $0.etag.flatMap(hash(of:)) }
+        return hashes.count < 2 || hashes[0] == hashes[1]
     }
 
     static func space(_ about: RcloneAbout) -> StorageSpace? {
         let free = about.free.flatMap { UInt64(exactly: $0) }
         let used = about.used.flatMap { UInt64(exactly: $0) }
         let total = about.total.flatMap { UInt64(exactly: $0) }
-        // Where nothing bounds what is kept, only what is used is told.
+        // A remote without a quota tells only the space in use.
         let sum = used.flatMap { used in free.map { used &+ $0 } }
         guard let total = total ?? sum ?? free ?? used.map({ _ in StorageSpace.unknown.totalBytes })
         else { return nil }
-        // A disk keeps some back for root: that is neither used nor to be had.
+        // A disk reserves some space for root, which is neither used nor available.
         let unused = used.map { total - min(total, $0) }
         let available = min(free ?? unused ?? total, total)
         return StorageSpace(

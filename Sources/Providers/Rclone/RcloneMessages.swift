@@ -1,6 +1,6 @@
 import Engine
 
-/// What a call of the remote control is given; each takes some of these.
+/// The input of a call of the remote control; each function uses some of these.
 struct RcloneInput: Encodable, Sendable {
     struct Options: Encodable {
         var noMimeType = true
@@ -8,7 +8,7 @@ struct RcloneInput: Encodable, Sendable {
         var hashTypes: [String]?
     }
 
-    /// Settings for one call: files are never taken to be equal by their size and time.
+    /// Settings for one call: files are never considered equal by size and time.
     struct Config: Encodable {
         var ignoreTimes = true
         var partialSuffix = RcloneHidden.partSuffix
@@ -34,7 +34,7 @@ struct RcloneInput: Encodable, Sendable {
     var jobGroup: String?
     var config: Config?
 
-    /// What an error may repeat of it: whole paths, and each name in them.
+    /// The parts that an error may repeat: whole paths, and each name in them.
     var names: [String] {
         let paths = [fs, remote, srcFs, srcRemote, dstFs, dstRemote].compactMap(\.self)
         return paths + paths.flatMap { $0.split(separator: "/").map(String.init) }
@@ -48,17 +48,17 @@ struct RcloneInput: Encodable, Sendable {
     }
 }
 
-/// One object, in rclone's words.
+/// One object, as rclone describes it.
 struct RcloneItem: Decodable, Sendable {
     let name: String
-    /// -1 where it is not known.
+    /// -1 if unknown.
     let size: Int64
     let modified: String
     let isDirectory: Bool
     let id: String?
     let hashes: [String: String]?
 
-    /// Whether it is known how large it is, if it is a file.
+    /// Whether its size is known; always true for a directory.
     var isSized: Bool { isDirectory || size >= 0 }
 
     enum CodingKeys: String, CodingKey {
@@ -108,10 +108,10 @@ struct RcloneFault: Decodable, Sendable {
     let error: String
 }
 
-/// What a remote can do.
+/// The abilities of a remote.
 struct RcloneFileSystem: Decodable, Sendable {
     struct Features: Decodable, Sendable {
-        /// What is not said to be there is not.
+        /// A feature that is missing here is not supported.
         private let all: [String: Bool]
 
         init(from decoder: any Decoder) throws {
@@ -131,7 +131,7 @@ struct RcloneFileSystem: Decodable, Sendable {
 
     let features: Features
     private let hashes: [String]?
-    /// How finely times are kept, in nanoseconds.
+    /// The resolution of times, in nanoseconds.
     private let precision: Int64
 
     enum CodingKeys: String, CodingKey {
@@ -140,14 +140,14 @@ struct RcloneFileSystem: Decodable, Sendable {
         case precision = "Precision"
     }
 
-    /// What rclone says where times are not kept: a hundred years.
+    /// rclone's precision for a remote that keeps no times: a hundred years.
     private static let noPrecision: Int64 = 3_153_600_000_000_000_000
 
     var modifiedResolution: Duration? {
         precision >= Self.noPrecision ? nil : .nanoseconds(max(1, precision))
     }
 
-    /// The hash that costs nothing to ask for, if there is one.
+    /// A hash that costs nothing to request, if there is one.
     var cheapHash: String? {
         features.hashesSlowly ? nil : hashes?.min()
     }

@@ -1,18 +1,18 @@
 import Engine
 
-/// File names as rclone has them: text, in which a control character is written as its picture
-/// (`␊`), whatever the remote does with it.
+/// Converts file names to and from rclone's form: text in which a control character is written as its
+/// picture (`␊`), however the remote stores it.
 enum RcloneName {
     private static let pictures: UInt32 = 0x2400
     private static let picturesEnd: UInt32 = 0x2420
     private static let deletePicture: UInt32 = 0x2421
     private static let delete: UInt32 = 0x7F
 
-    /// - Returns: nil for a name that rclone cannot have, or that only we have.
+    /// - Returns: nil for a name that rclone cannot store, or that Apus hides.
     static func encode(_ name: FileName) -> String? {
         guard let text = String(validating: name.bytes, as: UTF8.self),
             !RcloneHidden.isHidden(text),
-            // It would come back as the character that it is a picture of.
+            // A picture would be listed as the character that it stands for.
             !text.unicodeScalars.contains(where: { picture(of: $0) != nil })
         else { return nil }
         return mapped(text) { value in
@@ -20,7 +20,7 @@ enum RcloneName {
         }
     }
 
-    /// - Returns: nil for what is not to be shown, or is no file name.
+    /// - Returns: nil for a hidden name, or one that is not a file name.
     static func decode(_ text: String) -> FileName? {
         guard !RcloneHidden.isHidden(text) else { return nil }
         return FileName(
@@ -35,7 +35,7 @@ enum RcloneName {
         return String(String.UnicodeScalarView(odd.sorted()))
     }
 
-    /// The control character that is pictured.
+    /// The control character that a picture stands for.
     private static func picture(of scalar: Unicode.Scalar) -> UInt32? {
         switch scalar.value {
         case pictures..<picturesEnd: scalar.value - pictures

@@ -1,6 +1,7 @@
 import Glibc
+import ProviderSupport
 
-/// Where the program is and what it is started with.
+/// The path of the program, and the environment it is started with.
 struct RcloneProgram: Sendable {
     let path: String
     /// `NAME=VALUE`.
@@ -8,7 +9,7 @@ struct RcloneProgram: Sendable {
 
     static let home = "https://rclone.org/install/"
 
-    /// - Throws: `.unavailable` where there is no rclone.
+    /// - Throws: `.unavailable` if there is no rclone.
     static func find(
         in environment: [String: String], named name: String = "rclone"
     ) throws(SourceError) -> RcloneProgram {
@@ -25,22 +26,22 @@ struct RcloneProgram: Sendable {
             remedy: "install rclone \(RcloneVersion.oldest) or later, see \(home)")
     }
 
-    /// The credentials and the address are the last word, and on no command line.
+    /// Adds credentials and address, which override the user's and appear on no command line.
     func environment(
         socketPath: String, user: String, password: String
     ) -> [String] {
         environment + [
             "RCLONE_RC_ADDR=unix://\(socketPath)", "RCLONE_RC_USER=\(user)",
             "RCLONE_RC_PASS=\(password)", "RCLONE_RC_SERVE=true", "RCLONE_LOG_LEVEL=NOTICE",
-            // Nobody is there to be asked.
+            // There is no terminal to answer a question.
             "RCLONE_ASK_PASSWORD=false", "RCLONE_AUTO_CONFIRM=true",
-            // Remotes that nobody uses any more are forgotten, but never while a mount stands.
+            // Otherwise rclone would close a remote that is idle during the mount.
             "RCLONE_FS_CACHE_EXPIRE_DURATION=24h",
         ]
     }
 
-    /// What a user's environment says of remotes and of the network holds here too. What it says of
-    /// copying (`RCLONE_IGNORE_EXISTING`, filters, dry runs) would make us lose files.
+    /// Keeps the settings of remotes and the network in the user's environment. Settings of copies
+    /// (`RCLONE_IGNORE_EXISTING`, filters, dry runs) are removed: with them files would be lost.
     private static func kept(of environment: [String: String]) -> [String] {
         environment.filter { name, _ in
             guard name.hasPrefix("RCLONE_") else { return true }
@@ -64,7 +65,7 @@ struct RcloneProgram: Sendable {
 struct RcloneVersion: Hashable, Comparable, CustomStringConvertible {
     let numbers: [Int]
 
-    /// The first with all that we ask for, above all part files and a Unix socket.
+    /// The first with all that Apus needs, above all partial files and a Unix socket.
     static let oldest = RcloneVersion(numbers: [1, 64, 0])
 
     static func < (left: Self, right: Self) -> Bool {

@@ -1,51 +1,33 @@
 import Engine
 
 extension RcloneProvider {
-    /// rclone reads whatever is there now, so the version is looked at after the last byte: if that
-    /// is still the one asked for, so were the bytes.
+    /// rclone reads the current version, so the version is checked after the last byte: if it is
+    /// still the expected one, the bytes belong to it.
     func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
         let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        guard let size = Self.size(of: etag), range.upperBound <= size else {
-            throw ProviderError(.changed, attempt: attempt, reason: "the version is not of here")
+        guard let size = RcloneMeaning.size(of: etag), range.upperBound <= size else {
+            throw ProviderError(.changed, attempt: attempt, reason: "rclone has no such version")
         }
-        guard let path = path(of: key) else {
-            throw ProviderError(.missing, attempt: attempt, reason: "it cannot be there")
-        }
-        let url = "[\(fileSystem)]".urlEncoded + "/" + path.urlEncoded
+        let path = try remote.existingPath(of: key, attempt)
+        let url = "[\(remote.fileSystem)]".urlEncoded + "/" + path.urlEncoded
         let collector = RcloneReadSink(attempt, range: range, size: size, into: sink)
         do {
-            try await client.read(path: url, range: range, into: collector, attempt: attempt)
+            try await remote.client.read(
+                path: url, range: range, into: collector, attempt: attempt)
         } catch {
             guard ![.sink, .cancelled].contains(error.kind) else { throw error }
-            // Why it failed is better told by what is there now.
-            try await requireVersion(etag, of: key, attempt)
+            // The current version explains the failure better.
+            try await remote.requireVersion(etag, of: key, attempt)
             throw error
         }
-        try await requireVersion(etag, of: key, attempt)
-    }
-
-    /// - Throws: `.missing`, `.wrongKind`, `.changed`.
-    @discardableResult
-    func requireVersion(
-        _ etag: ETag, of key: ObjectKey, _ attempt: String
-    ) async throws(ProviderError) -> RemoteObject {
-        guard let found = try await look(at: key, attempt) else {
-            throw ProviderError(.missing, attempt: attempt, reason: "nothing is there")
-        }
-        guard found.kind == .file else {
-            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a directory")
-        }
-        guard found.etag == etag else {
-            throw ProviderError(.changed, attempt: attempt, reason: "it is another version")
-        }
-        return found
+        try await remote.requireVersion(etag, of: key, attempt)
     }
 }
 
 extension String {
-    /// RFC 3986: everything encoded but the unreserved characters and the slash.
+    /// RFC 3986: everything encoded except the unreserved characters and the slash.
     fileprivate var urlEncoded: String {
         let digits = Array("0123456789ABCDEF")
         return utf8.reduce(into: "") { text, byte in

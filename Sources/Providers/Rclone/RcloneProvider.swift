@@ -1,294 +1,204 @@
 import Engine
-import Foundation
 import Logging
+import ProviderSupport
 
 /// One of the clouds that rclone knows, through an rclone of our own.
 ///
-/// Few of them have conditional writes, and rclone asks for none. So what a key holds is looked at
-/// right before and right after each change; between the first look and the change, another client
-/// can come in unseen. Changes through one provider exclude each other.
+/// Few of them have conditional writes, and rclone uses none. So a key is looked at right before and
+/// right after each change; a change by another client in between goes unnoticed. Changes through
+/// one provider exclude each other.
 struct RcloneProvider: Provider {
     let traits: ProviderTraits
-    let client: RcloneClient
-    /// `NAME:PATH`.
-    let fileSystem: String
-    let features: RcloneFileSystem.Features
-    let cheapHash: String?
-    let locks = KeyLocks()
-    let keptCharacters = RcloneKeptCharacters()
-    let spool: RcloneSpool
+    let remote: RcloneRemote
+    private let locks = KeyLocks()
+    private let names: RcloneNameCheck
+    private let directories: RcloneDirectories
+    let writer: RcloneWriter
+    private let mover: RcloneMover
     private let logger: Logger
 
-    /// A larger file is uploaded under a hidden name, looked at again, and then renamed: that keeps
-    /// the time short in which a change by others goes unseen. A smaller one is there so soon that
-    /// this would only cost.
-    static let stagedBytesMin: UInt64 = 8 << 20
-    /// How long rclone may take until it listens.
-    private static let startMax: Duration = .seconds(30)
-
-    /// Starts rclone and opens the remote.
-    static func connect(
-        _ fileSystem: String, world: SourceWorld,
-        environment: [String: String] = ProcessInfo.processInfo.environment
-    ) async throws(SourceError) -> RcloneProvider {
-        let program = try RcloneProgram.find(in: environment)
-        let directory: RcloneDirectory
-        let pool: BlockingPool
-        do {
-            directory = try RcloneDirectory(in: environment["TMPDIR"] ?? "/var/tmp")
-            pool = try BlockingPool(name: "apus-spool", threads: 2)
-        } catch {
-            throw SourceError(
-                .unavailable, "cannot prepare for rclone: \(error)",
-                remedy: "set TMPDIR to a directory with room", cause: error)
-        }
-        let daemon = RcloneDaemon(program, directory: directory, logger: world.logger)
-        world.atEnd { daemon.end() }
-        let client = RcloneClient(daemon: daemon, transport: world.transport, clock: world.clock)
-        try await awaitStart(of: client)
-        return try await open(
-            fileSystem, client, spool: RcloneSpool(directory: directory, pool: pool),
-            logger: world.logger)
-    }
-
-    /// Opens a remote with an rclone that runs already.
-    static func open(
-        _ fileSystem: String, _ client: RcloneClient, spool: RcloneSpool, logger: Logger
-    ) async throws(SourceError) -> RcloneProvider {
-        RcloneProvider(
-            fileSystem: fileSystem, client: client,
-            opened: try await look(into: fileSystem, client),
-            spool: spool, logger: logger)
-    }
-
-    private init(
-        fileSystem: String, client: RcloneClient, opened: RcloneFileSystem, spool: RcloneSpool,
-        logger: Logger
-    ) {
-        self.fileSystem = fileSystem
-        self.client = client
-        self.spool = spool
+    init(_ remote: RcloneRemote, spool: RcloneSpool, logger: Logger) {
+        self.remote = remote
         self.logger = logger
-        features = opened.features
-        cheapHash = opened.cheapHash
-        let remote = fileSystem.prefix { $0 != ":" }
         traits = ProviderTraits(
-            name: "rclone's \(remote)", keepsMode: false, keepsSymlinks: false,
-            modifiedResolution: opened.modifiedResolution, transfersMax: 8,
-            movesDirectoriesAtOnce: opened.features.movesDirectories,
+            name: remote.name, keepsMode: false, keepsSymlinks: false,
+            modifiedResolution: remote.opened.modifiedResolution, transfersMax: 8,
+            movesDirectoriesAtOnce: remote.features.movesDirectories,
             storesAttributesAtOnce: false)
+        names = RcloneNameCheck(remote, spool)
+        directories = RcloneDirectories(remote: remote, spool: spool)
+        writer = RcloneWriter(
+            remote: remote, spool: spool, names: names, locks: locks,
+            modifiedResolution: traits.modifiedResolution)
+        mover = RcloneMover(
+            remote: remote, directories: directories, names: names, locks: locks,
+            modifiedResolution: traits.modifiedResolution)
     }
-
-    private static func awaitStart(of client: RcloneClient) async throws(SourceError) {
-        let clock = client.clock
-        let due = clock.uptime + startMax
-        while true {
-            if let found = try? await version(client) {
-                guard found < .oldest else { return }
-                throw SourceError(
-                    .unavailable, "rclone \(found) is too old",
-                    remedy: "install \(RcloneVersion.oldest) or later, see \(RcloneProgram.home)")
-            }
-            // It has ended, or does not listen yet.
-            let words = client.daemon.lastWords
-            guard words == nil, clock.uptime < due else {
-                throw SourceError(
-                    .unavailable, "rclone does not start: \(words ?? "it does not listen")",
-                    remedy: "try `rclone version`; \(RcloneVersion.oldest) or later is needed")
-            }
-            do {
-                try await clock.sleep(until: clock.uptime + .milliseconds(10))
-            } catch {
-                throw SourceError(
-                    .unavailable, "the start of rclone was cancelled", remedy: "try again")
-            }
-        }
-    }
-
-    private static func version(
-        _ client: RcloneClient
-    ) async throws(ProviderError) -> RcloneVersion {
-        let found: RcloneCoreVersion = try await client.call(
-            "core/version", RcloneInput(), attempt: "start rclone")
-        return RcloneVersion(numbers: found.decomposed)
-    }
-
-    private static func look(
-        into fileSystem: String, _ client: RcloneClient
-    ) async throws(SourceError) -> RcloneFileSystem {
-        var input = RcloneInput()
-        input.fs = fileSystem
-        do throws(ProviderError) {
-            let opened: RcloneFileSystem = try await client.call(
-                "operations/fsinfo", input, attempt: "open \"\(fileSystem)\"")
-            // Some open whatever is named, and only a listing shows that it is not there.
-            input.remote = ""
-            input.opt = RcloneInput.Options()
-            let _: RcloneList = try await client.call(
-                "operations/list", input, attempt: "list \"\(fileSystem)\"")
-            return opened
-        } catch {
-            throw SourceError(
-                .unavailable, "cannot \(error.attempt): \(error.reason)",
-                remedy: "try `rclone lsf \"\(fileSystem)\"`", cause: error)
-        }
-    }
-
-    // MARK: Looking
 
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        let attempt = "look at \"\(key)\""
-        guard let found = try await look(at: key, attempt) else {
-            throw ProviderError(.missing, attempt: attempt, reason: "nothing is there")
-        }
-        return found
-    }
-
-    /// What a key holds; nil where that is nothing.
-    func look(at key: ObjectKey, _ attempt: String) async throws(ProviderError) -> RemoteObject? {
-        guard let path = path(of: key) else { return nil }
-        var input = lookInput
-        input.remote = path
-        let answer: RcloneStat
-        do {
-            answer = try await client.call("operations/stat", input, attempt: attempt)
-        } catch {
-            // As below a file, or below a directory that is missing.
-            guard [.missing, .wrongKind].contains(error.kind) else { throw error }
-            return nil
-        }
-        guard let item = answer.item, let name = key.names.last ?? FileName("root") else {
-            return nil
-        }
-        guard let object = meaning.object(item, name: name) else {
-            throw ProviderError(
-                .unsupported, attempt: attempt,
-                reason: "\(traits.name) does not tell the size of \"\(key)\"",
-                remedy: "use another name, or a setting of the remote that has it tell sizes; "
-                    + "what it has is left alone")
-        }
-        return object
+        try await remote.requireObject(at: key, "look at \"\(key)\"")
     }
 
     func list(
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage {
         let attempt = "list \"\(directory)\""
-        guard let path = path(of: directory) else {
-            throw ProviderError(.missing, attempt: attempt, reason: "it cannot be there")
-        }
-        var input = lookInput
-        input.remote = path
-        let answer: RcloneList
+        let path = try remote.existingPath(of: directory, attempt)
+        let items: [RcloneItem]
         do {
-            answer = try await client.call("operations/list", input, attempt: attempt)
+            items = try await remote.items(in: path, detailed: true, attempt)
         } catch {
             guard [.missing, .wrongKind].contains(error.kind) else { throw error }
-            // Each remote has its own words for a file that was asked to be a directory.
-            let isFile = try await look(at: directory, attempt)?.kind == .file
+            // Each remote has its own words for a file where a directory was expected.
+            let isFile = try await remote.object(at: directory, attempt)?.kind == .file
             throw ProviderError(
                 isFile ? .wrongKind : .missing, attempt: attempt, reason: error.reason)
         }
-        let items = answer.list ?? []
-        if items.isEmpty, !features.keepsEmptyDirectories, !directory.names.isEmpty {
-            // Where directories are but parts of names, any name can be listed.
-            let kind = try await look(at: directory, attempt)?.kind
+        if items.isEmpty, !remote.features.keepsEmptyDirectories, !directory.names.isEmpty {
+            // If directories are only parts of file names, any name can be listed.
+            let kind = try await remote.object(at: directory, attempt)?.kind
             guard kind == .directory else {
                 throw ProviderError(
                     kind == nil ? .missing : .wrongKind, attempt: attempt,
-                    reason: "it is no directory")
+                    reason: "it is not a directory")
             }
         }
-        let unsized = meaning.unsizedNames(in: items)
+        let unsized = remote.meaning.unsizedNames(in: items)
         if let name = unsized.min() {
             logger.warning(
-                "files are not shown: the remote does not tell their size",
+                "files hidden because the remote does not tell their size",
                 metadata: [
                     "directory": "\(directory)", "count": "\(unsized.count)", "first": "\(name)",
                 ])
         }
-        return ListingPage(objects: meaning.objects(in: items), next: nil)
+        return ListingPage(objects: remote.meaning.objects(in: items), next: nil)
     }
 
     func space() async throws(ProviderError) -> StorageSpace? {
-        guard features.tellsSpace else { return nil }
-        var input = RcloneInput()
-        input.fs = fileSystem
-        let about: RcloneAbout = try await client.call(
-            "operations/about", input, attempt: "ask for the space")
+        guard remote.features.tellsSpace else { return nil }
+        let about: RcloneAbout = try await remote.client.call(
+            "operations/about", remote.input(), attempt: "ask for the space")
         return RcloneMeaning.space(about)
     }
 
     func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         let attempt = "make a link to \"\(key)\""
-        guard features.makesPublicLinks else {
+        guard remote.features.makesPublicLinks else {
             throw ProviderError(
                 .unsupported, attempt: attempt, reason: "\(traits.name) has no public links",
                 remedy: "share it on the cloud's own page, if it has one")
         }
-        guard let path = path(of: key) else {
-            throw ProviderError(.missing, attempt: attempt, reason: "it cannot be there")
-        }
-        var input = RcloneInput()
-        input.fs = fileSystem
-        input.remote = path
-        let answer: RclonePublicLink = try await client.call(
-            "operations/publiclink", input, attempt: attempt)
-        // It is shown on a terminal, and clicked at.
+        let path = try remote.existingPath(of: key, attempt)
+        let answer: RclonePublicLink = try await remote.client.call(
+            "operations/publiclink", remote.input(path), attempt: attempt)
+        // The link is shown in a terminal and clicked there.
         guard answer.url.hasPrefix("https://") || answer.url.hasPrefix("http://"),
             answer.url.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) })
         else {
             throw ProviderError(
-                .corrupt, attempt: attempt, reason: "what rclone calls a link is none")
+                .corrupt, attempt: attempt, reason: "rclone's answer is not a link")
         }
         return answer.url
     }
 
-    // MARK: Names
+    // MARK: Changes
 
-    /// A key as rclone has it; nil for what it cannot have, or only we have.
-    func path(of key: ObjectKey) -> String? {
-        var names: [String] = []
-        for name in key.names {
-            guard let text = RcloneName.encode(name) else { return nil }
-            names.append(text)
+    func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        try await writer.write(
+            key, from: source, attributes: attributes, base: base, session: session,
+            "write \"\(key)\"")
+    }
+
+    func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        try await writer.abandon(token, of: key, "abandon an upload of \"\(key)\"")
+    }
+
+    func createDirectory(
+        _ key: ObjectKey, attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "create the directory \"\(key)\""
+        let path = try remote.newPath(key, attempt)
+        try await names.requireKept(key, attempt)
+        return try await locks.with([key]) { () async throws(ProviderError) in
+            try await directories.create(key, path, attempt)
+            return try await stat(key)
         }
-        return names.joined(separator: "/")
     }
 
-    /// - Throws: `.unsupported` for a name that cannot be stored.
-    func newPath(_ key: ObjectKey, _ attempt: String) throws(ProviderError) -> String {
-        guard let path = path(of: key) else {
-            throw ProviderError(
-                .unsupported, attempt: attempt, reason: "rclone cannot store this name",
-                remedy: "rename it, then it is sent")
+    func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        throw ProviderError(
+            .unsupported, attempt: "create the symbolic link \"\(key)\"",
+            reason: "rclone's remotes keep no symbolic links")
+    }
+
+    /// Sets the time of a file, if the remote can do that without another upload. The remote control
+    /// has no function for it, but runs rclone's command.
+    func setAttributes(
+        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+    ) async throws(ProviderError) -> RemoteObject {
+        let attempt = "set the attributes of \"\(key)\""
+        return try await locks.with([key]) { () async throws(ProviderError) in
+            guard let etag, let path = remote.path(of: key) else { return try await stat(key) }
+            let found = try await remote.requireVersion(etag, of: key, attempt)
+            guard let resolution = traits.modifiedResolution,
+                !found.modified.isWithin(resolution, of: attributes.modified)
+            else { return found }
+            let fileSystem = remote.fileSystem
+            var input = RcloneInput()
+            input.command = "touch"
+            input.arg = [
+                "--no-create", "--timestamp", RcloneTime.format(attributes.modified),
+                fileSystem + (fileSystem.hasSuffix(":") || path.isEmpty ? "" : "/") + path,
+            ]
+            let result: RcloneCommandResult = try await remote.client.call(
+                "core/command", input, attempt: attempt)
+            let now = try await stat(key)
+            // Many remotes cannot do this; an unchanged file is not an error.
+            if result.error, now.etag != etag {
+                throw RcloneFailure.error(attempt: attempt, reason: result.result ?? "")
+            }
+            let isTouched = now.modified.isWithin(resolution, of: attributes.modified)
+            guard now.etag == etag || isTouched && RcloneMeaning.mayHoldSame(now, found) else {
+                throw RcloneRemote.changedMeanwhile(attempt)
+            }
+            return now
         }
-        return path
     }
 
-    // MARK: Objects
-
-    private var meaning: RcloneMeaning {
-        RcloneMeaning(
-            keepsEmptyDirectories: features.keepsEmptyDirectories, cheapHash: cheapHash)
+    func move(
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool
+    ) async throws(ProviderError) -> RemoteObject {
+        try await mover.move(
+            key, etag: etag, to: destination, base: base, continues: continues,
+            "move \"\(key)\" to \"\(destination)\"")
     }
 
-    private var lookInput: RcloneInput {
-        var input = RcloneInput()
-        input.fs = fileSystem
-        input.opt = RcloneInput.Options(
-            showHash: cheapHash.map { _ in true }, hashTypes: cheapHash.map { [$0] })
-        return input
-    }
-
-    /// The hash in an etag of ours, if there is one.
-    static func hash(of etag: ETag) -> Substring? {
-        let last = etag.description.split(separator: "-", omittingEmptySubsequences: false).last
-        return last.flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    /// The size in an etag of ours.
-    static func size(of etag: ETag) -> UInt64? {
-        etag.description.split(separator: "-").first.flatMap { UInt64($0) }
+    func delete(
+        _ key: ObjectKey, kind: FileKind, etag: ETag?
+    ) async throws(ProviderError) {
+        let attempt = "delete \"\(key)\""
+        guard let path = remote.path(of: key), !path.isEmpty else {
+            throw RcloneRemote.missing(attempt)
+        }
+        try await locks.with([key]) { () async throws(ProviderError) in
+            guard kind == .directory else {
+                guard let etag else {
+                    throw ProviderError(
+                        .missing, attempt: attempt, reason: "there are no symbolic links")
+                }
+                try await remote.requireVersion(etag, of: key, attempt)
+                return try await remote.change("operations/deletefile", path, attempt)
+            }
+            guard try await remote.requireObject(at: key, attempt).kind == .directory else {
+                throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a file")
+            }
+            try await directories.removeEmpty(path, attempt)
+        }
     }
 }

@@ -1,25 +1,26 @@
 import Engine
 
-/// Tells an rclone that hangs from one that waits for a slow cloud: both owe an answer, but only the
-/// second one says that it is there.
+/// Distinguishes an rclone that hangs from one that waits for a slow cloud: both delay an answer, but
+/// only the second one answers a call that needs no work.
 struct RclonePulse<Process: Equatable & Sendable>: Sendable {
-    /// How long a call takes before rclone is asked whether it is there, and until it is asked again.
+    /// The duration of a call before rclone is checked, and the interval between checks.
     static var interval: Duration { .seconds(10) }
-    /// How long it has for that answer.
+    /// The deadline of a check.
     static var answerMax: Duration { .seconds(7) }
-    /// How often in a row it gives none before it counts as hanging. More than once, as a machine that
-    /// slept wakes up past its deadlines. All of it is shorter than a transfer may stand still.
+    /// The number of consecutive failed checks after which rclone counts as hanging: more than one,
+    /// since a machine that was suspended wakes up past its deadlines. Together they take less time
+    /// than a transfer may stall.
     static var silencesMax: Int { 2 }
 
     let clock: any Clock
-    /// The process that runs now, if any.
+    /// Returns the running process, if any.
     let process: @Sendable () -> Process?
-    /// Returns after ``answerMax`` at the latest, and only then if there was no answer.
+    /// Checks rclone; returns after ``answerMax`` at the latest.
     let isSilent: @Sendable () async -> Bool
-    /// Ends a process for good.
+    /// Kills a process.
     let kill: @Sendable (Process) -> Void
 
-    /// Watches over a call, until the task is cancelled.
+    /// Watches a call until the task is cancelled.
     func watch() async {
         while true {
             do {

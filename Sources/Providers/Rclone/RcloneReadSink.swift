@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Transport
 
-/// Takes the bytes of a ranged read, and nothing but those that were asked for.
+/// Receives the bytes of a ranged read, and refuses any others.
 final class RcloneReadSink: HTTPBodySink {
     private struct State {
         var next: UInt64
@@ -12,7 +12,7 @@ final class RcloneReadSink: HTTPBodySink {
 
     private let attempt: String
     private let range: Range<UInt64>
-    /// The size that the version has; another one belongs to another version.
+    /// The size of the expected version.
     private let size: UInt64
     private let sink: any ByteSink
     private let state: Mutex<State>
@@ -27,7 +27,7 @@ final class RcloneReadSink: HTTPBodySink {
         state = Mutex(State(next: range.lowerBound))
     }
 
-    /// What is wrong with what came; nil if it was as asked for.
+    /// The fault in the answer; nil if it was as expected.
     var failure: ProviderError? {
         state.withLock { state in
             if let failure = state.failure { return failure }

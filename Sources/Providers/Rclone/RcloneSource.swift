@@ -1,16 +1,17 @@
-import Engine
+package import Engine
 import Glibc
+package import ProviderSupport
 
 /// The `rclone:` form of a ``Source``: `rclone:NAME:PATH`, as rclone itself writes it.
 ///
-/// NAME is a remote of rclone's configuration. Remotes that are spelled out in place, as
+/// NAME is a remote of rclone's configuration. Remotes defined in place, as in
 /// `:s3,access_key_id=…:bucket`, are refused: they put secrets on the command line.
-struct RcloneSource: SourceForm, Hashable {
+package struct RcloneSource: SourceForm, Hashable {
     let remote: String
-    /// Without slashes at the end; one at the start means something to some remotes.
+    /// Without slashes at the end; one at the start has a meaning for some remotes.
     let path: String
 
-    init(parsing text: Substring) throws(SourceError) {
+    package init(parsing text: Substring) throws(SourceError) {
         let name = text.prefix { $0 != ":" }
         guard name.count < text.count else {
             throw SourceError(
@@ -19,43 +20,46 @@ struct RcloneSource: SourceForm, Hashable {
         }
         guard Self.isName(name) else {
             throw SourceError(
-                .misspelled, "\"\(name)\" is no name of a remote in rclone's configuration",
+                .misspelled, "\"\(name)\" is not a name of a remote in rclone's configuration",
                 remedy: "make one with `rclone config`, then write \(Self.form)")
         }
         remote = String(name)
         var path = text.dropFirst(name.count + 1)
         while path.count > 1, path.last == "/" { path = path.dropLast() }
-        // rclone's server finds the end of a remote by this character.
+        // rclone's server recognises the end of a remote by this character.
         guard !path.contains("]"), !path.contains("\0"), !path.contains("\n") else {
             throw SourceError(
-                .misspelled, "\"\(path)\" has a character that rclone's server cannot have there",
+                .misspelled,
+                "\"\(path)\" has a character that rclone's server does not allow there",
                 remedy: "mount the directory above it")
         }
         self.path = String(path)
     }
 
-    static let form = "rclone:NAME:PATH"
+    package static let form = "rclone:NAME:PATH"
 
-    /// What rclone says of names: letters, digits, `_-.+@` and blanks, not first or last.
+    /// rclone's rule for names: letters, digits, `_-.+@`, and blanks except at the ends.
     private static func isName(_ name: Substring) -> Bool {
         guard let first = name.first, let last = name.last else { return false }
         return first != "-" && first != " " && last != " "
             && name.allSatisfy { $0.isLetter || $0.isNumber || "_-.+@ ".contains($0) }
     }
 
-    /// As rclone takes it.
+    /// In rclone's syntax.
     var fileSystem: String { "\(remote):\(path)" }
-    var description: String { "rclone:\(fileSystem)" }
-    var identity: String { description }
+    package var description: String { "rclone:\(fileSystem)" }
+    package var identity: String { description }
 
-    var stateName: String { StateName.make(kind: "rclone", label: label.utf8, of: identity.utf8) }
+    package var stateName: String {
+        StateName.make(kind: "rclone", label: label.utf8, of: identity.utf8)
+    }
 
     private var label: String {
         let last = path.split(separator: "/").last.map { "-\($0)" } ?? ""
         return remote + last
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         try await RcloneProvider.connect(fileSystem, world: world)
     }
 }

@@ -1,9 +1,10 @@
 import Engine
 import Foundation
 import Glibc
+import ProviderSupport
 
-/// Files on their way to rclone, which takes nothing but files. Their disk is that of the private
-/// directory; blocking calls run on its own threads.
+/// Holds files for rclone, which can only upload files, in the private directory. Blocking calls run
+/// on threads of its own.
 struct RcloneSpool: Sendable {
     /// One file, until ``remove()``.
     struct File: Sendable {
@@ -20,7 +21,7 @@ struct RcloneSpool: Sendable {
 
     private static let pieceBytes = 1 << 20
 
-    /// Copies a source to a file with the time that it shall have on the remote.
+    /// Copies a source to a file that has the time to be set on the remote.
     func copy(
         _ source: any ByteSource, modified: Timestamp, _ attempt: String
     ) async throws(ProviderError) -> File {
@@ -78,10 +79,10 @@ struct RcloneSpool: Sendable {
         guard futimens(descriptor, [time, time]) == 0 else { throw localFailure(attempt) }
     }
 
-    /// It passes once there is room again.
+    /// A passing error, since space may become free again.
     private static func localFailure(_ attempt: String) -> ProviderError {
         ProviderError(
             .busy, attempt: attempt,
-            reason: "no file can be made for rclone in TMPDIR: \(SystemError.last)")
+            reason: "cannot create a file for rclone in TMPDIR: \(SystemError.last)")
     }
 }

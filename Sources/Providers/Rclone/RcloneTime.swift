@@ -1,8 +1,8 @@
 import Engine
 
-/// Points in time as rclone writes them: RFC 3339 with up to nine digits of a second.
+/// Reads and writes times in rclone's form: RFC 3339 with up to nine digits of a second.
 enum RcloneTime {
-    /// - Returns: nil for what is no time.
+    /// - Returns: nil for invalid text.
     static func parse(_ text: String) -> Timestamp? {
         let bytes = Array(text.utf8)
         func number(_ range: Range<Int>) -> Int64? {
@@ -33,7 +33,7 @@ enum RcloneTime {
         return Timestamp(seconds: seconds, nanoseconds: nanoseconds)
     }
 
-    /// As `rclone touch --timestamp` takes it, in UTC.
+    /// Formats a time for `rclone touch --timestamp`, in UTC.
     static func format(_ time: Timestamp) -> String {
         let (days, second) = floored(time.seconds, by: 86_400)
         let (year, month, day) = date(days: days)

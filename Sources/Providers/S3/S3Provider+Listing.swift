@@ -5,10 +5,10 @@ extension S3Provider {
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage {
         let attempt = "list \"\(directory)\""
-        try checkCancelled(attempt)
-        let place = keys.place(of: directory)
+        try S3Failure.checkCancelled(attempt)
+        let place = tree.keys.place(of: directory)
         let start = try S3PageToken(page, attempt)
-        let listing = try await client.list(
+        let listing = try await tree.client.list(
             prefix: place.directory, delimiter: true, token: start.token, attempt)
         var fold = S3ListingFold(place, seen: start.seen)
         fold.add(listing)
@@ -19,15 +19,17 @@ extension S3Provider {
         return ListingPage(objects: fold.entries.map(object), next: next)
     }
 
-    /// An empty listing says nothing of whether there is a directory.
+    /// Checks that a directory exists, which an empty listing does not tell.
     private func checkDirectory(
         _ directory: ObjectKey, _ place: S3KeyMap.Place, _ attempt: String
     ) async throws(ProviderError) {
-        if let file = place.file, try await client.head(file, attempt) != nil {
-            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is no directory")
+        if let file = place.file, try await tree.client.head(file, attempt) != nil {
+            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is not a directory")
         }
-        if !place.isBeginning, try await client.head(place.folderMarker, attempt) != nil { return }
-        throw missing(attempt)
+        if !place.isBeginning, try await tree.client.head(place.folderMarker, attempt) != nil {
+            return
+        }
+        throw S3Failure.missing(attempt)
     }
 
     private func object(_ entry: S3ListingFold.Entry) -> RemoteObject {
@@ -42,7 +44,7 @@ extension S3Provider {
     }
 }
 
-/// Where to go on with a listing: the store's own token, and what later names may begin with.
+/// Where a listing continues: the store's own token, and the parts that later names may begin with.
 struct S3PageToken: Hashable, Sendable {
     var token: String?
     var seen: [S3ListingFold.Seen] = []
@@ -54,12 +56,11 @@ struct S3PageToken: Hashable, Sendable {
 
     init(_ page: PageToken?, _ attempt: String) throws(ProviderError) {
         guard let page else { return }
-        // `SEEN,SEEN TOKEN`, where SEEN is the kind's letter and the part in hexadecimal.
+        // `SEEN,SEEN TOKEN`; SEEN is the kind's letter and the part in hexadecimal.
         let parts = page.rawValue.split(
             separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else {
-            throw ProviderError(
-                .unsupported, attempt: attempt, reason: "this is no page of a bucket")
+            throw S3Failure.unsupported("this is not a page of a bucket", attempt)
         }
         token = String(parts[1])
         seen = parts[0].split(separator: ",").compactMap { text in

@@ -1,30 +1,30 @@
-/// How a bucket is reached and used.
+/// The address of a bucket, and how it is used.
 struct S3Settings: Hashable, Sendable {
     var bucket: String
     /// Empty, or ending in `/`.
     var prefix: S3Key
     /// `https://host[:port]`; nil for AWS's own.
     var endpoint: String?
-    /// nil for what the environment or the profile says.
+    /// nil to use that of the environment or the profile.
     var region: String?
-    /// Whether the bucket is in the path and not in the host's name; nil to choose.
+    /// Whether the bucket is in the path and not in the host's name; nil to choose automatically.
     var isPathStyle: Bool?
     var storageClass: String?
     var requesterPays = false
     var profile: String?
     var isAnonymous = false
 
-    /// Sizes and numbers, which only tests change.
+    /// Sizes and counts, which only tests change.
     struct Limits: Hashable, Sendable {
-        /// Files above this are sent in parts of at least this size. S3: 5 MiB or more.
+        /// Larger files are sent in parts of at least this size. S3: 5 MiB or more.
         var partBytes: UInt64 = 16 << 20
         /// S3: 10,000.
         var partsMax: UInt64 = 10_000
         var partsAtOnce = 4
-        /// What one request copies at most. S3: 5 GiB.
+        /// Larger copies are made in parts. S3: at most 5 GiB.
         var copyBytesMax: UInt64 = 5 << 30
         var copyPartBytes: UInt64 = 512 << 20
-        /// Objects of a directory that are moved side by side.
+        /// Objects of a directory that are moved concurrently.
         var movesAtOnce = 16
         var pageEntries = 1_000
     }
@@ -32,14 +32,14 @@ struct S3Settings: Hashable, Sendable {
     var limits = Limits()
 }
 
-/// Where requests go.
+/// The server that requests go to.
 struct S3Endpoint: Hashable, Sendable {
     let scheme: String
     /// With the port, unless it is the scheme's own.
     let authority: String
     let bucket: String
     let isPathStyle: Bool
-    /// What comes before the bucket; without a slash at its end.
+    /// The path before the bucket, without a slash at its end.
     let basePath: String
 
     /// - Parameter url: `scheme://host[:port][/path]`.
@@ -60,7 +60,7 @@ struct S3Endpoint: Hashable, Sendable {
         self.bucket = bucket
         let isAWS =
             authority.hasSuffix(".amazonaws.com") || authority.hasSuffix(".amazonaws.com.cn")
-        // A dot in the bucket's name is no match for a wildcard certificate.
+        // A wildcard certificate does not match a bucket's name with a dot.
         let isInName = isAWS && !(bucket.contains(".") && scheme == "https") && path.isEmpty
         self.isPathStyle = isPathStyle ?? !isInName
         self.authority = self.isPathStyle ? authority : "\(bucket).\(authority)"

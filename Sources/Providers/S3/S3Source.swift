@@ -1,21 +1,22 @@
-import Engine
+package import Engine
 import Logging
+package import ProviderSupport
 import Transport
 
 /// The `s3:` form of a ``Source``: `s3://BUCKET[/PREFIX][?PARAMETERS]`.
 ///
 /// In PREFIX and in values, `%` and two hexadecimal digits stand for a byte, as in ``Source``.
-struct S3Source: SourceForm, Hashable {
+package struct S3Source: SourceForm, Hashable {
     let settings: S3Settings
 
-    static let forms = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
+    package static let forms = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
 
     private static let parameters = [
         "anonymous", "endpoint", "path-style", "profile", "region", "requester-pays",
         "storage-class",
     ]
 
-    init(parsing text: Substring) throws(SourceError) {
+    package init(parsing text: Substring) throws(SourceError) {
         guard text.hasPrefix("//") else {
             throw SourceError(
                 .misspelled, "the source names no bucket", remedy: "write \(Self.forms)")
@@ -42,17 +43,18 @@ struct S3Source: SourceForm, Hashable {
             let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value < 0x7F }
             guard !value.isEmpty, isPlain || (name == "profile" && !value.isEmpty) else {
                 throw SourceError(
-                    .misspelled, "\"\(value)\" is no \(name)", remedy: "write \(Self.forms)")
+                    .misspelled, "\"\(value)\" is not a valid \(name)",
+                    remedy: "write \(Self.forms)")
             }
         }
         self.settings = settings
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         try await connect(world, environment: .current)
     }
 
-    /// The same with other sizes of parts and pages.
+    /// Returns the same source with other sizes of parts and pages.
     func with(_ limits: S3Settings.Limits) -> S3Source {
         var settings = settings
         settings.limits = limits
@@ -84,7 +86,7 @@ struct S3Source: SourceForm, Hashable {
             }
         guard let endpoint else {
             throw SourceError(
-                .unavailable, "the endpoint \"\(settings.endpoint ?? "")\" is no URL",
+                .unavailable, "the endpoint \"\(settings.endpoint ?? "")\" is not a URL",
                 remedy: "write https://HOST or http://HOST:PORT")
         }
         let transport = world.transport
@@ -113,8 +115,8 @@ struct S3Source: SourceForm, Hashable {
             let provider = try S3Provider(client)
             if try await !provider.check(), !settings.prefix.bytes.isEmpty {
                 world.note(
-                    "nothing is below \"\(settings.prefix)\" in the bucket "
-                        + "\"\(settings.bucket)\" so far; is that the right prefix?")
+                    "there is nothing below \"\(settings.prefix)\" in the bucket "
+                        + "\"\(settings.bucket)\" yet; check the prefix if that is unexpected")
             }
             return provider
         } catch let error as ProviderError {
@@ -140,7 +142,7 @@ struct S3Source: SourceForm, Hashable {
             return "there is no such bucket: check its name, endpoint and region"
         }
         if let refusal = error.refusal, refusal.code.isEmpty {
-            return "what answers there does so with status \(refusal.status) and no word of S3: "
+            return "the server answers with status \(refusal.status) and does not speak S3: "
                 + "check the endpoint's host and port, and whether it is http:// or https://"
         }
         switch (error.refusal?.code, error.kind, origin) {
@@ -149,17 +151,17 @@ struct S3Source: SourceForm, Hashable {
             return "\(error.reason); write the store's region into the source: region=NAME"
         case (_, .unauthorized, let origin?): return "\(error.reason); \(origin.remedy)"
         case (_, .denied, .some):
-            return "\(error.reason); have these credentials allowed to list it (s3:ListBucket), "
+            return "\(error.reason); permit these credentials to list it (s3:ListBucket), "
                 + "or use others"
         case (_, .unauthorized, nil), (_, .denied, nil):
-            return "\(error.reason); leave anonymous=true out, where you have credentials"
+            return "\(error.reason); remove anonymous=true if you have credentials"
         default: return error.explained
         }
     }
 
     // MARK: Names
 
-    var description: String {
+    package var description: String {
         var values = [
             ("endpoint", settings.endpoint), ("region", settings.region),
             ("storage-class", settings.storageClass), ("profile", settings.profile),
@@ -170,12 +172,12 @@ struct S3Source: SourceForm, Hashable {
         return place + (values.isEmpty ? "" : "?" + values.joined(separator: "&"))
     }
 
-    /// The bucket, the prefix, and whose bucket of this name it is.
-    var identity: String {
+    /// The bucket and the prefix, and the endpoint, since each store may have a bucket of this name.
+    package var identity: String {
         place + (settings.endpoint.map { "?endpoint=\(Self.encoded($0))" } ?? "")
     }
 
-    var stateName: String {
+    package var stateName: String {
         let last = settings.prefix.bytes.split(separator: S3Key.slash).last.map(Array.init)
         return StateName.make(
             kind: "s3", label: last ?? Array(settings.bucket.utf8), of: identity.utf8)
@@ -199,7 +201,7 @@ struct S3Source: SourceForm, Hashable {
         }
         guard (1...255).contains(bucket.utf8.count), isPlain, bucket != ".", bucket != ".." else {
             throw SourceError(
-                .misspelled, "\"\(bucket)\" is no name of a bucket",
+                .misspelled, "\"\(bucket)\" is not a bucket name",
                 remedy: "write \(forms)")
         }
     }
@@ -211,27 +213,26 @@ struct S3Source: SourceForm, Hashable {
         if !text.contains("://"),
             S3Endpoint(url: "https://\(text)", bucket: bucket, isPathStyle: true) != nil
         {
-            // Neither is the likelier: stores at home have no certificate, others nothing else.
+            // Neither is likelier: stores at home have no certificate, others require one.
             throw SourceError(
-                .misspelled, "the endpoint \"\(text)\" does not say how it is spoken to",
+                .misspelled, "the endpoint \"\(text)\" lacks http:// or https://",
                 remedy:
-                    "write endpoint=https://\(text), or endpoint=http://\(text) where it has no "
-                    + "TLS")
+                    "write endpoint=https://\(text), or endpoint=http://\(text) if it has no TLS")
         }
         guard let endpoint = S3Endpoint(url: text, bucket: bucket, isPathStyle: true) else {
             throw SourceError(
-                .misspelled, "the endpoint is no URL of a server, or has a user in it",
+                .misspelled, "the endpoint is not the URL of a server, or has a user in it",
                 remedy: "write endpoint=https://HOST or endpoint=http://HOST:PORT")
         }
         return "\(endpoint.scheme)://\(endpoint.authority)\(endpoint.basePath)"
     }
 
     private static func decoded(
-        _ text: Substring, _ what: String
+        _ text: Substring, _ part: String
     ) throws(SourceError) -> [UInt8] {
         guard let bytes = S3Encoding.decode(String(text)), !bytes.contains(0) else {
             throw SourceError(
-                .misspelled, "a \"%\" in \(what) is not followed by the digits of a byte",
+                .misspelled, "a \"%\" in \(part) is not followed by two hexadecimal digits",
                 remedy: "write a percent sign as %25 and a question mark as %3F")
         }
         return bytes
@@ -259,5 +260,30 @@ struct S3Source: SourceForm, Hashable {
             values[name] = String(decoding: try decoded(value[...], name), as: UTF8.self)
         }
         return values
+    }
+}
+
+extension S3Provider {
+    /// Opens a source with an environment and with sizes that are not the process's own.
+    ///
+    /// - Parameters:
+    ///   - source: As a user writes it.
+    ///   - environment: Replaces the process's variables.
+    ///   - partBytes: Larger files are sent in parts; S3 requires 5 MiB or more.
+    ///   - copyBytesMax: Larger copies are made in parts of this size.
+    ///   - pageEntries: The number of objects in a page of a listing.
+    package static func connect(
+        to source: String, environment: [String: String], world: SourceWorld,
+        partBytes: UInt64 = 16 << 20, copyBytesMax: UInt64 = 5 << 30, pageEntries: Int = 1_000
+    ) async throws(SourceError) -> S3Provider {
+        var limits = S3Settings.Limits()
+        limits.partBytes = partBytes
+        limits.copyBytesMax = copyBytesMax
+        limits.copyPartBytes = min(limits.copyPartBytes, copyBytesMax)
+        limits.pageEntries = pageEntries
+        let parsed = try S3Source(parsing: source.dropFirst("s3:".count)).with(limits)
+        return try await parsed.connect(
+            world, environment: S3Environment(values: environment, read: S3Environment.current.read)
+        )
     }
 }

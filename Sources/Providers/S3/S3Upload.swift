@@ -1,15 +1,13 @@
-import Crypto
 import Engine
-import Foundation
 import Synchronization
 import Transport
 
-/// What is kept of an upload in parts: its id at the store, the size of its parts, and what tells
-/// the metadata that it was begun with, which the object will have.
+/// Identifies an upload in parts that can be continued: its id at the store, the size of its parts,
+/// and a digest of the metadata with which it was started and which the object will have.
 struct S3UploadToken: Hashable, Sendable {
     let upload: String
     let partBytes: UInt64
-    /// Of ``S3Metadata/mark``.
+    /// ``S3Metadata/mark`` of that metadata.
     let metadata: String
 
     init(upload: String, partBytes: UInt64, metadata: String) {
@@ -27,25 +25,25 @@ struct S3UploadToken: Hashable, Sendable {
     var token: UploadToken { UploadToken("\(partBytes) \(metadata) \(upload)") }
 }
 
-/// Sends one file in parts, side by side, and goes on where an earlier try stopped.
+/// Sends one file in concurrent parts, and continues where an earlier call stopped.
 struct S3Upload: Sendable {
-    let provider: S3Provider
+    let client: S3Client
+    let leftUploads: S3LeftUploads
+    let hasher: S3Hasher
     let key: S3Key
     let source: any ByteSource
     let metadata: S3Metadata
-    /// Of the new object, the metadata's included.
+    /// Of the new object, including those of the metadata.
     let headers: [(name: String, value: String)]
     let session: any UploadSession
     let attempt: String
 
-    private var client: S3Client { provider.client }
-
-    /// - Parameter beforeEnd: Looks once more whether the object may be replaced, and gives the
-    ///   condition under which the store is to do it.
-    /// - Returns: The version, and whether it has ``metadata``: one that was begun with other
-    ///   metadata, and gone on with, has that.
-    /// - Throws: Also leaves what has been sent at the store, for the next try, unless nobody will
-    ///   make one.
+    /// After a failure the parts stay at the store for the next call, unless there will be none.
+    ///
+    /// - Parameter beforeEnd: Checks again that the object may be replaced, and returns the condition
+    ///   to send with the last request.
+    /// - Returns: The version, and whether it has ``metadata``: an upload that an earlier call
+    ///   started has the metadata of that call.
     func run(
         _ beforeEnd: @Sendable () async throws(ProviderError) -> S3Condition?
     ) async throws(ProviderError) -> (etag: ETag, hasMetadata: Bool) {
@@ -58,8 +56,8 @@ struct S3Upload: Sendable {
             try keep(nil)
             return (etag, token.metadata == metadata.mark)
         } catch {
-            if let dropped = provider.droppedUpload(error, attempt) {
-                // One answer is not believed, as the store would keep what has arrived for good.
+            if let dropped = S3Failure.droppedUpload(error, attempt) {
+                // A single answer is not trusted: were it wrong, the parts would stay there for ever.
                 if await isGone(token) { try? keep(nil) }
                 throw dropped
             }
@@ -68,7 +66,7 @@ struct S3Upload: Sendable {
         }
     }
 
-    /// Takes up what the session kept, or begins anew.
+    /// Continues the upload that the session has saved, or starts a new one.
     private func begin() async throws(ProviderError) -> (S3UploadToken, [S3Client.Part]) {
         if let token = session.token.flatMap(S3UploadToken.init),
             let parts = try await client.parts(of: token.upload, key, attempt)
@@ -77,19 +75,19 @@ struct S3Upload: Sendable {
         }
         if let lost = session.token.flatMap(S3UploadIntent.init) {
             do throws(ProviderError) {
-                try await provider.abortLost(lost, of: key, attempt)
+                try await leftUploads.abortLost(lost, of: key, attempt)
             } catch {
-                // A store that does not let us clear up is no reason not to send what is new.
+                // New bytes are sent even if the store does not let us remove old ones.
                 if error.isPassing || [.cancelled, .unauthorized].contains(error.kind) {
                     throw error
                 }
             }
         }
-        // From here on until the token is kept, the store may have an upload that we know nothing of.
-        if !(session is UntrackedUpload), let intent = try await provider.intent(key, attempt) {
+        // From here until the token is saved, the store may have an upload whose id is unknown here.
+        if !(session is UntrackedUpload), let intent = try await leftUploads.intent(key, attempt) {
             try keep(intent.token)
         }
-        let limits = provider.limits
+        let limits = client.settings.limits
         let smallest = (source.size + limits.partsMax - 1) / limits.partsMax
         let partBytes = max(limits.partBytes, (smallest + 1_048_575) & ~1_048_575)
         let upload = try await client.beginUpload(key, headers: headers, attempt)
@@ -104,7 +102,7 @@ struct S3Upload: Sendable {
         return (token, [])
     }
 
-    /// Whether nobody will go on with this upload.
+    /// Whether this upload will not be continued.
     private func isOver(_ error: ProviderError) -> Bool {
         if session is UntrackedUpload { return true }
         switch error.kind {
@@ -113,11 +111,10 @@ struct S3Upload: Sendable {
         }
     }
 
-    /// Frees what is at the store, even in a cancelled task.
+    /// Removes the parts from the store, even if the task is cancelled.
     private func abort(_ token: S3UploadToken) async {
         let (client, key, attempt) = (client, key, attempt)
-        // A task of its own is the only one that the cancellation of ours does not end; it is
-        // awaited here.
+        // The cancellation of this task does not end one that is not its child.
         let isAborted = await Task {
             do throws(ProviderError) {
                 try await client.abortUpload(token.upload, key, attempt)
@@ -142,7 +139,7 @@ struct S3Upload: Sendable {
             try session.keep(token)
         } catch {
             throw ProviderError(
-                .source, attempt: attempt, reason: "where it stands cannot be kept: \(error)",
+                .source, attempt: attempt, reason: "its progress cannot be saved: \(error)",
                 cause: error)
         }
     }
@@ -155,7 +152,7 @@ struct S3Upload: Sendable {
         let count = Int((source.size + token.partBytes - 1) / token.partBytes)
         var etags: [Int: ETag] = [:]
         for part in arrived where (1...count).contains(part.number) {
-            // One of another size was cut short, and is sent again.
+            // A part of another size was cut short, and is sent again.
             if part.size == UInt64(range(part.number, token).count) {
                 etags[part.number] = part.etag
             }
@@ -165,7 +162,7 @@ struct S3Upload: Sendable {
         var waiting = (1...count).filter { etags[$0] == nil }[...]
         do {
             try await withThrowingTaskGroup(of: (Int, ETag).self) { group in
-                for _ in 0..<provider.limits.partsAtOnce {
+                for _ in 0..<client.settings.limits.partsAtOnce {
                     guard let number = waiting.popFirst() else { break }
                     group.addTask { (number, try await sendPart(number, token, progress)) }
                 }
@@ -179,7 +176,7 @@ struct S3Upload: Sendable {
         } catch let error as ProviderError {
             throw error
         } catch {
-            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: error)
+            throw S3Failure.cancelled(attempt, cause: error)
         }
         return etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
     }
@@ -188,7 +185,7 @@ struct S3Upload: Sendable {
         _ number: Int, _ token: S3UploadToken, _ progress: S3Progress
     ) async throws(ProviderError) -> ETag {
         let range = range(number, token)
-        let hash = try await provider.hash(source, range, attempt)
+        let hash = try await hasher.hash(source, range, attempt)
         return try await client.sendPart(
             number, of: token.upload, key, .source(S3BodySource(source), range: range),
             hash: hash.hexadecimal, onProgress: { progress.note(number, $0) }, attempt)
@@ -200,7 +197,7 @@ struct S3Upload: Sendable {
     }
 }
 
-/// Adds up what the parts have sent, so that the sum ascends.
+/// Adds up the bytes sent of all parts, so that the reported sum never falls.
 private final class S3Progress: Sendable {
     private struct State {
         var already: UInt64
@@ -217,7 +214,7 @@ private final class S3Progress: Sendable {
     }
 
     func note(_ number: Int, _ bytes: UInt64) {
-        // Told under the lock, since two parts must not overtake each other.
+        // Reported under the lock, so that two parts cannot overtake each other.
         state.withLock { state in
             state.parts[number] = max(bytes, state.parts[number] ?? 0)
             session.noteSent(state.parts.values.reduce(state.already, +))
@@ -225,7 +222,7 @@ private final class S3Progress: Sendable {
     }
 }
 
-/// The engine's source as the transport wants it.
+/// Adapts the engine's source to the transport.
 struct S3BodySource: HTTPBodySource {
     private let source: any ByteSource
 
@@ -237,73 +234,5 @@ struct S3BodySource: HTTPBodySource {
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
         try source.read(into: buffer, at: offset)
-    }
-}
-
-extension S3Provider {
-    struct PayloadHash: Hashable, Sendable {
-        let hexadecimal: String
-        let base64: String
-    }
-
-    private static var pieceBytes: Int { 1 << 20 }
-
-    /// The SHA-256 of a part of a source.
-    ///
-    /// It is signed with the request, over TLS too: so the store itself refuses bytes that were
-    /// damaged on the way, and one way serves all stores. It costs a second read, mostly from
-    /// memory, of what is sent anyway.
-    func hash(
-        _ source: any ByteSource, _ range: Range<UInt64>, _ attempt: String
-    ) async throws(ProviderError) -> PayloadHash {
-        var hash = SHA256()
-        var offset = range.lowerBound
-        while offset < range.upperBound {
-            let start = offset
-            let count = Int(min(UInt64(Self.pieceBytes), range.upperBound - start))
-            let before = hash
-            let result = await pool.run(onCancel: .finish) { () throws(ProviderError) in
-                var hash = before
-                try Self.update(&hash, source, at: start, count: count, attempt)
-                return hash
-            }
-            switch result {
-            case nil: throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
-            case .success(let after): hash = after
-            case .failure(let error): throw error
-            }
-            offset += UInt64(count)
-        }
-        let digest = hash.finalize()
-        return PayloadHash(
-            hexadecimal: S3Encoding.hexadecimal(digest), base64: S3Checksum.text(digest))
-    }
-
-    private static func update(
-        _ hash: inout SHA256, _ source: any ByteSource, at start: UInt64, count: Int,
-        _ attempt: String
-    ) throws(ProviderError) {
-        var read = 0
-        do {
-            let bytes = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                while read < count {
-                    let rest = UnsafeMutableRawBufferPointer(
-                        rebasing: UnsafeMutableRawBufferPointer(buffer)[read...])
-                    let more = try source.read(into: rest, at: start + UInt64(read))
-                    if more == 0 { break }
-                    read += more
-                }
-                filled = read
-            }
-            hash.update(data: bytes)
-        } catch {
-            throw ProviderError(
-                .source, attempt: attempt, reason: "no bytes were given: \(error)", cause: error)
-        }
-        guard read == count else {
-            throw ProviderError(
-                .source, attempt: attempt,
-                reason: "it ended at \(start + UInt64(read)) of \(source.size) bytes")
-        }
     }
 }

@@ -1,4 +1,4 @@
-import CXML
+import ProviderSupport
 
 /// Reads a `DAV:multistatus` (RFC 4918, 13) as it arrives, one response after the other.
 ///

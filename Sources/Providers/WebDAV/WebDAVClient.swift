@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// Requests to one WebDAV server, and what its refusals mean.

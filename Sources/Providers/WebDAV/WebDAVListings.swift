@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import ProviderSupport
 import Synchronization
 
 /// Listings that are being read page by page.
@@ -140,7 +141,7 @@ struct WebDAVSpool {
 
 /// A file without a name, which goes with its last reference.
 private final class SpoolFile: Sendable {
-    private let descriptor: FolderDescriptor
+    private let descriptor: OwnedDescriptor
 
     init() throws(SystemError) {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
@@ -148,7 +149,7 @@ private final class SpoolFile: Sendable {
         let number = mkstemp(&template)
         guard number >= 0 else { throw .last }
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
-        descriptor = FolderDescriptor(owning: number)
+        descriptor = OwnedDescriptor(owning: number)
         unlink(template)
     }
 

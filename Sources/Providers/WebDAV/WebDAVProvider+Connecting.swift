@@ -1,5 +1,6 @@
 import Engine
 import Logging
+package import ProviderSupport
 import Transport
 
 extension WebDAVProvider {
@@ -129,9 +130,7 @@ extension WebDAVProvider {
         renewed: @escaping @Sendable () async -> Credentials? = { nil }, world: SourceWorld,
         pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) async throws -> WebDAVProvider {
-        let scheme = source.prefix { $0 != ":" }
-        let form = try WebDAVSource(
-            scheme: String(scheme), parsing: source.dropFirst(scheme.count + 1))
+        let form = try WebDAVSource(parsing: source)
         return try await connect(
             to: form.address, credentials: credentials, renewed: renewed, world: world,
             pageEntries: pageEntries, chunkBytes: chunkBytes)

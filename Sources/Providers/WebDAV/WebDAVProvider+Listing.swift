@@ -1,5 +1,6 @@
 package import Engine
 import Logging
+import ProviderSupport
 import Synchronization
 
 /// A directory is asked for in one PROPFIND, whose answer is kept while its pages are read; see

@@ -1,5 +1,6 @@
-import Engine
+package import Engine
 import Logging
+package import ProviderSupport
 
 /// The `webdav:` forms of a ``Source``.
 ///
@@ -9,14 +10,20 @@ import Logging
 /// ```
 /// PATH names a collection. In it, `%` and two hexadecimal digits stand for a byte, every other
 /// character for itself. User and password have no place here, where `ps` shows them to everybody.
-struct WebDAVSource: SourceForm, Hashable {
-    static let schemes = ["webdav", "webdav+http", "webdav+https"]
-    static let forms = "webdav+https://HOST/PATH"
+package struct WebDAVSource: SourceForm, Hashable {
+    package static let schemes = ["webdav", "webdav+http", "webdav+https"]
+    package static let forms = "webdav+https://HOST/PATH"
 
     let address: WebDAVAddress
 
-    /// - Parameter text: What follows the scheme and its colon.
-    init(scheme: String, parsing text: Substring) throws(SourceError) {
+    /// - Parameter source: All of it, the scheme included.
+    package init(parsing source: String) throws(SourceError) {
+        let scheme = source.prefix { $0 != ":" }.lowercased()
+        guard Self.schemes.contains(scheme) else {
+            throw SourceError(
+                .misspelled, "\"\(scheme)\" is not WebDAV", remedy: "write \(Self.forms)")
+        }
+        let text = source.dropFirst(scheme.count + 1)
         guard text.hasPrefix("//") else {
             throw SourceError(
                 .misspelled, "\"\(scheme):\" is followed by no host",
@@ -36,7 +43,7 @@ struct WebDAVSource: SourceForm, Hashable {
         address = WebDAVAddress(isSecure: isSecure, host: host, port: port, path: path)
     }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
         let commands = SecretCommands(world)
         let credentials = try await findCredentials(commands)
         if credentials != nil, !address.isSecure, !isLocal {
@@ -80,7 +87,8 @@ struct WebDAVSource: SourceForm, Hashable {
         _ commands: SecretCommands
     ) async throws(SourceError) -> Credentials? {
         try await CredentialSearch().find(
-            source: identity, host: address.host, variables: Self.variables, commands: commands)
+            source: identity, host: address.host, variables: Self.variables, commands: commands,
+            normalised: { (try? WebDAVSource(parsing: $0))?.identity })
     }
 
     /// What is written down now; nil where it makes no sense, as while somebody is writing it.
@@ -101,14 +109,14 @@ struct WebDAVSource: SourceForm, Hashable {
 
     // MARK: Names
 
-    var description: String { identity }
+    package var description: String { identity }
 
-    var identity: String {
+    package var identity: String {
         let url = address.url
         return "webdav+" + (url.hasSuffix("/") ? String(url.dropLast()) : url)
     }
 
-    var stateName: String {
+    package var stateName: String {
         StateName.make(kind: "webdav", label: address.host.utf8, of: identity.utf8)
     }
 

@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
 import Logging
+import Providers
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderSupport
 
 @Suite struct CredentialsTests {
     private let folder: TemporaryFolder
@@ -22,7 +23,8 @@ import Testing
         let fixed = all
         return try await CredentialSearch { fixed[$0] }.find(
             source: source, host: "host", variables: "APUS_WEBDAV",
-            commands: SecretCommands(logger: Logger(label: "test")))
+            commands: SecretCommands(logger: Logger(label: "test")),
+            normalised: { try? Source(parsing: $0).identity })
     }
 
     private func write(_ name: String, _ text: String, mode: mode_t = 0o600) throws {

@@ -4,7 +4,7 @@ import Logging
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderSupport
 
 @Suite(.timeLimit(.minutes(2))) struct SecretCommandTests {
     private let folder: TemporaryFolder

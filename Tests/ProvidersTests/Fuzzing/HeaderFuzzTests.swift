@@ -1,7 +1,8 @@
 import Engine
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderWebDAV
 @testable import Transport
 
 /// Goal: whatever stands in the header of an answer, it is understood as something that can be, or

@@ -2,7 +2,7 @@ import Engine
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
 
 /// Goal: whatever a store answers, it is understood as something that can be, or refused.
 ///
@@ -32,7 +32,7 @@ import Transport
     }
 
     @Test(arguments: Fuzz.seeds)
-    func `damaged listings make sense or are refused`(seed: UInt64) throws {
+    func `damaged listings are valid or are refused`(seed: UInt64) throws {
         var mutator = Mutator(.xml, seed: seed)
         var understood = 0
         for _ in 0..<Fuzz.cases {

@@ -4,7 +4,8 @@ import Logging
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// Goal: whatever a WebDAV server answers, it is understood as something that can be, or refused, in
 /// no more memory than the answer itself has.

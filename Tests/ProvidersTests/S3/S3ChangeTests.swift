@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 /// What another client does at the moment of a change of ours.
 @Suite struct S3ChangeTests {
@@ -24,28 +24,28 @@ import Testing
     }
 
     @Test(arguments: 1..<20, [false, true])
-    func `what a store was tried out with goes once the credentials work again`(
+    func `test objects are removed once the credentials work again`(
         trusted: Int, missesWhatIsDeleted: Bool
     ) async throws {
         let store = TinyS3()
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0 = nil }
+        provider.probe.known.withLock { $0 = nil }
         store.state.withLock { state in
             state.requestsTrusted = trusted
             state.missesWhatIsDeleted = missesWhatIsDeleted
         }
         do throws(ProviderError) {
-            _ = try await provider.conditions("test")
+            _ = try await provider.probe.conditions("test")
         } catch {
             #expect(error.kind == .unauthorized)
         }
         store.state.withLock { $0.requestsTrusted = .max }
-        _ = try await provider.conditions("test")
+        _ = try await provider.probe.conditions("test")
         #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
     }
 
     /// An empty one made each version another than is known, and a copy of it each time.
-    @Test func `a store whose ETags are lost on the way fails, and says so`() async throws {
+    @Test func `a store whose ETags are lost on the way is reported`() async throws {
         let store = TinyS3()
         let provider = try store.provider()
         let (known, new) = (try key("known"), try key("new"))
@@ -76,11 +76,11 @@ import Testing
         let directory = try await provider.createDirectory(
             try key("d"), attributes: Self.attributes)
         #expect(directory.kind == .directory, "it has no version")
-        provider.knownConditions.withLock { $0 = nil }
-        await expectFailure { _ = try await provider.conditions("test") }
+        provider.probe.known.withLock { $0 = nil }
+        await expectFailure { _ = try await provider.probe.conditions("test") }
     }
 
-    @Test func `what the object of a directory holds is taken out of it, and the directory stays`()
+    @Test func `the bytes of a marker are removed, and the directory stays`()
         async throws
     {
         let store = TinyS3()
@@ -149,8 +149,7 @@ import Testing
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/", "short"])
     }
 
-    @Test func `a folder that others have emptied, and no listing shows, is removed`() async throws
-    {
+    @Test func `a folder that others have emptied and no listing shows is removed`() async throws {
         let store = TinyS3()
         store.state.withLock { $0.folders = ["d/"] }
         let provider = try store.provider()
@@ -162,14 +161,14 @@ import Testing
         #expect(gone?.kind == .missing)
     }
 
-    @Test func `new attributes make the version that the copy names`() async throws {
+    @Test func `setting attributes returns the version of the copy`() async throws {
         let set = try await store(replacing: nil).provider().setAttributes(
             try key("a"), to: Self.attributes, etag: ETag("1"))
         #expect(set.etag == ETag("copy-of-1"))
         #expect(set.modified == Self.attributes.modified && set.mode == 0o640)
     }
 
-    @Test func `a version that follows new attributes at once is not taken for ours`() async throws
+    @Test func `a version written right after new attributes does not count as ours`() async throws
     {
         let error = await #expect(throws: ProviderError.self) {
             try await store(replacing: "a").provider().setAttributes(
@@ -178,7 +177,7 @@ import Testing
         #expect(error?.kind == .changed)
     }
 
-    @Test func `a moved file is the version that the copy names`() async throws {
+    @Test func `a move returns the version of the copy`() async throws {
         let store = store(replacing: nil)
         let moved = try await store.provider().move(
             try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
@@ -186,7 +185,7 @@ import Testing
         #expect(store.state.withLock { Array($0.objects.keys) } == ["b"])
     }
 
-    @Test func `a version that follows a move at once is not taken for ours, and ours stays`()
+    @Test func `a version written right after a move does not count as ours, and ours stays`()
         async throws
     {
         let store = store(replacing: "b")
@@ -200,7 +199,7 @@ import Testing
     }
 
     @Test(arguments: [403, 503, 507])
-    func `a move that copied, and may not delete, is not known to have failed`(
+    func `a move that copied and may not delete has an unknown outcome`(
         refusal: Int
     ) async throws {
         let store = store(replacing: nil)
@@ -232,7 +231,7 @@ import Testing
         return store
     }
 
-    @Test func `the former files of a moved directory go in batches`() async throws {
+    @Test func `the old files of a moved directory are deleted in batches`() async throws {
         let store = storeWithDirectory(count: 300, replaces: false)
         _ = try await store.provider().move(
             try key("d"), etag: nil, to: try key("e"), base: .absent)
@@ -243,12 +242,12 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a version that follows a copy at once is moved in the place of it`(
+    func `a version written right after a copy is moved instead of it`(
         isBatched: Bool
     ) async throws {
         let store = storeWithDirectory(count: 20, replaces: true)
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0?.batchIfVersion = isBatched }
+        provider.probe.known.withLock { $0?.batchIfVersion = isBatched }
         _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
         let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
         #expect(Set(objects.keys) == Set((1...20).map { "e/\($0)" } + ["e/"]))
@@ -258,7 +257,7 @@ import Testing
 
     /// Method: others make `e/tree/7` before ours gets there, and `d/sub/5` again after ours has left.
     @Test(arguments: [true, false])
-    func `what others make under a name in the new place leaves ours in the old one`(
+    func `an object of another client in the new place leaves ours in the old one`(
         copiesIfAbsent: Bool
     ) async throws {
         let store = TinyS3 { operation, state in
@@ -275,7 +274,7 @@ import Testing
             }
         }
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0?.copyIfAbsent = copiesIfAbsent }
+        provider.probe.known.withLock { $0?.copyIfAbsent = copiesIfAbsent }
         _ = try await provider.move(
             try key("d"), etag: nil, to: try key("e"), base: .absent, continues: true)
         let objects = store.state.withLock { $0.objects.mapValues(\.etag) }
@@ -286,7 +285,7 @@ import Testing
         #expect(objects["d/sub/5"] == "foreign" && objects["e/sub/5"] == "copy-of-sub/5")
     }
 
-    @Test func `files that are changed all the time are left for later`() async throws {
+    @Test func `files that keep changing are left for later`() async throws {
         let store = TinyS3 { operation, state in
             guard operation == "copy" else { return }
             state.objects["d/5"] = TinyS3.Object(etag: "\(state.requests.count)", bytes: [1])
@@ -303,12 +302,12 @@ import Testing
         #expect(store.state.withLock { $0.objects["d/5"] != nil })
     }
 
-    @Test func `a store that heeds no version in a batch is asked for one file at a time`()
+    @Test func `at a store that ignores versions in a batch, files are deleted one at a time`()
         async throws
     {
         let store = storeWithDirectory(count: 20, replaces: false)
         let provider = try store.provider()
-        provider.knownConditions.withLock { $0?.batchIfVersion = false }
+        provider.probe.known.withLock { $0?.batchIfVersion = false }
         _ = try await provider.move(try key("d"), etag: nil, to: try key("e"), base: .absent)
         #expect(store.asked.filter { $0.hasPrefix("DELETE") }.count == 21)
         #expect(!store.asked.contains("POST ?delete="))
@@ -326,7 +325,7 @@ import Testing
         return store
     }
 
-    @Test func `a directory that others have emptied is made anew where the store keeps a folder`()
+    @Test func `a directory that others have emptied is created again if the store keeps a folder`()
         async throws
     {
         let store = storeWithFolder([])
@@ -337,7 +336,7 @@ import Testing
     }
 
     @Test(arguments: ["d", "d/below", "d/"])
-    func `a directory is not made where somebody was faster`(other: String) async throws {
+    func `a directory is not created if another client was faster`(other: String) async throws {
         // What the first look misses comes with the answer that refuses the marker.
         let store = storeWithFolder([]) { operation, state in
             if operation == "put" { state.objects[other] = Self.foreign }
@@ -372,7 +371,7 @@ import Testing
         ("33184", UInt16(0o640)), ("100640", 0o640), ("0100640", 0o640), ("104755", 0o4755),
         ("416", 0o640), ("0640", 0o640), ("no mode", nil),
     ])
-    func `a mode is read as it was meant`(text: String, mode: UInt16?) async throws {
+    func `a mode is read in the intended base`(text: String, mode: UInt16?) async throws {
         let store = TinyS3()
         store.state.withLock { state in
             state.objects["a"] = TinyS3.Object(
@@ -383,7 +382,7 @@ import Testing
     }
 
     @Test(arguments: ["41471", "120777", "0120777"])
-    func `a symbolic link is known by its mode`(text: String) async throws {
+    func `a symbolic link is recognised by its mode`(text: String) async throws {
         let store = TinyS3()
         store.state.withLock { state in
             state.objects["a"] = TinyS3.Object(
@@ -399,7 +398,7 @@ import Testing
         ("Sun, 13 Sep 2020 12:26:42 GMT", true), ("Sun, 13 Sep 2020 12:26:39 GMT", false),
         ("Sun, 13 Sep 2020 12:20:00 GMT", true), ("no date", true),
     ])
-    func `a look within the second of the last write is not the last one`(
+    func `a look within the second of the last write is repeated later`(
         now: String, isOver: Bool
     ) async throws {
         let store = TinyS3()
@@ -413,7 +412,7 @@ import Testing
             try await store.provider().stat(try key("a")).written == Timestamp(seconds: seconds))
     }
 
-    @Test func `new bytes keep what others have noted of a file, but for sums of the old ones`()
+    @Test func `new bytes keep metadata of other programs, except checksums of the old bytes`()
         async throws
     {
         for size in [UInt64(3), 5 << 19] {
@@ -445,7 +444,7 @@ import Testing
         }
     }
 
-    @Test func `an upload that is gone on with after a chmod sends nothing again`() async throws {
+    @Test func `an upload that continues after a chmod sends nothing again`() async throws {
         let store = TinyS3()
         let session = KeptUpload()
         let provider = try store.provider()
@@ -468,7 +467,7 @@ import Testing
         #expect(session.token == nil)
     }
 
-    @Test func `an upload that is gone on with as it was begun is not copied`() async throws {
+    @Test func `an upload that continues with the same metadata is not copied`() async throws {
         let store = TinyS3()
         let (session, provider) = (KeptUpload(), try store.provider())
         for isBusy in [true, false] {

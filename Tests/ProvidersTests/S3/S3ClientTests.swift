@@ -4,7 +4,8 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderSupport
 
 /// A server of one's own making: answers in their order, and what was asked.
 private final class ScriptedWire: S3Wire {
@@ -79,7 +80,7 @@ private final class Collector: ByteSink {
         request?.headers.first { $0.name.lowercased() == name }?.value
     }
 
-    @Test func `a key of any bytes is listed as it is, and asked for as it is`() async throws {
+    @Test func `a key of any bytes is listed and requested unchanged`() async throws {
         let object = "<Size>3</Size><ETag>1</ETag></Contents>"
         let listing =
             "<ListBucketResult><EncodingType>url</EncodingType>"
@@ -115,7 +116,7 @@ private final class Collector: ByteSink {
                 + "<NextContinuationToken>\(next)</NextContinuationToken></ListBucketResult>")
     }
 
-    @Test func `a page that goes on where it began is damaged`() async throws {
+    @Test func `a page that continues at its own start is refused`() async throws {
         let provider = try S3Provider(
             client(ScriptedWire([page("a", next: "T"), page("a", next: "T")])))
         let first = try await provider.list(.root, page: nil)
@@ -126,7 +127,7 @@ private final class Collector: ByteSink {
     }
 
     /// Goal: who follows the pages can tell that they come again.
-    @Test func `pages that come again have the tokens that they had`() async throws {
+    @Test func `a page that is listed again has the same token`() async throws {
         let provider = try S3Provider(
             client(
                 ScriptedWire((0..<6).map { page("a", next: $0.isMultiple(of: 2) ? "T" : "U") })))
@@ -142,7 +143,7 @@ private final class Collector: ByteSink {
         ("a/.", "InvalidRequest", "\".\""), ("../a", "InvalidArgument", "\"..\""),
         ("a\0", "InvalidRequest", "NUL"), ("a", "KeyTooLongError", "words"),
     ])
-    func `a key that the store refuses is said to be what is wrong`(
+    func `the error names the part of a key that the store refuses`(
         key: String, code: String, named: String
     ) async throws {
         let wire = ScriptedWire([.init(status: 400, body: error(code))])
@@ -156,7 +157,7 @@ private final class Collector: ByteSink {
     }
 
     @Test(arguments: [nil, "-5", "9223372036854775808"])
-    func `an object of unknown size is not taken for an empty one`(size: String?) async throws {
+    func `an object of unknown size does not count as empty`(size: String?) async throws {
         let headers =
             [(name: "ETag", value: "\"1\"")] + (size.map { [("Content-Length", $0)] } ?? [])
         let provider = try S3Provider(client(ScriptedWire([.init(headers: headers)])))
@@ -166,7 +167,7 @@ private final class Collector: ByteSink {
         #expect(error?.reason.contains("the size of \"x\"") == true)
     }
 
-    @Test func `a clock that is off is corrected by the store's own, once`() async throws {
+    @Test func `a wrong clock is corrected once by the store's clock`() async throws {
         let date = (name: "Date", value: "Sun, 13 Sep 2020 13:26:40 GMT")
         let skewed = ScriptedWire.Answer(
             status: 403, headers: [date], body: error("RequestTimeTooSkewed"))
@@ -187,7 +188,7 @@ private final class Collector: ByteSink {
     }
 
     @Test(arguments: ["ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch"])
-    func `credentials that are refused are asked for anew, once`(code: String) async throws {
+    func `refused credentials are loaded again, once`(code: String) async throws {
         let refused = ScriptedWire.Answer(status: 403, body: error(code))
         let wire = ScriptedWire([refused, ScriptedWire.Answer(), refused, refused])
         let count = Mutex(0)
@@ -212,7 +213,7 @@ private final class Collector: ByteSink {
         #expect("\(String(describing: error))".contains("hush") == false)
     }
 
-    @Test func `credentials that cannot be had for now refuse nobody`() async throws {
+    @Test func `credentials that are unavailable for now are a passing error`() async throws {
         let failures: [(S3CredentialError, ProviderError.Kind)] = [
             (S3CredentialError("status 500", remedy: "wait", kind: .passing), .unreachable),
             (S3CredentialError("no role", remedy: "get one"), .unauthorized),
@@ -259,7 +260,7 @@ private final class Collector: ByteSink {
         #expect(signed.map { $0.contains("Credential=new/") } == [false, false, true])
     }
 
-    @Test func `a bucket elsewhere is found there`() async throws {
+    @Test func `a bucket in another region is found`() async throws {
         let wire = ScriptedWire([
             .init(status: 301, headers: [("x-amz-bucket-region", "eu-west-1")]), .init(),
         ])
@@ -270,7 +271,7 @@ private final class Collector: ByteSink {
             header("authorization", of: wire.requests[1])?.contains("/eu-west-1/s3/") == true)
     }
 
-    @Test func `a success that turns out to be an error is one`() async throws {
+    @Test func `an error in the body of a success is an error`() async throws {
         let wire = ScriptedWire([.init(body: error("InternalError"))])
         let client = try client(wire)
         let error = await #expect(throws: ProviderError.self) {
@@ -281,7 +282,7 @@ private final class Collector: ByteSink {
         #expect(error?.kind == .unreachable)
     }
 
-    @Test func `what HEAD does not tell is asked for with GET`() async throws {
+    @Test func `a GET finds the reason that HEAD does not tell`() async throws {
         let wire = ScriptedWire([
             .init(status: 403), .init(status: 403, body: error("InvalidAccessKeyId")),
         ])
@@ -293,7 +294,7 @@ private final class Collector: ByteSink {
         #expect(error?.reason.contains("words") == true)
     }
 
-    @Test func `nobody is told who asks where that is not wanted`() async throws {
+    @Test func `anonymous requests are not signed`() async throws {
         let wire = ScriptedWire([.init()])
         let settings = S3Settings(bucket: "bucket", prefix: S3Key(""))
         let endpoint = try #require(
@@ -318,7 +319,7 @@ private final class Collector: ByteSink {
             (412, "", "", "", .changed),
             (416, "", "", "", .changed),
         ] as [(Int, String, String, String, ProviderError.Kind?)])
-    func `a read gives the range asked for of the version asked for, or fails`(
+    func `a read returns the requested range of the requested version, or fails`(
         status: Int, range: String, etag: String, body: String, kind: ProviderError.Kind?
     ) async throws {
         let wire = ScriptedWire([
@@ -360,7 +361,7 @@ private final class Collector: ByteSink {
     }
 
     @Test(arguments: sums)
-    func `a whole object that does not have its checksum is not served`(
+    func `a whole object without its checksum is not served`(
         name: String, sum: String
     ) async throws {
         let header = (name: "x-amz-checksum-\(name)", value: sum)
@@ -372,7 +373,9 @@ private final class Collector: ByteSink {
     }
 
     @Test(arguments: sums)
-    func `a checksum of parts says nothing of the whole`(name: String, sum: String) async throws {
+    func `a checksum of parts is not used for the whole object`(name: String, sum: String)
+        async throws
+    {
         let header = (name: "x-amz-checksum-\(name)", value: sum)
         let composite = (name: "x-amz-checksum-type", value: "COMPOSITE")
         #expect(try await readDigits("123456788", etag: "e-2", [header]) == nil)
@@ -380,7 +383,7 @@ private final class Collector: ByteSink {
         #expect(try await readDigits("123456788", [(header.name, sum + "-2")]) == nil)
     }
 
-    @Test func `a checksum is the same however the bytes come`() {
+    @Test func `a checksum does not depend on how the bytes are split`() {
         let bytes = (0..<1_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         for whole in [S3CRC.crc32, .crc32C, .crc64NVME] {
             var (expected, found) = (whole, whole)

@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 @Suite struct S3CredentialPlanTests {
     private static let failure = S3CredentialError("down", remedy: "wait", kind: .passing)
@@ -44,7 +44,7 @@ import Testing
         return (asked, used)
     }
 
-    @Test func `credentials are asked for anew before they end, and not sooner`() {
+    @Test func `credentials are renewed shortly before they expire`() {
         let (asked, used) = play(0..<1_500) { second in
             credentials("\(second)", until: second + 1_000)
         }
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// Goal: who has no others yet is not asked at every request.
-    @Test func `who gives the same ones until they end is left alone in between`() {
+    @Test func `a server that keeps giving the same credentials is not asked again at once`() {
         let (asked, used) = play(0..<1_001) { second in
             second < 1_000 ? credentials("old", until: 1_000) : credentials("new", until: 5_000)
         }
@@ -62,7 +62,7 @@ import Testing
         #expect((0..<1_000).allSatisfy { used[$0] == "old" } && used[1_000] == "new")
     }
 
-    @Test func `while nobody gives others the old ones are used to their end`() {
+    @Test func `if no others are given, the old credentials are used until they expire`() {
         let (asked, used) = play(0..<1_030) { second in
             second == 0
                 ? credentials("old", until: 1_000)
@@ -75,7 +75,7 @@ import Testing
         #expect(used[1_020] == "new")
     }
 
-    @Test func `ones that are given although they have ended are used until they are refused`() {
+    @Test func `expired credentials that are given again are used until they are refused`() {
         let (asked, used) = play(2_000..<2_060) { _ in credentials("ended", until: 1_000) }
         #expect(asked == [2_000, 2_030])
         #expect(used.values.allSatisfy { $0 == "ended" })
@@ -88,7 +88,7 @@ import Testing
         #expect(plan.step(at: Timestamp(seconds: 2_001)) == .ask)
     }
 
-    @Test func `one asks, others go on while there are some, and wait while there are none`() {
+    @Test func `one task loads, the others use valid credentials or wait`() {
         var plan = S3CredentialPlan()
         let start = Timestamp(seconds: 0)
         #expect(plan.step(at: start) == .ask && plan.step(at: start) == .wait)
@@ -102,7 +102,7 @@ import Testing
         #expect(plan.step(at: Timestamp(seconds: 1_000)) == .ask)
     }
 
-    @Test func `a clock that was set back keeps nobody from asking`() {
+    @Test func `a clock that was set back does not prevent a load`() {
         var plan = S3CredentialPlan()
         #expect(plan.step(at: Timestamp(seconds: 9_000)) == .ask)
         plan.failed(Self.failure, at: Timestamp(seconds: 9_000))
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `of many requests that need credentials one asks for them`() async throws {
+    func `of many requests that need credentials, one loads them`() async throws {
         let asked = Mutex(0)
         let (arrivals, arrival) = AsyncStream<Void>.makeStream()
         let requests = 20
@@ -139,7 +139,7 @@ import Testing
 
     /// Goal: whoever gives up while it asks takes nobody else along.
     @Test(.timeLimit(.minutes(1)))
-    func `who waits asks itself where the one who asked was cancelled`() async throws {
+    func `a waiting task loads if the loading one was cancelled`() async throws {
         let asked = Mutex(0)
         let (stopped, stop) = AsyncStream<Void>.makeStream()
         let (beginnings, begin) = AsyncStream<Void>.makeStream()

@@ -6,6 +6,8 @@ import TestServer
 import Testing
 import Transport
 
+@testable import ProviderS3
+@testable import ProviderSupport
 @testable import Providers
 
 @Suite struct S3CredentialTests {
@@ -44,7 +46,7 @@ import Transport
         "/token": "web-token\n",
     ]
 
-    @Test func `the environment counts before the files`() async throws {
+    @Test func `the environment takes precedence over the files`() async throws {
         var values = ["HOME": "/home/me"]
         #expect(try await chain(values, files: Self.files).load().accessKey == "D")
         #expect(try await chain(values, files: Self.files).load().secretKey == "ds")
@@ -87,7 +89,7 @@ import Transport
         #expect(found.expires == Timestamp(seconds: 1_600_000_000))
     }
 
-    @Test func `a container's token goes to nobody else`() async throws {
+    @Test func `a container's token is sent nowhere else`() async throws {
         let values = [
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1234/c",
             "AWS_CONTAINER_AUTHORIZATION_TOKEN": "hush",
@@ -136,7 +138,7 @@ import Transport
         ["/home/me/.aws/config": "[profile p]\n\(lines)\n"]
     }
 
-    @Test func `a program gives credentials, until they end`() async throws {
+    @Test func `a program's credentials are used until they expire`() async throws {
         let printed = """
             {"Version": 1, "AccessKeyId": "P", "SecretAccessKey": "ps", "SessionToken": "pt", \
             "Expiration": "2020-09-13T14:26:40+02:00"}
@@ -152,7 +154,7 @@ import Transport
                     expires: Timestamp(seconds: 1_600_000_000), origin: .process(profile: "p")))
     }
 
-    @Test func `what a program says of its failure is told, and no more than a line of it`()
+    @Test func `the error of a program is repeated, at most one line of it`()
         async throws
     {
         func said(_ command: String) async -> String {
@@ -187,7 +189,7 @@ import Transport
         ("login_session = x", "has login_session"),
         ("role_arn = arn:aws:iam::1:role/r", "has role_arn"),
     ])
-    func `a profile that gives no credentials says which of its lines is why`(
+    func `a profile without usable credentials names the line that is the reason`(
         lines: String, part: String
     ) async throws {
         let error = await #expect(throws: S3CredentialError.self) {
@@ -198,7 +200,7 @@ import Transport
         #expect(!said.contains("hush"))
     }
 
-    @Test func `a web identity without a role names what is lacking`() async throws {
+    @Test func `a web identity without a role names the missing setting`() async throws {
         let environment = await #expect(throws: S3CredentialError.self) {
             try await chain(
                 ["AWS_WEB_IDENTITY_TOKEN_FILE": "/token", "HOME": "/home/me"], files: Self.files
@@ -221,7 +223,7 @@ import Transport
         #expect(try await chain(alone, files: Self.files).load().accessKey == "D")
     }
 
-    @Test func `a file that begins with a mark of its byte order is read`() async throws {
+    @Test func `a file that begins with a byte order mark is read`() async throws {
         for files in [
             [
                 "credentials":
@@ -240,7 +242,7 @@ import Transport
     }
 
     /// The order is that of AWS's tools: "Service-specific endpoints" in their reference.
-    @Test func `an endpoint of S3 in a section of services counts before that of all`() throws {
+    @Test func `an endpoint for S3 in a services section takes precedence`() throws {
         let config = """
             [default]
             endpoint_url = http://all
@@ -283,7 +285,7 @@ import Transport
         #expect(error?.problem.contains("[services nowhere]") == true)
     }
 
-    @Test func `keys that are written down count before what makes some`() async throws {
+    @Test func `keys in a profile take precedence over its program`() async throws {
         let keys = "aws_access_key_id = K\naws_secret_access_key = ks\n"
         for other in ["sso_session = s", "credential_process = false", "source_profile = q"] {
             let found = try await chain(
@@ -309,7 +311,7 @@ import Transport
         #expect(profile?.reason.contains("lacks \(missing.lowercased())") == true)
     }
 
-    @Test func `without any, what to do is said`() async throws {
+    @Test func `if there are no credentials, the error names a remedy`() async throws {
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(["AWS_EC2_METADATA_DISABLED": "true"]).load()
         }
@@ -320,7 +322,7 @@ import Transport
 
     /// Goal: a service that is in trouble says nothing of the credentials, and the role that there was
     /// is not taken for gone.
-    @Test func `a machine whose service is in trouble refuses nobody`() async throws {
+    @Test func `a machine's service that is in trouble is a passing error`() async throws {
         let answers: [((HTTPRequest) -> (Int, String)?, String)] = [
             ({ _ in nil }, "nobody is there"), ({ _ in (500, "oops") }, "status 500"),
             ({ $0.method == .put ? (200, "T") : (503, "") }, "status 503"),
@@ -341,7 +343,8 @@ import Transport
         #expect(gone?.kind == .final)
     }
 
-    @Test func `what answers on a machine that is none does not hide what to do`() async throws {
+    @Test func `an answer on a machine without the service does not hide the remedy`() async throws
+    {
         for answer in [nil, (404, ""), (502, "<html>")] as [(Int, String)?] {
             let error = await #expect(throws: S3CredentialError.self) {
                 try await chain(Self.imds) { _ in answer }.load()
@@ -351,7 +354,7 @@ import Transport
         }
     }
 
-    @Test func `a machine whose role gives nothing says why`() async throws {
+    @Test func `a machine whose role gives no credentials reports the reason`() async throws {
         let body = "{\"Code\": \"AssumeRoleUnauthorizedAccess\", \"Message\": \"EC2 may not\"}"
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(Self.imds) { (200, $0.url.hasSuffix("/role") ? body : "role") }.load()
@@ -366,7 +369,7 @@ import Transport
         (403, "AccessDenied", .final), (400, "IDPCommunicationError", .passing),
         (400, "Throttling", .passing), (500, "InternalFailure", .passing),
     ])
-    func `the reason why a web identity gets no credentials is told`(
+    func `the reason why a web identity gets no credentials is reported`(
         status: Int, code: String, kind: S3CredentialError.Kind
     ) async throws {
         let values = [
@@ -380,11 +383,11 @@ import Transport
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(values, files: Self.files) { _ in (status, body) }.load()
         }
-        #expect(error?.reason.hasSuffix("cannot be had: No way (\(code))") == true)
+        #expect(error?.reason.hasSuffix("are not available: No way (\(code))") == true)
         #expect(error?.kind == kind)
     }
 
-    @Test func `a container that gives no credentials says why`() async throws {
+    @Test func `a container that gives no credentials reports the reason`() async throws {
         let values = ["AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:1234/c"]
         let error = await #expect(throws: S3CredentialError.self) {
             try await chain(values) { _ in
@@ -395,7 +398,7 @@ import Transport
         #expect(error?.kind == .final)
     }
 
-    @Test func `secrets do not show`() {
+    @Test func `secrets are not printed`() {
         let credentials = S3Credentials(
             accessKey: "AKIA", secretKey: "hush", sessionToken: "still", origin: .machine)
         var text = "\(credentials) \(String(reflecting: credentials))"
@@ -419,7 +422,7 @@ import Transport
         ),
         ("s3://b?profile=me", "s3://b?profile=me"),
     ])
-    func `a bucket is shown in one way`(text: String, shown: String) throws {
+    func `a bucket has one description`(text: String, shown: String) throws {
         let source = try Source(parsing: text)
         #expect(source.description == shown)
         #expect(try Source(parsing: shown).description == shown)
@@ -427,14 +430,14 @@ import Transport
     }
 
     @Test(arguments: [
-        ("s3:bucket", "names no bucket"), ("s3://", "no name of a bucket"),
-        ("s3://a b/", "no name of a bucket"), ("s3://b?regin=x", "did you mean \"region\"?"),
+        ("s3:bucket", "names no bucket"), ("s3://", "not a bucket name"),
+        ("s3://a b/", "not a bucket name"), ("s3://b?regin=x", "did you mean \"region\"?"),
         ("s3://b?region=x&region=y", "given twice"), ("s3://b?anonymous=perhaps", "true"),
         ("s3://b?endpoint=ftp://x", "endpoint=https://HOST"),
         ("s3://b?endpoint=localhost:8333", "or endpoint=http://localhost:8333"),
         ("s3://b?endpoint=http://me:hush@x", "endpoint=https://HOST"), ("s3://b/%zz", "%25"),
     ])
-    func `a misspelled bucket says what would be right`(text: String, part: String) {
+    func `a misspelled bucket is corrected by the error`(text: String, part: String) {
         let error = #expect(throws: SourceError.self) { try Source(parsing: text) }
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
         #expect(error?.description.contains("hush") == false)
@@ -471,7 +474,7 @@ import Transport
         }
     }
 
-    @Test func `a prefix with nothing below it is told`() async throws {
+    @Test func `a prefix with nothing below it is reported`() async throws {
         let mistyped = try await opening("s3://b/fotos", "200 OK", Self.listing)
         #expect(mistyped.error == nil)
         #expect(mistyped.notes.count == 1)
@@ -486,7 +489,7 @@ import Transport
     }
 
     @Test(arguments: ["400 Bad Request", "404 Not Found"])
-    func `a server that is no store is told as such`(status: String) async throws {
+    func `a server that is not a store is reported as such`(status: String) async throws {
         let error = try await opening("s3://b", status, "<html>No</html>").error
         let said = error?.remedy ?? ""
         #expect(said.contains(status.prefix(3)) && said.contains("http:// or https://"), "\(said)")
@@ -495,11 +498,11 @@ import Transport
     @Test(arguments: [
         ("InvalidAccessKeyId", true, "correct AWS_ACCESS_KEY_ID"),
         ("SignatureDoesNotMatch", true, "correct AWS_ACCESS_KEY_ID"),
-        ("AccessDenied", true, "s3:ListBucket"), ("AccessDenied", false, "leave anonymous=true"),
+        ("AccessDenied", true, "s3:ListBucket"), ("AccessDenied", false, "remove anonymous=true"),
         ("RequestTimeTooSkewed", true, "clock"),
         ("AuthorizationHeaderMalformed", true, "region=NAME"),
     ])
-    func `credentials that a store refuses are what is to be corrected, not its address`(
+    func `if a store refuses credentials, the remedy is about them and not about the address`(
         code: String, isSigned: Bool, part: String
     ) async throws {
         let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "hush"]
@@ -513,7 +516,7 @@ import Transport
         #expect(!said.contains("address") && !said.contains("hush"), "\(said)")
     }
 
-    @Test func `a bucket is looked for where the section of services says`() async throws {
+    @Test func `a bucket is looked for at the endpoint of the services section`() async throws {
         try await ScriptedServer.run({ try $1.answer("200 OK", [], Array(Self.listing.utf8)) }) {
             server in
             let folder = try TemporaryFolder()
@@ -538,7 +541,7 @@ import Transport
         }
     }
 
-    @Test func `where there are no credentials, no address is to be corrected`() async throws {
+    @Test func `if there are no credentials, the remedy is not about the address`() async throws {
         let folder = try TemporaryFolder()
         try folder.write(
             "config", "[default]\ncredential_process = echo 'Sign in first' >&2; exit 255\n")
@@ -556,13 +559,13 @@ import Transport
         "OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number",
         "gnutls_handshake() failed: An unexpected TLS packet was received.",
     ])
-    func `a server without TLS is told as such`(reason: String) {
+    func `a server without TLS is reported as such`(reason: String) {
         let cause = TransportError(.unreachable, attempt: "GET https://h", reason: reason)
         let error = ProviderError(.unreachable, attempt: "list", reason: reason, cause: cause)
         #expect(error.explained.contains("write http://"), "\(error.explained)")
     }
 
-    @Test func `what does not say where the bytes are does not tell sources apart`() throws {
+    @Test func `parameters that do not change the location do not change the identity`() throws {
         let plain = try Source(parsing: "s3://b/p?endpoint=https://h").identity
         #expect(try Source(parsing: "s3://b/p?endpoint=https://h&profile=x").identity == plain)
         #expect(try Source(parsing: "s3://b/p?endpoint=https://i").identity != plain)

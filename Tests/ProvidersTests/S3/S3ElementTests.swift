@@ -2,7 +2,7 @@ import Engine
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
 
 @Suite struct S3ElementTests {
     private static let listing = """
@@ -20,7 +20,7 @@ import Transport
         try S3Listing(S3Element(parsing: Array(text.utf8)))
     }
 
-    @Test func `a listing is read`() throws {
+    @Test func `a listing is parsed`() throws {
         let page = try listing(Self.listing)
         #expect(page.next == "1/x&y==")
         #expect(page.prefixes == [S3Key("p/c/")])
@@ -36,12 +36,12 @@ import Transport
         ("p/a+b%2B%0A", "p/%"), ("p/a+b%2B%0A", "p/%zz"), ("1/x&amp;y==", ""),
         ("<Key>p/a+b%2B%0A</Key>", ""), ("ListBucketResult", "Error"),
     ])
-    func `a listing that makes no sense is an error`(part: String, other: String) {
+    func `an invalid listing is an error`(part: String, other: String) {
         let text = Self.listing.replacing(part, with: other)
         #expect(throws: S3Element.Malformed.self) { try listing(text) }
     }
 
-    @Test func `what is no plain answer is an error`() {
+    @Test func `an answer that is not plain XML is an error`() {
         let laughs = """
             <?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>
             <ListBucketResult><Name>&b;</Name></ListBucketResult>
@@ -68,7 +68,7 @@ import Transport
     }
 
     /// Foundation's parser ends the process over an instruction without data.
-    @Test func `what a parser may pass over is passed over`() throws {
+    @Test func `comments and the like are skipped`() throws {
         let text = "<?xml version=\"1.0\"?><?x?><a><!-- c --><?x?><b>1<![CDATA[<2]]></b></a><?x?>"
         let element = try S3Element(parsing: Array(text.utf8))
         #expect(element.text("b") == "1<2")
@@ -85,7 +85,7 @@ import Transport
 }
 
 @Suite struct S3MetadataTests {
-    @Test func `attributes come back from the headers as they were`() {
+    @Test func `attributes round-trip through the headers`() {
         for nanoseconds in [0, 1, 999_999_999, 1_600_000_000_123_456_789, -1, -1_500_000_000]
             as [Int64]
         {
@@ -100,7 +100,7 @@ import Transport
         }
     }
 
-    @Test func `what s3fs and rclone write is read`() {
+    @Test func `headers of s3fs and rclone are read`() {
         let s3fs = S3Metadata(["mode": "33188", "mtime": "1600000000", "uid": "0", "gid": "0"])
         #expect(s3fs.modified == Timestamp(seconds: 1_600_000_000))
         #expect(s3fs.mode == 0o644)
@@ -145,7 +145,7 @@ import Transport
         }
     }
 
-    @Test func `extended attributes come back as they were, and those of others stay`() {
+    @Test func `extended attributes round-trip, and those of other programs stay`() {
         let acl = "%7B%22system.posix_acl_access%22%3A%22AgAA%22%7D"
         var metadata = S3Metadata(["xattr": acl])
         #expect(metadata.extendedAttributes.isEmpty)
@@ -160,14 +160,14 @@ import Transport
         #expect(metadata.values["xattr"] == acl)
     }
 
-    @Test func `what others keep there stays`() {
+    @Test func `metadata of other programs stays`() {
         var metadata = S3Metadata(["uid": "1000", "md5chksum": "x"])
         metadata.set(ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o600), kind: .file)
         #expect(metadata.values["uid"] == "1000")
         #expect(metadata.values["md5chksum"] == "x")
     }
 
-    @Test func `the media type of a directory says what headers may lose`() {
+    @Test func `the media type of a directory repeats metadata that headers may lose`() {
         let attributes = ObjectAttributes(
             modified: Timestamp(seconds: 5, nanoseconds: 6), mode: 0o750,
             extendedAttributes: S3Attributes.parse("%7B%22user.a%22%3A%22MQ%3D%3D%22%7D"))
@@ -204,13 +204,13 @@ import Transport
             (400, "BadDigest", .corrupt), (501, "NotImplemented", .unsupported),
             (301, "", .unreachable),
         ] as [(Int, String, ProviderError.Kind)])
-    func `refusals tell passing faults from final ones`(
+    func `refusals distinguish passing errors from permanent ones`(
         status: Int, code: String, kind: ProviderError.Kind
     ) {
         #expect(S3Refusal(status: status, code: code).kind == kind)
     }
 
-    @Test func `the store's own words are shown, cut to a line`() {
+    @Test func `the store's message is shown, cut to a line`() {
         let words = "Slow\ndown " + String(repeating: "please ", count: 200)
         let body = "<Error><Code>SlowDown</Code><Message>\(words)</Message></Error>"
         let refusal = S3Refusal(

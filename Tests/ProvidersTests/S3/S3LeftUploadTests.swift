@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 /// Uploads in parts that nobody goes on with are found and aborted, and no others.
 @Suite struct S3LeftUploadTests {
@@ -37,7 +37,7 @@ import Testing
 
     // MARK: Begun, and never heard of
 
-    @Test func `an upload whose beginning nobody heard of is aborted before the next`()
+    @Test func `an upload whose start was lost is aborted before the next`()
         async throws
     {
         let (store, session, id) = try await storeWithLostUpload()
@@ -48,7 +48,7 @@ import Testing
         #expect(store.state.withLock { $0.objects["a"]?.bytes.count } == 5 << 19)
     }
 
-    @Test func `an upload whose beginning nobody heard of is aborted when it is given up`()
+    @Test func `an upload whose start was lost is aborted when it is abandoned`()
         async throws
     {
         let (store, session, _) = try await storeWithLostUpload()
@@ -67,7 +67,7 @@ import Testing
         ("a", "2020-09-13T12:43:00.000Z", 0, "begun long after"),
         ("a", "", 0, "of which the store does not tell when it was begun"),
     ])
-    func `an upload of somebody else stays`(
+    func `another client's upload stays`(
         key: String, begun: String, parts: Int, what: String
     ) async throws {
         let (store, session, id) = try await storeWithLostUpload()
@@ -83,7 +83,7 @@ import Testing
         #expect(session.token == nil)
     }
 
-    @Test func `an upload that was there before is none of ours`() async throws {
+    @Test func `an upload that existed before is not ours`() async throws {
         let (store, session) = (TinyS3(), KeptUpload())
         store.state.withLock { state in
             state.uploads["their/s =1"] = TinyS3.Upload(key: "a", headers: [:])
@@ -98,7 +98,7 @@ import Testing
         #expect(store.uploads == ["their/s =1"])
     }
 
-    @Test func `an upload that another client has aborted begins anew`() async throws {
+    @Test func `an upload that another client has aborted starts over`() async throws {
         let session = KeptUpload()
         let isFirst = Mutex(true)
         let store = TinyS3 { operation, state in
@@ -116,7 +116,7 @@ import Testing
     }
 
     /// Method: the store knows nothing of the upload for one request.
-    @Test func `an upload that is denied once is gone on with`() async throws {
+    @Test func `an upload that is denied once continues`() async throws {
         let session = KeptUpload()
         let hidden = Mutex<[String: TinyS3.Upload]?>(nil)
         let count = Mutex(0)
@@ -141,7 +141,7 @@ import Testing
         #expect(store.asked.filter { $0 == "POST /a?uploads=" }.count == 1, "it was begun once")
     }
 
-    @Test func `a store that lets nobody list uploads takes them all the same`() async throws {
+    @Test func `uploads succeed at a store that does not permit listing them`() async throws {
         let (store, session, id) = try await storeWithLostUpload()
         store.state.withLock { $0.deniesUploads = true }
         try await write(store.provider(), session)
@@ -149,7 +149,7 @@ import Testing
         #expect(store.state.withLock { $0.objects["a"] } != nil)
     }
 
-    @Test func `what is kept of an upload comes back as it was`() throws {
+    @Test func `the token of an upload round-trips`() throws {
         for others in [[], ["x"], ["a b", "=+/.%", "-_~"]] {
             let intent = S3UploadIntent(since: 1_600_000_000, others: others)
             #expect(S3UploadIntent(intent.token) == intent)
@@ -183,7 +183,7 @@ import Testing
         return (store, try #require(store.uploads.first))
     }
 
-    @Test func `a copy that a crash has cut short is aborted an hour later`() async throws {
+    @Test func `a copy that a crash has interrupted is aborted an hour later`() async throws {
         let (store, id) = try await storeWithLeftCopy()
         store.state.withLock { state in
             for (name, sizes) in [("odd", [1 << 20, 1 << 20]), ("empty", []), ("small", [5])] {
@@ -194,14 +194,14 @@ import Testing
             }
         }
         let provider = try store.provider()
-        await provider.abortLeftCopies("test")
+        await provider.leftUploads.abortLeftCopies("test")
         #expect(store.uploads == [id, "odd", "empty", "small"])
         store.state.withLock { $0.now = "Sun, 13 Sep 2020 13:26:41 GMT" }
-        await provider.abortLeftCopies("test")
+        await provider.leftUploads.abortLeftCopies("test")
         #expect(store.uploads == ["odd", "empty", "small"])
     }
 
-    @Test func `a copy that a crash has cut short is found behind thousands of other uploads`()
+    @Test func `a copy that a crash has interrupted is found behind thousands of other uploads`()
         async throws
     {
         let (store, id) = try await storeWithLeftCopy()
@@ -211,12 +211,12 @@ import Testing
                 state.uploads["theirs-\(number)"] = TinyS3.Upload(key: "a", headers: [:])
             }
         }
-        await (try store.provider()).abortLeftCopies("test")
+        await (try store.provider()).leftUploads.abortLeftCopies("test")
         #expect(!store.uploads.contains(id))
         #expect(store.uploads.count == 2_500)
     }
 
-    @Test func `a copy that another client has aborted is made anew`() async throws {
+    @Test func `a copy that another client has aborted is made again`() async throws {
         let isFirst = Mutex(true)
         let store = TinyS3 { operation, state in
             guard operation == "part", isFirst.withLock({ $0 }) else { return }

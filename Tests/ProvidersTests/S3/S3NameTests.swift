@@ -2,7 +2,7 @@ import Engine
 import Simulation
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 @Suite struct S3NameTests {
     private let mark = "\u{241B}"
@@ -38,7 +38,7 @@ import Testing
         ("..", "\u{241B}2e\u{241B}2e"),
         ("a\0b", "a\u{241B}00b"), ("\u{241B}2e", "\u{241B}\u{241B}2e"),
     ])
-    func `what is no name is shown with escapes`(part: String, shown: String) throws {
+    func `invalid names are shown with escapes`(part: String, shown: String) throws {
         let name = try #require(S3Name(part: Array(part.utf8)).name)
         #expect(name.description == shown)
         #expect(S3Name(name).part == Array(part.utf8))
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// `/a` in a bucket that is mounted as a whole.
-    @Test func `a key that begins with a slash lies in a directory, which is no file`() throws {
+    @Test func `a key that begins with a slash is in a directory, which is not a file`() throws {
         let name = try #require(S3Name(part: [], form: .besideFile).name)
         let key = ObjectKey([name, try #require(FileName("a"))])
         let (map, parent) = (S3KeyMap(prefix: S3Key("")), try #require(key.parent))
@@ -75,7 +75,7 @@ import Testing
         #expect(place.file == S3Key("p/") && place.isMarkerBytes)
     }
 
-    @Test func `a part that is too long begins a directory and goes on below`() throws {
+    @Test func `a part that is too long starts a directory and continues below`() throws {
         let part = Array(String(repeating: "\u{e9}", count: 300).utf8)
         #expect(S3Name(part: part).name == nil)
         let beginning = S3Name.beginning(of: part)
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 1_000])
-    func `no object is lost and none shown twice, whatever its key`(count: Int) throws {
+    func `every object is shown exactly once, with any key`(count: Int) throws {
         let long = String(repeating: "x", count: 300)
         let keys = [
             "p/a", "p/a!", "p/a/b", "p/a//b", "p/a//", "p/./x", "p/../x", "p/..", "p/d/",
@@ -189,7 +189,7 @@ import Testing
         #expect(names.sorted() == ["a/", "a0", "b/"])
     }
 
-    @Test func `what a store makes up leads nowhere else`() {
+    @Test func `an invalid listing leads to no other directory`() {
         var page = S3Listing()
         page.prefixes = ["p/../", "q/x/", "p/a/b/", "p/noslash", "/etc/"].map { S3Key($0) }
         page.objects = ["p/a/b", "../p/x", "q", "p/", "/etc/passwd"].map { key in

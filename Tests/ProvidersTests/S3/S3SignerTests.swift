@@ -1,7 +1,7 @@
 import Engine
 import Testing
 
-@testable import Providers
+@testable import ProviderS3
 
 /// Known answers: the examples of "Authenticating Requests: Using the Authorization Header" in the
 /// S3 documentation, and cases of AWS's published test suite for Signature Version 4.
@@ -128,7 +128,7 @@ import Testing
             (951_868_800, "20000301T000000Z"), (951_782_400, "20000229T000000Z"),
             (4_107_542_399, "21000228T235959Z"), (4_107_542_400, "21000301T000000Z"),
         ] as [(Int64, String)])
-    func `dates are those of the calendar`(seconds: Int64, text: String) {
+    func `dates follow the calendar`(seconds: Int64, text: String) {
         #expect(S3Date.basic(Timestamp(seconds: seconds)) == text)
     }
 

@@ -6,7 +6,8 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderS3
+@testable import ProviderSupport
 
 /// A bucket in memory behind the client's wire, and somebody else who comes in between. It knows
 /// objects, copies, listings without pages and uploads in parts; conditions only of PUTs, copies and
@@ -79,7 +80,7 @@ final class TinyS3: S3Wire {
                 settings: settings, endpoint: endpoint, region: "us-east-1", wire: self,
                 clock: clock, credentials: nil,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
-        provider.knownConditions.withLock { $0 = S3Conditions() }
+        provider.probe.known.withLock { $0 = S3Conditions() }
         return provider
     }
 

@@ -6,6 +6,8 @@ import TestServer
 import Testing
 import Transport
 
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 @testable import Providers
 
 /// What a server says is looked at before it is believed.

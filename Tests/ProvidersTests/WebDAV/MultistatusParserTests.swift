@@ -1,7 +1,8 @@
 import Engine
 import Testing
 
-@testable import Providers
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 @Suite struct MultistatusParserTests {
     private static let document = """

@@ -2,7 +2,8 @@ import Foundation
 import Synchronization
 import TestServer
 
-@testable import Providers
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// What Nextcloud does with files and with uploads in chunks, as its documentation and its source
 /// say, in memory: what Nextcloud refuses is refused here, and some of what it lets pass.

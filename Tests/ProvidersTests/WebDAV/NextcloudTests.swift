@@ -8,7 +8,8 @@ import TestServer
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// Nextcloud and ownCloud, played by ``NextcloudServer``.
 @Suite struct NextcloudTests {

@@ -7,7 +7,8 @@ import TestServer
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderSupport
+@testable import ProviderWebDAV
 
 /// A few files behind a scripted server, and somebody else who comes in between.
 private final class TinyDAV: Sendable {

@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderWebDAV
 
 @Suite struct WebDAVLoginTests {
     private func token(_ pass: WebDAVLogin.Pass) -> String? {

@@ -4,7 +4,7 @@ import Logging
 import Testing
 import Transport
 
-@testable import Providers
+@testable import ProviderWebDAV
 
 @Suite struct WebDAVTypesTests {
     private let address = WebDAVAddress(

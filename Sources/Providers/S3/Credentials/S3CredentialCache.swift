@@ -1,25 +1,26 @@
 import Engine
 import Synchronization
 
-/// Holds credentials until shortly before they end, and asks for others as ``S3CredentialPlan`` says.
+/// Caches credentials until shortly before they expire, and loads others as ``S3CredentialPlan``
+/// decides.
 final class S3CredentialCache: Sendable {
-    /// - Parameter last: Where the last ones came from, if there were any.
+    /// - Parameter last: The origin of the previous ones, if there were any.
     typealias Load =
         @Sendable (_ last: S3CredentialOrigin?) async throws(S3CredentialError) -> S3Credentials
 
     private let load: Load
     private let plan = Mutex(S3CredentialPlan())
-    /// Rings when somebody has asked.
+    /// Rings when a load has ended.
     private let bell = Doorbell()
 
     init(_ load: @escaping Load) {
         self.load = load
     }
 
-    /// Where the last credentials came from; nil before the first.
+    /// The origin of the last credentials; nil before the first.
     var origin: S3CredentialOrigin? { plan.withLock(\.origin) }
 
-    /// - Parameter now: Asked for anew after a wait.
+    /// - Parameter now: Evaluated again after each wait.
     func credentials(
         at now: @autoclosure @Sendable () -> Timestamp
     ) async throws(S3CredentialError) -> S3Credentials {
@@ -32,13 +33,13 @@ final class S3CredentialCache: Sendable {
                 await bell.wait(after: rings)
                 if Task.isCancelled { throw .cancelled }
             case .ask:
-                // Whoever fails here may have others that still last.
+                // After a failure here, older ones may still be valid.
                 if let credentials = try await ask(now) { return credentials }
             }
         }
     }
 
-    /// - Returns: nil after a failure that is noted.
+    /// - Returns: nil after a failure, which the plan has recorded.
     private func ask(
         _ now: @Sendable () -> Timestamp
     ) async throws(S3CredentialError) -> S3Credentials? {

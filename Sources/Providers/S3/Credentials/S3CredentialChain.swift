@@ -1,20 +1,21 @@
 import Engine
 import Foundation
+import ProviderSupport
 import Transport
 
-/// Asks something of a server, for a small answer.
+/// Sends a request and collects a small answer.
 typealias S3Exchange =
     @Sendable (HTTPRequest) async throws(TransportError) -> (
         response: HTTPResponse, body: [UInt8]
     )
 
-/// Finds credentials where AWS's own tools do, in their order: a profile that is named, the
-/// environment, a web identity, the shared files, the container, the machine.
+/// Finds credentials where AWS's own tools do, in their order: the profile that the source names,
+/// the environment, a web identity, the shared files, the container, the machine.
 struct S3CredentialChain: Sendable {
     let environment: S3Environment
     /// The profile that the source names.
     let profile: String?
-    /// For the names of AWS's servers.
+    /// Part of the names of AWS's servers.
     let region: String
     let commands: SecretCommands
     let exchange: S3Exchange
@@ -23,7 +24,7 @@ struct S3CredentialChain: Sendable {
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them into ~/.aws/credentials, or "
         + "add anonymous=true to the source"
 
-    /// - Parameter last: Where those came from that there were before.
+    /// - Parameter last: The origin of the previous credentials.
     func load(
         after last: S3CredentialOrigin? = nil
     ) async throws(S3CredentialError) -> S3Credentials {
@@ -53,11 +54,10 @@ struct S3CredentialChain: Sendable {
             origin: .environment)
     }
 
-    /// Two keys, each with the name by which users know it.
+    /// Combines two keys, each with the name by which users know it.
     ///
-    /// - Returns: nil where there is neither.
-    /// - Throws: Where one is lacking: other credentials than those half written down would be a
-    ///   surprise.
+    /// - Returns: nil if there is neither.
+    /// - Throws: If only one is set, since falling back to other credentials would be a surprise.
     private static func pair(
         _ access: (name: String, value: String?), _ secret: (name: String, value: String?),
         sessionToken: String?, in place: String, origin: S3CredentialOrigin
@@ -118,13 +118,13 @@ struct S3CredentialChain: Sendable {
         return nil
     }
 
-    /// What a profile may say of credentials and only AWS's own tools make something of.
+    /// Settings of a profile that name credentials and that only AWS's own tools understand.
     private static let unread = [
         "sso_session", "sso_start_url", "sso_account_id", "login_session", "source_profile",
         "credential_source", "role_arn",
     ]
 
-    /// A program of the user's that prints credentials.
+    /// Runs a program of the user that prints credentials.
     private func ofProcess(
         _ line: Secret, profile: String
     ) async throws(S3CredentialError) -> S3Credentials {
@@ -141,7 +141,7 @@ struct S3CredentialChain: Sendable {
         else {
             throw S3CredentialError(
                 "\(name) printed no credentials of version 1",
-                remedy: "run it in a terminal to see what it prints")
+                remedy: "run it in a terminal to check its output")
         }
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
@@ -160,13 +160,13 @@ struct S3CredentialChain: Sendable {
 
     // MARK: Servers
 
-    /// AssumeRoleWithWebIdentity: a token from a file, for credentials.
+    /// AssumeRoleWithWebIdentity: exchanges a token from a file for credentials.
     ///
     /// - Parameters:
     ///   - role: With the name by which users know it.
-    ///   - token: The same of the token's file.
-    /// - Returns: nil where there is no token.
-    /// - Throws: For a token without a role too, as AWS's own tools do.
+    ///   - token: The token's file, likewise.
+    /// - Returns: nil if there is no token.
+    /// - Throws: Also for a token without a role, as AWS's own tools do.
     private func ofWebIdentity(
         role: (name: String, value: String?), token: (name: String, value: String?),
         session: String?, in place: String
@@ -212,7 +212,7 @@ struct S3CredentialChain: Sendable {
             origin: .webIdentity)
     }
 
-    /// What runs our container tells where to ask.
+    /// Asks the server that the container's environment names.
     private func ofContainer() async throws(S3CredentialError) -> S3Credentials? {
         let url: String
         if let relative = environment["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] {
@@ -243,7 +243,7 @@ struct S3CredentialChain: Sendable {
             try await ask(request, of: "the container's credentials"), .container)
     }
 
-    /// A token must go to nobody but whom it is for.
+    /// Whether the token may be sent there: over TLS, or to this host.
     private static func isTrusted(_ url: String) -> Bool {
         if url.hasPrefix("https://") { return true }
         guard url.hasPrefix("http://") else { return false }
@@ -257,8 +257,8 @@ struct S3CredentialChain: Sendable {
 
     /// The instance metadata service, version 2 only: it asks for a token first.
     ///
-    /// - Parameter isKnown: Whether it gave the last ones.
-    /// - Returns: nil where this machine has no such service, or no role.
+    /// - Parameter isKnown: Whether the previous credentials came from it.
+    /// - Returns: nil if this machine has no such service, or no role.
     private func ofMachine(isKnown: Bool) async throws(S3CredentialError) -> S3Credentials? {
         if environment["AWS_EC2_METADATA_DISABLED"]?.lowercased() == "true" { return nil }
         let server =
@@ -277,7 +277,7 @@ struct S3CredentialChain: Sendable {
             answer = found
         } catch {
             if isKnown { throw error }
-            // No such machine, or one in trouble; or a proxy that is asked for it answers.
+            // The machine has no such service, or it is in trouble, or a proxy answered instead.
             throw S3CredentialError(
                 "no credentials were found, and \(error.reason)", remedy: Self.remedyOfNone,
                 kind: .passing)
@@ -296,7 +296,7 @@ struct S3CredentialChain: Sendable {
         return try Self.credentials(try await ask(request, of: whom), .machine)
     }
 
-    /// - Returns: nil for a refusal: it is not there.
+    /// - Returns: nil if the server refuses, since the resource does not exist then.
     private func find(
         _ request: HTTPRequest, _ whom: String
     ) async throws(S3CredentialError) -> (response: HTTPResponse, body: [UInt8])? {
@@ -321,7 +321,7 @@ struct S3CredentialChain: Sendable {
             return try await exchange(request)
         } catch {
             throw S3CredentialError(
-                "\(whom) cannot be asked for: \(error.reason)",
+                "\(whom) cannot be requested: \(error.reason)",
                 remedy: "check that \(Self.server(of: request)) can be reached", kind: .passing)
         }
     }
@@ -331,8 +331,8 @@ struct S3CredentialChain: Sendable {
     ) -> S3CredentialError {
         let words = S3CredentialRefusal(answer.body)
         return S3CredentialError(
-            "\(whom) cannot be had: \(words.description ?? "status \(answer.response.status)")",
-            remedy: "see why \(server(of: request)) refuses them",
+            "\(whom) are not available: \(words.description ?? "status \(answer.response.status)")",
+            remedy: "find out why \(server(of: request)) refuses them",
             kind: isPassing(answer.response, code: words.code) ? .passing : .final)
     }
 
@@ -340,7 +340,7 @@ struct S3CredentialChain: Sendable {
         response.status >= 500 || response.status == 429 || passingCodes.contains(code)
     }
 
-    /// Those that STS says with status 400.
+    /// Codes of passing errors that STS sends with status 400.
     private static let passingCodes = [
         "IDPCommunicationError", "RequestLimitExceeded", "RequestTimeout", "Throttling",
         "ThrottlingException",
@@ -362,9 +362,9 @@ struct S3CredentialChain: Sendable {
         _ body: [UInt8], _ origin: S3CredentialOrigin
     ) throws(S3CredentialError) -> S3Credentials {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
-            let words = S3CredentialRefusal(body).description ?? "what was given cannot be read"
+            let words = S3CredentialRefusal(body).description ?? "the answer cannot be read"
             throw S3CredentialError(
-                "there are no credentials of the \(origin == .machine ? "machine" : "container")'s: "
+                "the \(origin == .machine ? "machine" : "container") gives no credentials: "
                     + words,
                 remedy: origin.remedy)
         }

@@ -1,31 +1,31 @@
 import Engine
 
-/// Decides when credentials are asked for, without clock, I/O or lock.
+/// Decides when credentials are loaded, without clock, I/O or lock.
 ///
-/// One asks at a time. Until credentials end, the others go on with them; after that they wait for who asks.
+/// One task loads at a time. Until the old credentials expire, the others use them; then they wait.
 struct S3CredentialPlan {
     enum Step: Hashable {
         case use(S3Credentials)
         case fail(S3CredentialError)
-        /// Ask, and call ``received(_:at:)`` or ``failed(_:at:)``.
+        /// Load credentials, and call ``received(_:at:)`` or ``failed(_:at:)``.
         case ask
-        /// Somebody asks: look again when that is over.
+        /// Another task is loading: try again when it has ended.
         case wait
     }
 
-    /// How long before their end others are asked for.
+    /// How long before they expire new ones are loaded.
     static let marginSeconds: Int64 = 300
-    /// How long those who gave these are left alone: they often have no others until shortly
-    /// before the end, and every request would ask.
+    /// The minimum time between two loads: servers often have no new credentials until shortly
+    /// before the old ones expire, and every request would ask.
     static let intervalSeconds: Int64 = 30
-    /// The same after a failure, where there are none that last.
+    /// The same after a failure, if no credentials are valid.
     static let failureSeconds: Int64 = 5
 
     private var credentials: S3Credentials?
-    /// Of the last credentials that there were.
+    /// The origin of the last credentials.
     private(set) var origin: S3CredentialOrigin?
     private var isAsking = false
-    /// When the last answer came; nil where it no longer counts.
+    /// When the last load ended; nil if it no longer counts.
     private var answered: Timestamp?
     private var failure: S3CredentialError?
 
@@ -45,8 +45,8 @@ struct S3CredentialPlan {
         guard let expires = credentials.expires else { return .use(credentials) }
         if expires.seconds - now.seconds > Self.marginSeconds { return .use(credentials) }
         if lasts(credentials, at: now) || failure == nil {
-            // What is given although it has ended counts until it is refused: AWS's machines do so while
-            // their own servers are down.
+            // Expired credentials are used until they are refused if the server gives no others: AWS's
+            // machines do so while their own servers are down.
             return isRecent(Self.intervalSeconds, now) ? .use(credentials) : .ask
         }
         if let failure, isRecent(Self.failureSeconds, now) { return .fail(failure) }
@@ -57,7 +57,7 @@ struct S3CredentialPlan {
         credentials.expires.map { $0 > now } ?? true
     }
 
-    /// A clock that was set back makes nothing recent for long.
+    /// A clock that was set back does not make a load seem recent for long.
     private func isRecent(_ interval: Int64, _ now: Timestamp) -> Bool {
         answered.map { (0..<interval).contains(now.seconds - $0.seconds) } ?? false
     }
@@ -69,7 +69,7 @@ struct S3CredentialPlan {
         answered = now
     }
 
-    /// - Parameter failure: nil where who asked was cancelled, which says nothing.
+    /// - Parameter failure: nil if the load was cancelled, which proves nothing.
     mutating func failed(_ failure: S3CredentialError?, at now: Timestamp) {
         isAsking = false
         guard let failure else { return }
@@ -77,7 +77,7 @@ struct S3CredentialPlan {
         answered = now
     }
 
-    /// Forgets credentials that the store refused, so that the next step asks for others.
+    /// Forgets credentials that the store refused, so that the next step loads others.
     mutating func drop(_ refused: S3Credentials) {
         guard credentials == refused else { return }
         credentials = nil

@@ -1,10 +1,11 @@
 import Foundation
+import ProviderSupport
 
-/// What a server says that gives no credentials: STS in XML, containers and machines in JSON.
+/// The answer of a server that gives no credentials: XML from STS, JSON from containers and machines.
 struct S3CredentialRefusal {
-    /// `InvalidIdentityToken`; empty where it says none.
+    /// `InvalidIdentityToken`; empty if the answer has none.
     let code: String
-    /// Its own words, cut to a line.
+    /// The server's message, cut to a line.
     private let message: String
 
     init(_ body: [UInt8]) {
@@ -27,7 +28,7 @@ struct S3CredentialRefusal {
         let Message: String?
     }
 
-    /// Both; nil where there is neither.
+    /// Message and code; nil if there is neither.
     var description: String? {
         if code.isEmpty { return message.isEmpty ? nil : message }
         return message.isEmpty ? code : "\(message) (\(code))"

@@ -1,12 +1,12 @@
 import Engine
 
-/// Who asks. It shows nothing of itself in logs and messages.
+/// The keys that requests are signed with. Logs and messages never show them.
 struct S3Credentials: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     let accessKey: String
     let secretKey: String
-    /// For credentials that last for a while only.
+    /// Of temporary credentials.
     var sessionToken: String?
-    /// When they end; nil where they do not say.
+    /// When they expire; nil if unknown.
     var expires: Timestamp?
     let origin: S3CredentialOrigin
 
@@ -17,7 +17,7 @@ struct S3Credentials: Hashable, Sendable, CustomStringConvertible, CustomReflect
 /// Where credentials come from.
 enum S3CredentialOrigin: Hashable, Sendable {
     case environment
-    /// Keys that are written down there.
+    /// Keys in the shared files.
     case profile(String)
     /// `credential_process` of a profile.
     case process(profile: String)
@@ -25,7 +25,7 @@ enum S3CredentialOrigin: Hashable, Sendable {
     case container
     case machine
 
-    /// What to do where a store takes these for nothing.
+    /// The remedy if a store refuses these credentials.
     var remedy: String {
         switch self {
         case .environment:
@@ -33,28 +33,28 @@ enum S3CredentialOrigin: Hashable, Sendable {
         case .profile(let name):
             "correct the keys of the profile \"\(name)\" in the shared credentials file"
         case .process(let profile):
-            "see in a terminal what credential_process of the profile \"\(profile)\" prints"
-        case .webIdentity: "see what role the web identity has"
-        case .container: "see what role the container has"
-        case .machine: "see what role this machine has, or set AWS_ACCESS_KEY_ID"
+            "run credential_process of the profile \"\(profile)\" in a terminal and check its output"
+        case .webIdentity: "check the role of the web identity"
+        case .container: "check the role of the container"
+        case .machine: "check the role of this machine, or set AWS_ACCESS_KEY_ID"
         }
     }
 }
 
-/// Why there are no credentials: for the user, without anything secret.
+/// Tells the user why there are no credentials, without anything secret.
 struct S3CredentialError: Error, Hashable {
     enum Kind: Hashable {
-        /// Somebody has to do something.
+        /// The user has to act.
         case final
-        /// Who gives them cannot be reached, or is in trouble itself.
+        /// The server cannot be reached, or is in trouble itself.
         case passing
-        /// Whoever asked has given up.
+        /// The calling task was cancelled.
         case cancelled
     }
 
     let kind: Kind
     let reason: String
-    /// What the user can do.
+    /// For the user.
     let remedy: String
 
     init(_ reason: String, remedy: String, kind: Kind = .final) {

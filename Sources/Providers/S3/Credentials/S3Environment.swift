@@ -1,9 +1,10 @@
 import Foundation
+import ProviderSupport
 
-/// What the process was started with, as far as credentials are concerned.
+/// The environment and the files that determine credentials.
 struct S3Environment: Sendable {
     var values: [String: String]
-    /// Gives a file's bytes; nil where it cannot be read.
+    /// Returns a file's bytes; nil if it cannot be read.
     var read: @Sendable (_ path: String) -> [UInt8]?
 
     static var current: S3Environment {
@@ -23,12 +24,12 @@ struct S3Environment: Sendable {
 
     func text(_ path: String) -> String? { read(path).map { String(decoding: $0, as: UTF8.self) } }
 
-    /// The profile to be used.
+    /// The profile to use.
     func profileName(given: String?) -> String {
         given ?? self["AWS_PROFILE"] ?? self["AWS_DEFAULT_PROFILE"] ?? "default"
     }
 
-    /// What the shared files say of a profile; of what both say, the credentials file counts.
+    /// The settings of a profile in the shared files; the credentials file takes precedence.
     func profile(_ name: String) -> [String: String]? {
         let credentials = file("AWS_SHARED_CREDENTIALS_FILE", "credentials")
         let config = file("AWS_CONFIG_FILE", "config")
@@ -39,12 +40,12 @@ struct S3Environment: Sendable {
         return (ofConfig ?? [:]).merging(ofCredentials ?? [:]) { $1 }
     }
 
-    /// Where S3 is, with AWS's own order: what is said of S3 alone counts first, and the environment before
-    /// the files.
+    /// Returns the address of S3, in AWS's order: settings for S3 alone come first, and the environment
+    /// before the files.
     ///
-    /// - Parameter profile: What the shared files say of it.
+    /// - Parameter profile: Its settings in the shared files.
     /// - Returns: nil for AWS itself.
-    /// - Throws: `.unavailable` where the profile names services that are not written down.
+    /// - Throws: `.unavailable` if the profile names a `services` section that does not exist.
     func endpoint(profile: [String: String]) throws(SourceError) -> String? {
         if let url = self["AWS_ENDPOINT_URL_S3"] ?? self["AWS_ENDPOINT_URL"] { return url }
         if let name = profile["services"] {
@@ -61,30 +62,30 @@ struct S3Environment: Sendable {
         return profile["endpoint_url"]
     }
 
-    /// One of the shared files; empty where it cannot be read.
+    /// One of the shared files; empty if it cannot be read.
     private func file(_ variable: String, _ name: String) -> AWSConfigFile {
         AWSConfigFile(parsing: text(self[variable] ?? "\(self["HOME"] ?? "/")/.aws/\(name)") ?? "")
     }
 }
 
-/// The files of AWS's tools: sections of names and values.
+/// A configuration file of AWS's tools: sections of names and values.
 struct AWSConfigFile: Hashable, Sendable {
-    /// By the words between the brackets, with one blank between them. What is indented below a name
-    /// without a value has both names: `s3.endpoint_url`.
+    /// By the words between the brackets, with one blank between them. A setting indented below a
+    /// name without a value has both names: `s3.endpoint_url`.
     private(set) var sections: [String: [String: String]] = [:]
 
-    /// Lines that mean nothing are passed over, as AWS's own tools do.
+    /// Skips invalid lines, as AWS's own tools do.
     init(parsing text: String) {
         var section: String?
         var parent: String?
-        // Some editors begin a file with a mark of its byte order.
+        // Some editors begin a file with a byte order mark.
         let isMarked = text.unicodeScalars.first == "\u{FEFF}"
         let lines = text.unicodeScalars.dropFirst(isMarked ? 1 : 0)
         for line in String(lines).split(whereSeparator: \.isNewline) {
             let trimmed = Self.trimmed(line)
             if trimmed.isEmpty || trimmed.hasPrefix("#") || trimmed.hasPrefix(";") { continue }
             if line.first == " " || line.first == "\t" {
-                // Below a value, it goes on with that; we read no such one.
+                // Below a value, the line continues that value; no setting read here has such a one.
                 if let section, let parent, let (name, value) = Self.setting(trimmed) {
                     sections[section, default: [:]]["\(parent).\(name)"] = value
                 }

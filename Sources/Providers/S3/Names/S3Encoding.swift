@@ -1,4 +1,4 @@
-/// Percent-encoding as S3 wants it: everything but letters, digits and `-._~`.
+/// Percent-encoding as S3 requires it: everything except letters, digits and `-._~`.
 enum S3Encoding {
     static func encode(_ bytes: some Sequence<UInt8>, keepsSlash: Bool = false) -> String {
         var text: [UInt8] = []
@@ -15,7 +15,7 @@ enum S3Encoding {
     static func encode(_ text: String) -> String { encode(text.utf8) }
 
     /// - Parameter plusIsBlank: Whether `+` stands for a blank, as in forms and in S3's listings.
-    /// - Returns: nil where a percent sign is not followed by two hexadecimal digits.
+    /// - Returns: nil if a percent sign is not followed by two hexadecimal digits.
     static func decode(_ text: String, plusIsBlank: Bool = false) -> [UInt8]? {
         decode(Array(text.utf8)[...], plusIsBlank: plusIsBlank)
     }

@@ -1,16 +1,16 @@
 import Engine
 
-/// The key of an object, as bytes: what the bucket calls it, with the mount's prefix.
+/// The key of an object in the bucket, as bytes, including the mount's prefix.
 ///
-/// S3 knows no directories: a key is one string, and `/` in it a habit.
+/// S3 has no directories: a key is one string, and `/` in it is only a convention.
 struct S3Key: Hashable, Sendable {
     let bytes: [UInt8]
 
-    /// What a store accepts at most.
+    /// The longest key that a store accepts.
     static let bytesMax = 1_024
     static let slash = UInt8(ascii: "/")
 
-    /// Whether it is that of an object which stands for a directory.
+    /// Whether it is the key of an object that stands for a directory.
     var isMarker: Bool { bytes.last == Self.slash }
 
     init(_ bytes: [UInt8]) {
@@ -23,7 +23,7 @@ struct S3Key: Hashable, Sendable {
 
     func appending(_ more: some Sequence<UInt8>) -> S3Key { S3Key(bytes + more) }
 
-    /// What in it no path of a file system may have, in words.
+    /// Describes a part of it that no path of a file system may contain.
     var oddPart: String? {
         if bytes.contains(0) { return "a NUL" }
         let parts = bytes.split(separator: Self.slash)

@@ -1,29 +1,27 @@
 import Engine
 
-/// Where a path of names is in the bucket.
+/// Maps paths of names to keys of the bucket.
 struct S3KeyMap: Sendable {
-    /// What all keys of the mount begin with: empty, or ending in `/`.
+    /// The start of all keys of the mount: empty, or ending in `/`.
     let prefix: S3Key
 
-    /// Where one object may be.
+    /// The keys that belong to one path.
     struct Place: Hashable, Sendable {
-        /// The key that a file of this name has, not empty; nil where the name can only be a
-        /// directory's.
+        /// The key of a file of this name, not empty; nil if the name can only be a directory's.
         let file: S3Key?
-        /// Whether ``file`` is the marker of the directory that it lies in, and thus a file only
-        /// where that has bytes.
+        /// Whether ``file`` is the marker of its own directory, and thus a file only if it has bytes.
         let isMarkerBytes: Bool
-        /// What the keys below a directory of this name begin with.
+        /// The start of all keys below a directory of this name.
         let directory: S3Key
-        /// Whether the directory is only the beginning of parts that are too long for one name, so
-        /// that it has no `/` of its own and nothing can be made in it.
+        /// Whether the directory is only the first piece of parts that are too long for one name, so
+        /// that it has no `/` of its own and nothing can be created in it.
         let isBeginning: Bool
-        /// The last part so far of the keys below, if it is not complete.
+        /// The incomplete last part of the keys below, if any.
         let open: [UInt8]
 
         /// The object that stands for the directory.
         var marker: S3Key { directory }
-        /// The object that Hadoop's tools wrote for it.
+        /// The object that Hadoop's tools write instead.
         var folderMarker: S3Key {
             S3Key(directory.bytes.dropLast() + Array(S3KeyMap.folderSuffix))
         }
@@ -41,7 +39,7 @@ struct S3KeyMap: Sendable {
         for name in key.names {
             let found = S3Name(name)
             directory += found.part
-            // Nothing has the empty key, and asking for it asks for the bucket.
+            // No object has the empty key; a request for it would ask for the bucket.
             file = found.form == .whole && !directory.isEmpty ? S3Key(directory) : nil
             isMarkerBytes = file != nil && found.part.isEmpty
             isBeginning = found.form == .beginning

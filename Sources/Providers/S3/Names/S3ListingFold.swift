@@ -1,13 +1,13 @@
 import Engine
 
-/// Turns one page of a bucket's listing with delimiter into what a directory shows, and keeps what
-/// the next page needs to know of this one.
+/// Converts one page of a bucket's listing with delimiter into directory entries, and keeps the
+/// state that the next page needs.
 ///
-/// A listing comes in the order of bytes. So of all the keys before, only those matter to a key
-/// that it begins with: `a` to `a/`, `a/` to `a_$folder$`, the beginning of a long part to the
-/// next one. These are few, and travel in the page's token.
+/// A listing comes in byte order. So of all earlier keys, only those that a key begins with matter
+/// to it: `a` to `a/`, `a/` to `a_$folder$`, the first piece of a long part to the next one. These
+/// are few, and travel in the page's token.
 struct S3ListingFold: Sendable {
-    /// What is remembered of a name that later ones may begin with.
+    /// A part that later names may begin with.
     struct Seen: Hashable, Sendable {
         /// Below the directory, without `/`.
         let part: [UInt8]
@@ -20,7 +20,7 @@ struct S3ListingFold: Sendable {
         }
     }
 
-    /// One thing that a directory shows.
+    /// One entry of a directory.
     struct Entry: Hashable, Sendable {
         let name: FileName
         /// The object; nil for a directory.
@@ -30,7 +30,7 @@ struct S3ListingFold: Sendable {
     private let place: S3KeyMap.Place
     private(set) var seen: [Seen]
     private(set) var entries: [Entry] = []
-    /// Whether the directory is there at all, even if it shows nothing.
+    /// Whether the directory exists, even if it shows nothing.
     private(set) var isPresent = false
 
     init(_ place: S3KeyMap.Place, seen: [Seen] = []) {
@@ -39,14 +39,14 @@ struct S3ListingFold: Sendable {
     }
 
     mutating func add(_ page: S3Listing) {
-        // Objects and prefixes come in two lists; together they are in order.
+        // Objects and prefixes come in two lists; only the merged list is in byte order.
         let objects = page.objects.map { (key: $0.key, object: Optional($0)) }
         let prefixes = page.prefixes.map { (key: $0, object: nil as S3Listing.Object?) }
         let all = (objects + prefixes).sorted {
             $0.key.bytes.lexicographicallyPrecedes($1.key.bytes)
         }
         for item in all { add(item.key, item.object) }
-        // A store that tells a key twice has the first count.
+        // If a store lists a key twice, the first counts.
         var names: Set<FileName> = []
         entries = entries.filter { names.insert($0.name).inserted }
     }
@@ -59,7 +59,7 @@ struct S3ListingFold: Sendable {
             guard part.last == S3Key.slash else { return }
             part.removeLast()
         }
-        // Nothing that a store makes up may lead elsewhere.
+        // An invalid answer must not lead to another directory.
         guard !part.contains(S3Key.slash) else { return }
         if part.isEmpty, let object, object.size == 0, !place.isBeginning { return }
         if S3Probe.isProbe(part) { return }
@@ -80,7 +80,7 @@ struct S3ListingFold: Sendable {
 
     private mutating func addDirectory(_ part: [UInt8]) {
         guard !seen.contains(Seen(part: part, kind: .directory)) else { return }
-        // The directory that `a//` names is always beside the object `a/`.
+        // The directory that `a//` names always exists beside the object `a/`.
         let isBesideFile = part.isEmpty || seen.contains(Seen(part: part, kind: .file))
         seen.append(Seen(part: part, kind: .directory))
         append(S3Name(part: part, form: isBesideFile ? .besideFile : .whole), nil)
@@ -104,7 +104,7 @@ struct S3ListingFold: Sendable {
         S3Name(part: part, form: .besideFile).name == nil && S3Name(part: part).name == nil
     }
 
-    /// What directory `x_$folder$` stands for.
+    /// The directory that `x_$folder$` stands for.
     private func folder(_ part: [UInt8]) -> [UInt8]? {
         let suffix = Array(S3KeyMap.folderSuffix)
         guard part.count > suffix.count, part.suffix(suffix.count) == suffix[...] else {

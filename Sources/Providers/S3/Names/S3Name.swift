@@ -1,24 +1,24 @@
 import Engine
 
-/// Shows any part of a key as a file name, and finds the part again: each name stands for one part
-/// and each part has one name.
+/// Maps any part of a key to a file name and back: each name stands for one part, and each part has
+/// one name.
 ///
-/// Most parts are names as they are. A part that is none (empty, `.`, `..`, with a NUL, or longer
-/// than 255 bytes), and a directory whose name a file has as well, shows under a name with
-/// escapes: `␛` (U+241B) and two hexadecimal digits stand for a byte, `␛␛` for `␛`, `␛/`, written
-/// `␛D` at the end, says that this is the directory, and `␛C` at the end that the part goes on in
-/// the names below. The empty part is `␛M` as a file, which is what the marker of its directory
-/// holds, and `␛D` as a directory. Anything else with a `␛` in it stands for itself.
+/// Most parts are valid names. A part that is not (empty, `.`, `..`, with a NUL, or longer than 255
+/// bytes), and a directory that shares its name with a file, is shown under a name with escapes:
+/// `␛` (U+241B) and two hexadecimal digits stand for a byte, and `␛␛` for `␛`. `␛D` at the end marks
+/// the directory, and `␛C` at the end a part that continues in the names below. The empty part is
+/// `␛M` as a file, the bytes of its directory's marker, and `␛D` as a directory. Any other name with
+/// a `␛` in it stands for itself.
 ///
-/// What ends in `␛D` or `␛C`, and `␛M`, shows what others have made; nothing new gets such a name,
-/// so nobody's file can be taken for a directory's marker.
+/// Names that end in `␛D` or `␛C`, and `␛M`, show objects of other programs. No new object gets such
+/// a name, so no file can be mistaken for a directory's marker.
 struct S3Name: Hashable, Sendable {
     enum Form: Hashable, Sendable {
-        /// What the part is, a file or a directory.
+        /// The whole part, as a file or a directory.
         case whole
-        /// The directory of a part that names a file too.
+        /// The directory of a part that also names a file.
         case besideFile
-        /// The beginning of a part that is too long; the rest is a name below this one.
+        /// The first piece of a part that is too long; the rest is a name below this one.
         case beginning
     }
 
@@ -27,7 +27,7 @@ struct S3Name: Hashable, Sendable {
     let form: Form
 
     private static let mark: [UInt8] = Array("\u{241B}".utf8)
-    /// Bytes of a part that are shown in one name at most.
+    /// The most bytes of a part that one name shows.
     private static let beginningBytesMax = 200
 
     init(part: [UInt8], form: Form = .whole) {
@@ -35,7 +35,7 @@ struct S3Name: Hashable, Sendable {
         self.form = form
     }
 
-    /// What a name stands for.
+    /// Decodes a name.
     init(_ name: FileName) {
         if let escaped = Self.escaped(in: name.bytes) {
             self = escaped
@@ -44,17 +44,17 @@ struct S3Name: Hashable, Sendable {
         }
     }
 
-    /// The name; nil where it would be longer than a name may be.
+    /// The name; nil if it would be too long.
     var name: FileName? {
         if form == .whole, let name = FileName(part), Self.escaped(in: part) == nil { return name }
         return FileName(Self.escape(part, form))
     }
 
-    /// The beginning of a part that is too long for a name.
+    /// The first piece of a part that is too long for a name.
     static func beginning(of part: some Collection<UInt8>) -> S3Name {
         var beginning = Array(part.prefix(beginningBytesMax))
         while escape(beginning, .beginning).count > FileName.bytesMax { beginning.removeLast() }
-        // Not in the middle of a letter, where there are letters.
+        // Not in the middle of a character, if the part is text.
         let isWithinLetter = { (index: Int) -> Bool in
             let byte: UInt8? = part.dropFirst(index).first
             return byte.map { $0 & 0xC0 == 0x80 } ?? false
@@ -90,10 +90,10 @@ struct S3Name: Hashable, Sendable {
         }
     }
 
-    /// What a name with escapes stands for; nil if it stands for itself.
+    /// Decodes a name with escapes.
     ///
-    /// It does so unless it is exactly what its meaning is escaped to, and that could not do
-    /// without: so no two names mean the same.
+    /// - Returns: nil if the name stands for itself: unless the decoded part needs escapes and encodes
+    ///   to exactly this name. So no two names have the same meaning.
     private static func escaped(in bytes: [UInt8]) -> S3Name? {
         guard let found = unescape(bytes), escape(found.part, found.form) == bytes else {
             return nil

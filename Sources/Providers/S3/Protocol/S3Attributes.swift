@@ -1,20 +1,20 @@
 import Engine
 import Foundation
 
-/// Extended attributes in the header that s3fs has for them, `x-amz-meta-xattr`.
+/// Extended attributes in the header that s3fs uses for them, `x-amz-meta-xattr`.
 ///
-/// A JSON object of names and values in base64, percent-encoded: `{"user.a":"MQ=="}`. s3fs knows no
-/// escapes in names, and cuts at commas; there Apus writes `%2C` and the like, before the rest is
-/// encoded. What is not for programs, such as access lists of s3fs, stays as it is.
+/// A JSON object of names and values in base64, percent-encoded: `{"user.a":"MQ=="}`. s3fs has no
+/// escapes in names, and splits at commas; Apus writes `%2C` and the like there, before the whole is
+/// encoded. Attributes outside of `user.`, such as access lists of s3fs, stay as they are.
 enum S3Attributes {
     static let name = "xattr"
-    /// User metadata may take 2 KiB in all; mode, time and those of others need some of it.
+    /// User metadata may take 2 KiB in all, including mode, time and entries of other programs.
     static let space = ExtendedAttributeSpace(bytesMax: 1_800) {
         text($0, replacing: nil)?.utf8.count ?? 0
     }
 
-    /// - Parameter former: What the header said before.
-    /// - Returns: nil where there is nothing to say.
+    /// - Parameter former: The previous value of the header.
+    /// - Returns: nil if there are no attributes.
     static func text(_ attributes: ExtendedAttributes, replacing former: String?) -> String? {
         let others = former.map(pairs)?.filter { !ExtendedAttributes.isKept($0.name) } ?? []
         let ours = attributes.names.map { (name: $0, value: attributes[$0] ?? []) }
@@ -32,7 +32,7 @@ enum S3Attributes {
         }
     }
 
-    /// Reads as s3fs does: what makes no sense is left out.
+    /// Parses as s3fs does: invalid entries are left out.
     private static func pairs(_ text: String) -> [(name: [UInt8], value: [UInt8])] {
         guard let json = S3Encoding.decode(text), let first = json.firstIndex(of: brace.open),
             let last = json.lastIndex(of: brace.close), first < last
@@ -53,7 +53,7 @@ enum S3Attributes {
     private static let quote = UInt8(ascii: "\"")
     private static let brace = (open: UInt8(ascii: "{"), close: UInt8(ascii: "}"))
 
-    /// Without what would end a name.
+    /// Escapes the characters that would end a name.
     private static func escaped(_ name: [UInt8]) -> [UInt8] {
         let special = Array("%,\"{}".utf8)
         return name.flatMap { special.contains($0) ? Array(S3Encoding.encode([$0]).utf8) : [$0] }

@@ -3,18 +3,17 @@ import Engine
 import Foundation
 import Transport
 
-/// The checksum of a whole object, as S3's headers have it: one that grows with the bytes.
+/// A running checksum of a whole object, as in S3's headers.
 enum S3Checksum: Sendable {
     case sha256(SHA256)
     case crc(S3CRC)
 
-    /// Of the bytes that we send.
+    /// The checksum sent with each upload.
     static let header = "x-amz-checksum-sha256"
 
-    /// Begins the checksum that a store keeps of an object, and tells what it has to come to.
+    /// Starts the checksum that a store keeps of an object, and returns the expected result.
     ///
-    /// - Returns: nil where it keeps none, or one of parts, or does not say which of an upload in
-    ///   parts.
+    /// - Returns: nil if the store keeps none, or only one of parts, or does not say which it is.
     static func kept(
         of headers: HTTPHeaders, etag: ETag
     ) -> (sum: S3Checksum, expected: String)? {
@@ -54,8 +53,8 @@ enum S3Checksum: Sendable {
     static func text(_ digest: SHA256.Digest) -> String { Data(digest).base64EncodedString() }
 }
 
-/// A cyclic redundancy check whose lowest bit comes first, of 32 or 64 bits, with all bits set at the
-/// beginning and inverted at the end.
+/// A cyclic redundancy check with the lowest bit first, of 32 or 64 bits, with all bits set at the
+/// start and inverted at the end.
 struct S3CRC: Sendable {
     private let tables: [UInt64]
     private let width: Int
@@ -76,7 +75,7 @@ struct S3CRC: Sendable {
             for _ in 0..<8 { value = value >> 1 ^ (value & 1 == 1 ? polynomial : 0) }
             tables[byte] = value
         }
-        // Table n is for a byte that n others follow.
+        // Table n serves a byte that n others follow.
         for entry in 256..<tables.count {
             let before = tables[entry - 256]
             tables[entry] = before >> 8 ^ tables[Int(before & 0xFF)]

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 extension S3Client {
@@ -7,36 +8,36 @@ extension S3Client {
         let number: Int
         let etag: ETag
         let size: UInt64
-        /// When it arrived, by the store's clock; nil where it does not tell.
+        /// When it arrived, by the store's clock; nil if unknown.
         let modified: Timestamp?
     }
 
-    /// An upload that was begun, and neither completed nor aborted.
+    /// An upload that was neither completed nor aborted.
     struct Unfinished: Hashable, Sendable {
         let key: S3Key
         let id: String
-        /// When it was begun, by the store's clock; nil where it does not tell.
+        /// When it was started, by the store's clock; nil if unknown.
         let begun: Timestamp?
     }
 
-    /// One page of them.
+    /// One page of unfinished uploads.
     struct UnfinishedPage: Sendable {
         var uploads: [Unfinished]
-        /// The store's clock; nil where it does not tell.
+        /// The store's clock; nil if unknown.
         var now: Timestamp?
-        /// Where the next page begins; nil after the last one.
+        /// The start of the next page; nil after the last one.
         var next: UploadMarker?
     }
 
-    /// The last upload of a page, as the store calls it.
+    /// The last upload of a page, as the store names it.
     struct UploadMarker: Hashable, Sendable {
         let key: String
         let id: String
     }
 
-    /// Uploads under way to keys that begin with `prefix`, of whoever it is: up to 1,000, in the
-    /// order of their keys. Keys are not asked for encoded: SeaweedFS says that they are, and sends
-    /// them as they are.
+    /// Lists unfinished uploads of any client to keys that begin with `prefix`: up to 1,000, in the
+    /// order of their keys. The keys are requested unencoded, since SeaweedFS announces an encoding
+    /// that it does not apply.
     func unfinishedUploads(
         prefix: S3Key, after marker: UploadMarker? = nil, _ attempt: String
     ) async throws(ProviderError) -> UnfinishedPage {
@@ -60,7 +61,7 @@ extension S3Client {
             uploads: uploads, now: response.headers["date"].flatMap(S3Date.timestamp(header:)))
         if root.text("IsTruncated") == "true", let key = root.text("NextKeyMarker") {
             let next = UploadMarker(key: key, id: root.text("NextUploadIdMarker") ?? "")
-            // A store that does not heed it would show the same page for ever.
+            // A store that ignores the marker would send the same page for ever.
             if next != marker { page.next = next }
         }
         return page
@@ -114,7 +115,7 @@ extension S3Client {
         return S3ETag.etag(copied)
     }
 
-    /// - Returns: The parts that have arrived, in no order; nil where there is no such upload.
+    /// - Returns: The parts that have arrived, in no order; nil if there is no such upload.
     func parts(
         of upload: String, _ key: S3Key, _ attempt: String
     ) async throws(ProviderError) -> [Part]? {
@@ -173,7 +174,7 @@ extension S3Client {
         return S3ETag.etag(etag)
     }
 
-    /// Frees what is stored of an upload; nothing there is fine.
+    /// Removes the parts of an upload, if it still exists.
     func abortUpload(
         _ upload: String, _ key: S3Key, _ attempt: String
     ) async throws(ProviderError) {
@@ -184,10 +185,5 @@ extension S3Client {
         } catch {
             if error.kind != .missing && error.refusal?.code != "NoSuchUpload" { throw error }
         }
-    }
-
-    static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-            .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
     }
 }

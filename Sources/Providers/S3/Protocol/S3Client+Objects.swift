@@ -3,19 +3,20 @@ import Engine
 import Foundation
 import Transport
 
-/// What the store tells of one object without its bytes.
+/// The properties of one object, from the headers of an answer.
 struct S3Head: Hashable, Sendable {
     let etag: ETag
-    /// 0 where ``isSized`` is false.
+    /// 0 if ``isSized`` is false.
     let size: UInt64
     /// Whether the store tells the size.
     let isSized: Bool
     let modified: Timestamp
-    /// Until when this tells every write, in the store's time. That counts seconds, so ``modified``
-    /// is one too late where that second was not over when the store answered.
+    /// The time up to which this includes every write, by the store's clock. Since that counts
+    /// seconds, ``modified`` is one second too late if that second was not over when the store
+    /// answered.
     let written: Timestamp?
     let metadata: S3Metadata
-    /// Headers that belong to the object, for a copy that replaces its metadata.
+    /// Headers of the object itself, for a copy that replaces its metadata.
     let ownHeaders: [String: String]
 
     private static let ownNames = [
@@ -45,11 +46,10 @@ struct S3Head: Hashable, Sendable {
         ownHeaders = Self.ownNames.reduce(into: [:]) { $0[$1] = headers[$1] }
     }
 
-    /// Until when a write whose answer left the store at some time, and says no more of it, tells every
-    /// write.
+    /// ``written`` for a write that the store answered at `time` without telling more.
     static func before(_ time: Timestamp) -> Timestamp { Timestamp(seconds: time.seconds - 2) }
 
-    /// Two clocks of one store may be apart by as much as a second.
+    /// The clocks of one store's machines may differ by up to a second.
     private static func isOver(_ time: Timestamp, at now: Timestamp?) -> Bool {
         guard let now else { return true }
         let (difference, overflow) = now.seconds.subtractingReportingOverflow(time.seconds)
@@ -57,10 +57,17 @@ struct S3Head: Hashable, Sendable {
     }
 }
 
-/// What a change expects to find: a header, where the store heeds it.
+/// The state that a change expects to find, sent as a header if the store honours it.
 enum S3Condition: Hashable, Sendable {
     case absent
     case version(ETag)
+
+    init(_ base: BaseVersion) {
+        switch base {
+        case .absent: self = .absent
+        case .version(let etag): self = .version(etag)
+        }
+    }
 
     var header: (name: String, value: String) {
         switch self {
@@ -71,10 +78,10 @@ enum S3Condition: Hashable, Sendable {
 }
 
 extension S3Client {
-    /// - Returns: nil where there is no such object.
-    /// - Throws: But for the markers of directories, `.unsupported` for one whose size the store does
-    ///   not tell: taken for an empty one, it would be overwritten with what is appended to nothing.
-    ///   `.corrupt` for one whose version it does not tell: it would pass for another than is known.
+    /// - Returns: nil if there is no such object.
+    /// - Throws: Except for the markers of directories, `.unsupported` if the store does not tell the
+    ///   size: taken for an empty file, it would be overwritten with the first line appended to it.
+    ///   `.corrupt` if the store does not tell the version: it would seem to have changed.
     func head(_ key: S3Key, _ attempt: String) async throws(ProviderError) -> S3Head? {
         let head: S3Head
         do {
@@ -89,7 +96,7 @@ extension S3Client {
             throw ProviderError(
                 .unsupported, attempt: attempt,
                 reason: "the store does not tell the size of \"\(key)\" (Content-Length)",
-                remedy: "use another name; what it has is left alone")
+                remedy: "use another name; the existing object is left alone")
         }
         return head
     }
@@ -109,7 +116,7 @@ extension S3Client {
         return try parse(body, attempt) { root throws(S3Element.Malformed) in
             let listing = try S3Listing(root)
             if let token, listing.next == token {
-                throw S3Element.Malformed(reason: "it goes on where it began")
+                throw S3Element.Malformed(reason: "the next page is the same one")
             }
             return listing
         }
@@ -117,8 +124,8 @@ extension S3Client {
 
     /// Stores bytes that are in memory.
     ///
-    /// - Throws: `.corrupt` also where the store does not tell which version it has made; a marker is
-    ///   asked for none, as its own is.
+    /// - Throws: `.corrupt` also if the store does not tell the new version, which is not needed of
+    ///   markers.
     func put(
         _ key: S3Key, _ bytes: [UInt8], headers: [(name: String, value: String)],
         _ condition: S3Condition?, _ attempt: String
@@ -135,7 +142,7 @@ extension S3Client {
     /// Copies within the bucket.
     ///
     /// - Parameters:
-    ///   - headers: The new object's own; empty to take over those of the source.
+    ///   - headers: The new object's own; nil to keep those of the source.
     ///   - etag: The version of the source.
     func copy(
         _ source: S3Key, etag: ETag, to key: S3Key, headers: [(name: String, value: String)]?,
@@ -169,11 +176,11 @@ extension S3Client {
         _ = try await ask(call, attempt)
     }
 
-    /// What became of versions that were to be deleted in one request.
+    /// The results of a batch deletion.
     struct Deletions: Hashable, Sendable {
-        /// Those of which the store says that they are gone.
+        /// Keys that the store reports as deleted.
         var gone: Set<S3Key> = []
-        /// Why others are not: `PreconditionFailed`.
+        /// Error codes of the others: `PreconditionFailed`.
         var refused: [S3Key: String] = [:]
     }
 
@@ -208,51 +215,10 @@ extension S3Client {
         return deletions
     }
 
-    // MARK: Answers
-
-    /// The version that an answer to a change tells.
-    ///
-    /// - Throws: `.corrupt` where it tells none: the change was made, and its outcome is to be found out.
-    static func etag(
-        of response: HTTPResponse, _ attempt: String
-    ) throws(ProviderError) -> ETag {
-        let etag = S3ETag.etag(response.headers["etag"] ?? "")
-        guard !etag.description.isEmpty else { throw withoutETag(attempt) }
-        return etag
-    }
-
-    private static func withoutETag(_ attempt: String) -> ProviderError {
-        ProviderError(
-            .corrupt, attempt: attempt,
-            reason: "the store tells no ETag, without which versions cannot be told apart",
-            remedy: "check the proxy before the store, which may take the header away")
-    }
-
     func copySource(_ key: S3Key, etag: ETag) -> [(name: String, value: String)] {
         let path = "/\(settings.bucket)/" + S3Encoding.encode(key.bytes, keepsSlash: true)
         return [
             ("x-amz-copy-source", path), ("x-amz-copy-source-if-match", S3ETag.header(etag)),
         ]
-    }
-
-    /// The answer to a change that goes on for long: its status came before its outcome.
-    func parseAnswer(_ body: [UInt8], _ attempt: String) throws(ProviderError) -> S3Element {
-        let root = try parse(body, attempt) { root throws(S3Element.Malformed) in root }
-        guard root.name == "Error" else { return root }
-        let message = String((root.text("Message") ?? "").prefix(300))
-        throw S3Refusal(status: 500, code: root.text("Code") ?? "", message: message).error(attempt)
-    }
-
-    func parse<Value>(
-        _ body: [UInt8], _ attempt: String,
-        _ read: (S3Element) throws(S3Element.Malformed) -> Value
-    ) throws(ProviderError) -> Value {
-        do {
-            return try read(S3Element(parsing: body))
-        } catch {
-            throw ProviderError(
-                .corrupt, attempt: attempt,
-                reason: "the store's answer cannot be read: \(error.reason)", cause: error)
-        }
     }
 }

@@ -1,14 +1,15 @@
 import Engine
 import Logging
+import ProviderSupport
 import Synchronization
 import Transport
 
 /// Sends signed requests to one bucket.
 ///
-/// It corrects what only an answer can tell (the store's clock, the bucket's region, credentials
-/// that have ended), each once for a request, and tries nothing else a second time.
+/// After an answer that reveals a wrong clock, a wrong region or expired credentials it corrects each
+/// once per request and repeats the request. It repeats nothing else.
 final class S3Client: Sendable {
-    /// What to ask.
+    /// A request before it is signed.
     struct Call: Sendable {
         var method: HTTPMethod
         /// nil for the bucket.
@@ -20,7 +21,7 @@ final class S3Client: Sendable {
         /// As in ``HTTPRequest/answerBytes``.
         var answerBytes: UInt64 = 0
         var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
-        /// How long it may take until the next byte; the store's own work included.
+        /// The longest time without a byte, including the store's own work.
         var stallTimeout: Duration? = .seconds(60)
 
         init(_ method: HTTPMethod, _ key: S3Key?) {
@@ -40,7 +41,7 @@ final class S3Client: Sendable {
     private let credentials: S3CredentialCache?
     private let logger: Logger
 
-    /// What answers have told.
+    /// Facts learned from answers.
     private struct Learned {
         var endpoint: S3Endpoint
         var region: String
@@ -63,10 +64,10 @@ final class S3Client: Sendable {
         learned = Mutex(Learned(endpoint: endpoint, region: region))
     }
 
-    /// Where the credentials come from that requests are signed with; nil where none are.
+    /// The origin of the credentials that requests are signed with; nil if they are not signed.
     var credentialOrigin: S3CredentialOrigin? { credentials?.origin }
 
-    /// Asks, and collects a small answer.
+    /// Sends a request and collects a small answer.
     func ask(
         _ call: Call, _ attempt: String, bytesMax: Int = S3Element.bytesMax
     ) async throws(ProviderError) -> (response: HTTPResponse, body: [UInt8]) {
@@ -75,9 +76,9 @@ final class S3Client: Sendable {
         return (response, sink.body)
     }
 
-    /// Asks, and hands the answer's body to a sink.
+    /// Sends a request and hands the answer's body to a sink.
     ///
-    /// - Parameter makeSink: Gives the sink for each try. It gets the body of a refusal too.
+    /// - Parameter makeSink: Returns the sink for each try, which receives the body of a refusal, too.
     func perform(
         _ call: Call, _ attempt: String, into makeSink: (Int) -> any S3Sink
     ) async throws(ProviderError) -> HTTPResponse {
@@ -99,13 +100,13 @@ final class S3Client: Sendable {
             else { throw Self.error(refusal, of: call, attempt) }
             apply(correction, refusal, signer)
             if correction == .credentials, try await currentCredentials(attempt) == signer {
-                // Nobody has replaced them, so they would be refused again.
+                // They have not been replaced, so they would be refused again.
                 throw refusal.error(attempt)
             }
         }
     }
 
-    /// An answer to HEAD has no body to say why; one to GET has.
+    /// Repeats a refused HEAD as a GET, whose answer has a body that gives the reason.
     private func explained(
         _ refusal: S3Refusal, of head: Call, _ credentials: S3Credentials?, _ attempt: String
     ) async throws(ProviderError) -> S3Refusal {
@@ -197,7 +198,7 @@ final class S3Client: Sendable {
             cause: error.kind == .sink || error.kind == .source ? error.cause ?? error : error)
     }
 
-    /// What a refusal is to the user: a store that takes no such key says little more than that.
+    /// Explains a refusal to the user. A store that accepts no such key says little more than that.
     private static func error(
         _ refusal: S3Refusal, of call: Call, _ attempt: String
     ) -> ProviderError {
@@ -212,7 +213,7 @@ final class S3Client: Sendable {
         return ProviderError(
             .unsupported, attempt: attempt,
             reason: "the store takes no key with \(part) in it: \(error.reason)",
-            remedy: S3Provider.renaming, cause: refusal)
+            remedy: S3Failure.renaming, cause: refusal)
     }
 
     // MARK: Learning
@@ -228,7 +229,7 @@ final class S3Client: Sendable {
     ) -> Correction? {
         switch refusal.code {
         case "RequestTimeTooSkewed": return refusal.skew == nil ? nil : .clock
-        // The last two are those of keys for good, which somebody may have replaced.
+        // The last two concern permanent keys, which the user may have replaced.
         case "ExpiredToken", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId",
             "SignatureDoesNotMatch":
             return credentials == nil ? nil : .credentials
@@ -238,7 +239,7 @@ final class S3Client: Sendable {
         let isElsewhere =
             refusal.status == 301 || refusal.status == 307 || refusal.status == 400
         if isElsewhere, let named = refusal.region, named != region { return .region }
-        // Without a word on why: a clock that is far off is the likeliest.
+        // If the store gives no reason, a wrong clock is the likeliest.
         let isFarOff = refusal.skew.map { abs($0.components.seconds) > 600 } ?? false
         let isUnexplained = refusal.code.isEmpty && refusal.status == 403
         return isFarOff && isUnexplained ? .clock : nil
@@ -252,7 +253,7 @@ final class S3Client: Sendable {
             guard let skew = refusal.skew else { return }
             learned.withLock { $0.skew = skew }
             logger.warning(
-                "the store's clock is ahead of this machine's", metadata: ["skew": "\(skew)"])
+                "store's clock differs from this machine's", metadata: ["skew": "\(skew)"])
         case .region:
             guard let region = refusal.region else { return }
             learned.withLock { learned in
@@ -263,7 +264,7 @@ final class S3Client: Sendable {
                 else { return }
                 learned.endpoint = endpoint
             }
-            logger.info("the bucket is in another region", metadata: ["region": "\(region)"])
+            logger.info("bucket is in another region", metadata: ["region": "\(region)"])
         case .credentials:
             if let credentials { self.credentials?.drop(credentials) }
         }
@@ -274,9 +275,4 @@ extension Duration {
     fileprivate var nanoseconds: Int64 {
         components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
     }
-}
-
-extension ProviderError {
-    /// What the store said, if this is its refusal.
-    var refusal: S3Refusal? { cause as? S3Refusal }
 }

@@ -1,7 +1,7 @@
 import Engine
 import Transport
 
-/// Points in time as S3 writes them.
+/// Reads and writes times in S3's formats.
 enum S3Date {
     /// `20130524T000000Z`, for signatures.
     static func basic(_ time: Timestamp) -> String {
@@ -11,8 +11,8 @@ enum S3Date {
             + pad(second / 60 % 60, 2) + pad(second % 60, 2) + "Z"
     }
 
-    /// Reads `2009-10-12T17:50:30.000Z`, as in listings and credentials; fractions are kept. Other
-    /// zones are written as `+02:00`; none is UTC.
+    /// Parses `2009-10-12T17:50:30.000Z`, as in listings and credentials, with fractions. Another zone
+    /// is written as `+02:00`; without one it is UTC.
     static func timestamp(_ text: String) -> Timestamp? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 19, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
@@ -33,7 +33,7 @@ enum S3Date {
         return Timestamp(seconds: seconds - zone(bytes[19...]), nanoseconds: nanoseconds)
     }
 
-    /// How far a zone at the end of a text is ahead of UTC, in seconds.
+    /// The offset from UTC at the end of a text, in seconds.
     private static func zone(_ text: ArraySlice<UInt8>) -> Int64 {
         let end = Array(text.suffix(6))
         guard end.count == 6, end[0] == UInt8(ascii: "+") || end[0] == UInt8(ascii: "-"),
@@ -43,7 +43,7 @@ enum S3Date {
         return (end[0] == UInt8(ascii: "-") ? -1 : 1) * (hour * 3_600 + minute * 60)
     }
 
-    /// Reads the form of HTTP's headers.
+    /// Parses the form of HTTP's headers.
     static func timestamp(header text: String) -> Timestamp? {
         HTTPDate.seconds(text).map { Timestamp(seconds: $0) }
     }

@@ -1,7 +1,9 @@
-/// An element of an answer in XML, with its text and what is in it.
+import ProviderSupport
+
+/// An element of an answer in XML, with its text and children.
 ///
-/// Answers of S3 are small and flat. Whatever is not, or has a document type with entities of its
-/// own, is refused: nothing is looked up elsewhere, nothing grows beyond the answer itself.
+/// Answers of S3 are small and flat. Other documents, and those with a document type and entities of
+/// their own, are refused: no external resource is loaded, and nothing grows beyond the answer.
 struct S3Element: Hashable, Sendable {
     let name: String
     private(set) var text = ""
@@ -11,7 +13,7 @@ struct S3Element: Hashable, Sendable {
     private static let depthMax = 12
     private static let elementsMax = 100_000
 
-    /// What is wrong with an answer.
+    /// The reason why an answer is refused.
     struct Malformed: Error, Hashable {
         let reason: String
     }
@@ -20,13 +22,13 @@ struct S3Element: Hashable, Sendable {
 
     func all(_ name: String) -> [S3Element] { children.filter { $0.name == name } }
 
-    /// The text of a child; nil where there is none.
+    /// The text of a child; nil if there is none.
     func text(_ name: String) -> String? { self[name]?.text }
 
     init(parsing bytes: [UInt8]) throws(Malformed) {
         guard bytes.count <= Self.bytesMax else { throw Malformed(reason: "it is too long") }
         guard String(validating: bytes, as: UTF8.self) != nil, !bytes.contains(0) else {
-            throw Malformed(reason: "it is no UTF-8")
+            throw Malformed(reason: "it is not UTF-8")
         }
         guard !Self.declaresOtherEncoding(bytes) else {
             throw Malformed(reason: "it has another encoding")
@@ -37,7 +39,7 @@ struct S3Element: Hashable, Sendable {
         } catch {
             throw Malformed(reason: error.description)
         }
-        guard let root = builder.root else { throw Malformed(reason: "it is no XML") }
+        guard let root = builder.root else { throw Malformed(reason: "it is not XML") }
         self = root
     }
 
@@ -45,7 +47,7 @@ struct S3Element: Hashable, Sendable {
         self.name = name
     }
 
-    /// Looked for in the bytes, before a parser makes anything of them.
+    /// Checks the bytes before a parser interprets them.
     private static func declaresOtherEncoding(_ bytes: [UInt8]) -> Bool {
         let text = String(decoding: bytes.prefix(1_024), as: UTF8.self)
         guard text.hasPrefix("<?xml"), let end = text.firstRange(of: "?>"),

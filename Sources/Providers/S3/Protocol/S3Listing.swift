@@ -13,16 +13,16 @@ struct S3Listing: Hashable, Sendable {
     }
 
     var objects: [Object] = []
-    /// CommonPrefixes: keys up to and with the delimiter.
+    /// CommonPrefixes: keys up to and including the delimiter.
     var prefixes: [S3Key] = []
-    /// Where to go on; nil after the last page.
+    /// The token of the next page; nil after the last one.
     var next: String?
 
     init() {}
 
     init(_ root: S3Element) throws(S3Element.Malformed) {
         guard root.name == "ListBucketResult" else {
-            throw S3Element.Malformed(reason: "it is no listing but <\(root.name.prefix(40))>")
+            throw S3Element.Malformed(reason: "it is not a listing but <\(root.name.prefix(40))>")
         }
         let isEncoded = root.text("EncodingType") == "url"
         for element in root.all("Contents") {
@@ -33,7 +33,7 @@ struct S3Listing: Hashable, Sendable {
         }
         guard root.text("IsTruncated") == "true" else { return }
         guard let token = root.text("NextContinuationToken"), !token.isEmpty else {
-            throw S3Element.Malformed(reason: "it is truncated and does not say how to go on")
+            throw S3Element.Malformed(reason: "it is truncated and has no continuation token")
         }
         next = token
     }
@@ -61,7 +61,7 @@ struct S3Listing: Hashable, Sendable {
     }
 }
 
-/// ETags, which come with and without quotes.
+/// Converts ETags, which come with and without quotes.
 enum S3ETag {
     static func etag(_ text: String) -> ETag {
         var text = text[...]
@@ -72,9 +72,9 @@ enum S3ETag {
         return ETag(String(text))
     }
 
-    /// As a header has it.
+    /// The form in a header.
     static func header(_ etag: ETag) -> String { "\"\(etag)\"" }
 
-    /// Whether it counts parts, so that a copy may well have another one.
+    /// Whether it is that of an object in parts, so that a copy may have another one.
     static func isOfParts(_ etag: ETag) -> Bool { etag.description.contains("-") }
 }

@@ -1,15 +1,15 @@
 import Engine
 import Foundation
 
-/// What is kept of a file besides its bytes, in `x-amz-meta-*` headers that other tools know too.
+/// The attributes of a file, in `x-amz-meta-*` headers that other tools also understand.
 ///
 /// `mtime` is in seconds with a fraction, as rclone writes it and s3fs reads it; `mode` is octal
-/// with the type bits and a leading zero, which both read as it is meant; `xattr` is as s3fs writes
-/// it, see ``S3Attributes``. What others keep there (`uid`, `gid`, `md5chksum`) stays as it is.
+/// with the type bits and a leading zero, which both read correctly; `xattr` is as s3fs writes it,
+/// see ``S3Attributes``. Entries of other programs (`uid`, `gid`, `md5chksum`) stay as they are.
 struct S3Metadata: Hashable, Sendable {
     static let prefix = "x-amz-meta-"
-    /// Where a link points, percent-encoded, so that a look at the headers tells it. The body says
-    /// the same, as s3fs has it.
+    /// The target of a link, percent-encoded, so that a HEAD returns it. The body holds it as well,
+    /// as with s3fs.
     static let targetName = "apus-target"
     /// User metadata may take 2 KiB in all.
     private static let targetBytesMax = 1_200
@@ -54,24 +54,23 @@ struct S3Metadata: Hashable, Sendable {
         values["mtime"] = Self.text(time)
     }
 
-    /// What tells this from other metadata: some hexadecimal digits.
+    /// A digest of the metadata, in hexadecimal.
     var mark: String {
         let text = headers.map { "\($0.name):\($0.value)\n" }.joined()
         return String(S3Signer.hash(Array(text.utf8)).prefix(16))
     }
 
-    /// What stays of it when new bytes take the place of the old: all but what is true of those
-    /// only.
+    /// The metadata for new bytes: everything except properties of the old ones.
     var ofNewBytes: S3Metadata {
         S3Metadata(values.filter { $0.key != Self.targetName && !Self.isSum($0.key) })
     }
 
     private static let sums = ["md5", "sha1", "sha256", "sha512", "crc32", "checksum", "chksum"]
 
-    /// Whether this says something of the bytes: rclone's `md5chksum`, others' `sha256`.
+    /// Whether this is a checksum of the bytes: rclone's `md5chksum`, others' `sha256`.
     private static func isSum(_ name: String) -> Bool { sums.contains { name.contains($0) } }
 
-    /// As headers of a request.
+    /// The headers of a request.
     var headers: [(name: String, value: String)] {
         values.sorted { $0.key < $1.key }.map { (Self.prefix + $0.key, $0.value) }
     }
@@ -81,8 +80,8 @@ struct S3Metadata: Hashable, Sendable {
     static let directoryType = "application/x-directory"
     private static let kept = ["mode", "mtime", S3Attributes.name]
 
-    /// The media type of a directory's marker. Its parameters say mode, time and extended attributes
-    /// once more, since SeaweedFS keeps the type of such an object and drops the rest.
+    /// The media type of a directory's marker. Its parameters repeat mode, time and extended
+    /// attributes, since SeaweedFS keeps only the media type of such an object.
     var directoryContentType: String {
         let parameters = Self.kept.compactMap { name in
             values[name].map { "; \(name)=\($0)" }
@@ -90,7 +89,7 @@ struct S3Metadata: Hashable, Sendable {
         return Self.directoryType + parameters.joined()
     }
 
-    /// Fills in what only the media type says.
+    /// Fills in values that only the media type has.
     mutating func add(contentType: String) {
         let parts = contentType.split(separator: ";").map { part in
             String(part.drop { $0 == " " })
@@ -124,8 +123,8 @@ struct S3Metadata: Hashable, Sendable {
         return bytes
     }
 
-    /// The mode with its type: octal with a leading zero; decimal as s3fs and earlier versions write
-    /// it, or octal without a zero as `rclone --metadata` does: of the two, that which is one.
+    /// The mode with its type: octal with a leading zero; otherwise decimal, as s3fs and earlier
+    /// versions write it, or octal, as `rclone --metadata` does, whichever is a valid mode.
     private var bits: UInt32? {
         guard let text = values["mode"] else { return nil }
         if text.hasPrefix("0"), let octal = UInt32(text, radix: 8) { return octal }
@@ -147,7 +146,7 @@ struct S3Metadata: Hashable, Sendable {
         return "\(isNegative ? "-" : "")\(magnitude / 1_000_000_000).\(padded)"
     }
 
-    /// Reads seconds with or without a fraction, exactly to the nanosecond.
+    /// Parses seconds with or without a fraction, exactly to the nanosecond.
     private static func timestamp(_ text: String) -> Timestamp? {
         let isNegative = text.hasPrefix("-")
         let parts = (isNegative ? text.dropFirst() : text[...])

@@ -2,13 +2,13 @@ import Engine
 import Synchronization
 import Transport
 
-/// Hands the bytes of one range of one version on, and nothing else that a store may send.
+/// Passes on the bytes of one range of one version, and refuses anything else.
 final class S3ReadSink: S3Sink {
     private struct State {
         var received: UInt64 = 0
         var refusal: [UInt8] = []
         var isChecked = false
-        /// For a whole object of which the store keeps a checksum.
+        /// For a whole object, if the store keeps a checksum of it.
         var sum: S3Checksum?
         var expected: String?
     }
@@ -54,11 +54,11 @@ final class S3ReadSink: S3Sink {
             try sink.write(bytes, at: offset)
         } catch {
             throw S3AnswerProblem(
-                kind: .sink, reason: "the bytes were not taken: \(error)", cause: error)
+                kind: .sink, reason: "the bytes were refused: \(error)", cause: error)
         }
     }
 
-    /// Makes sure that all bytes came, and the right ones.
+    /// Checks that all bytes came and that they match the checksum.
     func finish(_ response: HTTPResponse) throws(S3AnswerProblem) {
         let state = state.withLock { $0 }
         guard state.received == UInt64(range.count) else {
@@ -86,7 +86,7 @@ final class S3ReadSink: S3Sink {
             }
             total = content.total
         } else {
-            // A store that knows no ranges sends all.
+            // A store without support for ranges sends the whole object.
             guard range.lowerBound == 0 else {
                 throw S3AnswerProblem(kind: .corrupt, reason: "the store sent no range")
             }
@@ -99,7 +99,7 @@ final class S3ReadSink: S3Sink {
         }
     }
 
-    /// Reads `bytes 0-9/100`.
+    /// Parses `bytes 0-9/100`.
     private static func contentRange(_ text: String) -> (range: Range<UInt64>, total: UInt64?)? {
         guard text.lowercased().hasPrefix("bytes ") else { return nil }
         let parts = text.dropFirst(6).split(separator: "/")

@@ -1,21 +1,22 @@
 import Engine
+import ProviderSupport
 import Transport
 
-/// What a store says where it does not do what it was asked.
+/// The answer of a store that refuses a request.
 struct S3Refusal: Error, Hashable, Sendable {
     let status: Int
-    /// `NoSuchKey`; empty where the answer has no body, as to HEAD.
+    /// `NoSuchKey`; empty if the answer has no body, as with HEAD.
     var code = ""
-    /// The store's own words, cut to a line.
+    /// The store's message, cut to a line.
     var message = ""
-    /// Where the bucket is, if it is not where we asked.
+    /// The region of the bucket, if the request went to another one.
     var region: String?
     var retryAfter: Duration?
-    /// By how much the store's clock is ahead of ours, if it tells its own.
+    /// How far the store's clock is ahead of ours; nil if unknown.
     var skew: Duration?
 
     private static let messageMax = 300
-    /// A century: what is farther off is no clock, and cannot be reckoned with.
+    /// A century: a larger difference is an invalid date, and could overflow.
     private static let skewSecondsMax: Int64 = 100 * 366 * 86_400
 
     init(status: Int, code: String = "", message: String = "") {
@@ -45,7 +46,7 @@ struct S3Refusal: Error, Hashable, Sendable {
             retryAfter: kind == .busy ? retryAfter : nil, cause: self)
     }
 
-    /// What this is to the engine. The code tells more than the status, where there is one.
+    /// The kind of error for the engine. A code tells more than the status.
     var kind: ProviderError.Kind {
         switch code {
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
@@ -59,7 +60,7 @@ struct S3Refusal: Error, Hashable, Sendable {
             "Throttling", "ThrottlingException", "Busy", "ConditionalRequestConflict",
             "OperationAborted":
             .busy
-        // A bucket that is gone says nothing of what was in it.
+        // A missing bucket does not mean that its objects were deleted.
         case "InternalError", "RequestTimeout", "IncompleteBody", "NoSuchBucket": .unreachable
         case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage",
             "XMinioAdminBucketQuotaExceeded", "ServiceQuotaExceededException":
@@ -100,4 +101,9 @@ struct S3Refusal: Error, Hashable, Sendable {
     private static func line(_ text: String) -> String {
         ForeignWords.line(text, charactersMax: messageMax)
     }
+}
+
+extension ProviderError {
+    /// The store's refusal, if that is the cause.
+    var refusal: S3Refusal? { cause as? S3Refusal }
 }

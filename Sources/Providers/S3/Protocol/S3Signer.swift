@@ -2,21 +2,22 @@ import Crypto
 import Engine
 import Foundation
 
-/// Signature Version 4: proves with each request who asks, without telling the secret.
+/// Signature Version 4: proves the identity of the client with each request, without sending the
+/// secret.
 struct S3Signer: Sendable {
     let accessKey: String
     let secretKey: String
     let region: String
     var service = "s3"
 
-    /// What of a request is signed.
+    /// The signed parts of a request.
     struct Request: Sendable {
         var method: String
         /// Percent-encoded, as it is sent.
         var path: String
         /// Not encoded.
         var query: [(name: String, value: String)] = []
-        /// With `host`, and all that must not be changed on the way.
+        /// Including `host`, and all that must not be changed on the way.
         var headers: [(name: String, value: String)]
         /// SHA-256 of the body in hexadecimal.
         var payloadHash: String
@@ -58,7 +59,7 @@ struct S3Signer: Sendable {
         return S3Encoding.hexadecimal(key)
     }
 
-    /// As it stands in the URL too: sorted, encoded, each name with `=`.
+    /// The query as in the URL: sorted, encoded, each name with `=`.
     static func canonicalQuery(_ query: [(name: String, value: String)]) -> String {
         query.map { (S3Encoding.encode($0.name), S3Encoding.encode($0.value)) }
             .sorted { $0 < $1 }
@@ -79,7 +80,7 @@ struct S3Signer: Sendable {
             .sorted { $0.name < $1.name }
     }
 
-    /// Without blanks at the ends, and with one where there were several.
+    /// Removes blanks at the ends and repeated ones.
     private static func collapsed(_ value: String) -> String {
         value.split(whereSeparator: { $0 == " " || $0 == "\t" }).joined(separator: " ")
     }

@@ -2,7 +2,7 @@ import Engine
 import Synchronization
 import Transport
 
-/// What carries requests: the transport, or a test.
+/// Carries requests: the transport, or a test.
 protocol S3Wire: Sendable {
     func send(
         _ request: HTTPRequest, into sink: any HTTPBodySink
@@ -19,20 +19,20 @@ struct S3TransportWire: S3Wire {
     }
 }
 
-/// Takes the body of an answer, or that of a refusal.
+/// Receives the body of an answer or of a refusal.
 protocol S3Sink: HTTPBodySink {
     /// The body, if the answer was a refusal.
     var refusal: [UInt8] { get }
 }
 
-/// What is wrong with an answer, found while it arrives.
+/// A fault found in an answer while it arrives.
 struct S3AnswerProblem: Error {
     let kind: ProviderError.Kind
     let reason: String
     var cause: (any Error)?
 }
 
-/// Collects an answer up to a length.
+/// Collects an answer up to a maximum length.
 final class S3AnswerSink: S3Sink {
     private let bytesMax: Int
     private let collected = Mutex<[UInt8]>([])
@@ -44,7 +44,7 @@ final class S3AnswerSink: S3Sink {
     var body: [UInt8] { collected.withLock { $0 } }
     var refusal: [UInt8] { body }
 
-    /// Itself, with nothing in it.
+    /// Empties the sink and returns it.
     func restarted() -> S3AnswerSink {
         collected.withLock { $0 = [] }
         return self

@@ -1,0 +1,197 @@
+import Engine
+
+/// One remote that rclone has opened: looks at objects there, and changes one at a time.
+struct RcloneRemote: Sendable {
+    let client: RcloneClient
+    /// `NAME:PATH`.
+    let fileSystem: String
+    let opened: RcloneFileSystem
+
+    var features: RcloneFileSystem.Features { opened.features }
+
+    /// For messages: `rclone's NAME`.
+    var name: String { "rclone's \(fileSystem.prefix { $0 != ":" })" }
+
+    var meaning: RcloneMeaning {
+        RcloneMeaning(
+            keepsEmptyDirectories: features.keepsEmptyDirectories, cheapHash: opened.cheapHash)
+    }
+
+    // MARK: Names
+
+    /// Returns a key as rclone writes it; nil if rclone cannot store it, or hides it.
+    func path(of key: ObjectKey) -> String? {
+        var names: [String] = []
+        for name in key.names {
+            guard let text = RcloneName.encode(name) else { return nil }
+            names.append(text)
+        }
+        return names.joined(separator: "/")
+    }
+
+    /// - Throws: `.missing` for a name that cannot exist there.
+    func existingPath(of key: ObjectKey, _ attempt: String) throws(ProviderError) -> String {
+        guard let path = path(of: key) else { throw Self.missing(attempt) }
+        return path
+    }
+
+    /// - Throws: `.unsupported` for a name that cannot be stored.
+    func newPath(_ key: ObjectKey, _ attempt: String) throws(ProviderError) -> String {
+        guard let path = path(of: key) else {
+            throw ProviderError(
+                .unsupported, attempt: attempt, reason: "rclone cannot store this name",
+                remedy: "rename it, then it is sent")
+        }
+        return path
+    }
+
+    /// Returns a directory as a remote of its own.
+    func below(_ path: String) -> String {
+        fileSystem + (fileSystem.hasSuffix(":") || fileSystem.hasSuffix("/") ? "" : "/") + path
+    }
+
+    func input(_ path: String? = nil) -> RcloneInput {
+        var input = RcloneInput()
+        input.fs = fileSystem
+        input.remote = path
+        return input
+    }
+
+    // MARK: Looking
+
+    /// - Returns: nil if nothing has this key.
+    func object(
+        at key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject? {
+        guard let path = path(of: key) else { return nil }
+        let answer: RcloneStat
+        do {
+            answer = try await client.call("operations/stat", lookInput(path), attempt: attempt)
+        } catch {
+            // Below a file, for instance, or below a missing directory.
+            guard [.missing, .wrongKind].contains(error.kind) else { throw error }
+            return nil
+        }
+        guard let item = answer.item, let name = key.names.last ?? FileName("root") else {
+            return nil
+        }
+        guard let object = meaning.object(item, name: name) else {
+            throw ProviderError(
+                .unsupported, attempt: attempt,
+                reason: "\(self.name) does not tell the size of \"\(key)\"",
+                remedy: "use another name, or a setting of the remote that makes it tell sizes; "
+                    + "the existing file is left alone")
+        }
+        return object
+    }
+
+    /// - Throws: `.missing`.
+    func requireObject(
+        at key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        guard let found = try await object(at: key, attempt) else { throw Self.missing(attempt) }
+        return found
+    }
+
+    /// - Parameter detailed: Whether the hashes that cost nothing are included.
+    func items(
+        in path: String, detailed: Bool = false, _ attempt: String
+    ) async throws(ProviderError) -> [RcloneItem] {
+        var input = lookInput(path)
+        if !detailed { input.opt = RcloneInput.Options() }
+        let answer: RcloneList = try await client.call("operations/list", input, attempt: attempt)
+        return answer.list ?? []
+    }
+
+    private func lookInput(_ path: String) -> RcloneInput {
+        var input = input(path)
+        let hash = opened.cheapHash
+        input.opt = RcloneInput.Options(
+            showHash: hash.map { _ in true }, hashTypes: hash.map { [$0] })
+        return input
+    }
+
+    // MARK: Checks before a change
+
+    /// - Throws: `.missing`, `.wrongKind`, `.changed`.
+    @discardableResult
+    func requireVersion(
+        _ etag: ETag, of key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        let found = try await requireObject(at: key, attempt)
+        guard found.kind == .file else {
+            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a directory")
+        }
+        guard found.etag == etag else {
+            throw ProviderError(.changed, attempt: attempt, reason: "it is another version")
+        }
+        return found
+    }
+
+    /// - Throws: `.exists`, `.missing`, `.changed`, `.wrongKind`.
+    func requireBase(
+        _ base: BaseVersion, at key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) {
+        switch base {
+        case .version(let etag):
+            try await requireVersion(etag, of: key, attempt)
+        case .absent:
+            guard try await object(at: key, attempt) == nil else { throw Self.exists(attempt) }
+            try await requireParent(of: key, attempt)
+        }
+    }
+
+    /// Checks the parent, since rclone would create missing directories.
+    func requireParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
+        guard let parent = key.parent, !parent.names.isEmpty else { return }
+        guard try await object(at: parent, attempt)?.kind == .directory else {
+            throw ProviderError(
+                .missing, attempt: attempt, reason: "there is no directory \"\(parent)\"")
+        }
+    }
+
+    // MARK: Changing
+
+    /// Calls a function that changes one object.
+    func change(
+        _ function: String, _ path: String, _ attempt: String
+    ) async throws(ProviderError) {
+        try await client.change(function, input(path), attempt: attempt)
+    }
+
+    func moveFile(
+        _ path: String, to destination: String, _ attempt: String
+    ) async throws(ProviderError) {
+        var input = RcloneInput()
+        input.srcFs = fileSystem
+        input.srcRemote = path
+        input.dstFs = fileSystem
+        input.dstRemote = destination
+        try await client.change("operations/movefile", input, attempt: attempt)
+    }
+
+    /// Deletes a file.
+    func deleteFile(_ path: String, _ attempt: String) async throws(ProviderError) {
+        let _: RcloneNothing = try await client.call(
+            "operations/deletefile", input(path), attempt: attempt)
+    }
+
+    /// Cleans up after a failure, even if the task is cancelled.
+    func removeLeftover(_ path: String) async {
+        await Task { try? await deleteFile(path, "remove the rest of an upload") }.value
+    }
+
+    // MARK: Failures
+
+    static func missing(_ attempt: String) -> ProviderError {
+        ProviderError(.missing, attempt: attempt, reason: "nothing has this name")
+    }
+
+    static func exists(_ attempt: String) -> ProviderError {
+        ProviderError(.exists, attempt: attempt, reason: "something has this name")
+    }
+
+    static func changedMeanwhile(_ attempt: String) -> ProviderError {
+        ProviderError(.changed, attempt: attempt, reason: "it was changed at this moment")
+    }
+}

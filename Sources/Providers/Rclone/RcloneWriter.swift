@@ -1,0 +1,119 @@
+import Engine
+import ProviderSupport
+
+/// Writes files, by way of a file on this machine: only for a file does rclone keep the time, check
+/// the hash and know the size in advance.
+struct RcloneWriter: Sendable {
+    let remote: RcloneRemote
+    let spool: RcloneSpool
+    let names: RcloneNameCheck
+    let locks: KeyLocks
+    let modifiedResolution: Duration?
+
+    /// A larger file is uploaded under a hidden name, checked again, and then renamed. That shortens
+    /// the time in which a change by another client goes unnoticed; for a smaller file it would only
+    /// cost time.
+    private static let stagedBytesMin: UInt64 = 8 << 20
+
+    /// As ``Provider/write(_:from:attributes:base:session:)``.
+    func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        let path = try remote.newPath(key, attempt)
+        guard let parent = key.parent else {
+            throw ProviderError(.exists, attempt: attempt, reason: "the root is a directory")
+        }
+        if base == .absent { try await names.requireKept(key, attempt) }
+        // Before all else, so that a refusal costs no upload.
+        try await remote.requireBase(base, at: key, attempt)
+        let file = try await spool.copy(source, modified: attributes.modified, attempt)
+        defer { file.remove() }
+
+        let upload = RcloneUpload(
+            remote: remote, file: file, size: source.size, session: session, attempt: attempt)
+        guard remote.features.movesFiles, source.size >= Self.stagedBytesMin else {
+            return try await locks.with([key]) { () async throws(ProviderError) in
+                try await remote.requireBase(base, at: key, attempt)
+                try await upload.run(to: path)
+                return try await written(key, source.size, attributes.modified, attempt)
+            }
+        }
+        let staged = try stage(beside: parent, session, attempt)
+        do {
+            try await upload.run(to: staged)
+            let object = try await locks.with([key]) { () async throws(ProviderError) in
+                try await remote.requireBase(base, at: key, attempt)
+                try await remote.moveFile(staged, to: path, attempt)
+                return try await written(key, source.size, attributes.modified, attempt)
+            }
+            try? session.keep(nil)
+            return object
+        } catch {
+            await remote.removeLeftover(staged)
+            throw error
+        }
+    }
+
+    /// Removes the hidden file of an interrupted upload.
+    func abandon(
+        _ token: UploadToken, of key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) {
+        guard let parent = key.parent, let place = remote.path(of: parent),
+            RcloneHidden.isStaged(token.rawValue)
+        else { return }
+        do {
+            try await remote.deleteFile(Self.path(of: token.rawValue, in: place), attempt)
+        } catch {
+            guard error.kind == .missing else { throw error }
+        }
+    }
+
+    /// Chooses a hidden name for a file until it is complete, and saves it so that the file can be
+    /// removed after a crash. The file of an earlier call is replaced.
+    private func stage(
+        beside parent: ObjectKey, _ session: any UploadSession, _ attempt: String
+    ) throws(ProviderError) -> String {
+        let place = try remote.newPath(parent, attempt)
+        let kept = session.token?.rawValue
+        let name =
+            kept.flatMap { RcloneHidden.isStaged($0) ? $0 : nil } ?? RcloneHidden.stagedName()
+        do {
+            try session.keep(UploadToken(name))
+        } catch {
+            throw ProviderError(
+                .source, attempt: attempt, reason: "its hidden name cannot be saved", cause: error)
+        }
+        return Self.path(of: name, in: place)
+    }
+
+    private static func path(of name: String, in directory: String) -> String {
+        directory.isEmpty ? name : "\(directory)/\(name)"
+    }
+
+    /// Looks at a key right after it was written.
+    ///
+    /// - Throws: `.unreachable` if another client replaced the file at the same time.
+    private func written(
+        _ key: ObjectKey, _ size: UInt64, _ modified: Timestamp, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        let found = try await remote.requireObject(at: key, attempt)
+        let isOurs =
+            found.size == size
+            && modifiedResolution.map { found.modified.isWithin($0, of: modified) } ?? true
+        guard isOurs else {
+            throw ProviderError(
+                .unreachable, attempt: attempt,
+                reason: "it differs from what was sent: \(found.size) bytes of \(size)")
+        }
+        return found
+    }
+}
+
+extension Timestamp {
+    func isWithin(_ resolution: Duration, of other: Timestamp) -> Bool {
+        let (difference, overflow) = nanoseconds.subtractingReportingOverflow(other.nanoseconds)
+        return !overflow && .nanoseconds(difference) < resolution + .nanoseconds(1)
+            && .nanoseconds(difference) > .zero - resolution - .nanoseconds(1)
+    }
+}

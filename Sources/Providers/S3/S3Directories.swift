@@ -1,0 +1,100 @@
+import Engine
+
+/// Creates and keeps the empty objects, markers, that stand for directories.
+struct S3Directories: Sendable {
+    let tree: S3Tree
+    let rules: S3KeyRules
+
+    private var client: S3Client { tree.client }
+
+    func create(
+        _ key: ObjectKey, attributes: ObjectAttributes, _ attempt: String
+    ) async throws(ProviderError) -> RemoteObject {
+        guard key != .root else { throw S3Failure.exists(attempt) }
+        _ = try await rules.fileKey(key, attempt)
+        let conditions = try await rules.probe.conditions(attempt)
+        try await tree.checkNew(key, looksForFile: true, attempt)
+        let marker = tree.keys.place(of: key).marker
+        let metadata = S3Metadata(attributes: attributes, kind: .directory)
+        do throws(ProviderError) {
+            try await put(marker, metadata, conditions.onPut(.absent), attempt)
+        } catch {
+            guard error.kind == .changed else { throw error }
+            // Either another client was faster, or SeaweedFS has kept a folder of its own after
+            // others removed its last object. No listing shows that folder, so nothing is lost.
+            try await tree.checkNew(key, looksForFile: true, attempt)
+            try await put(marker, metadata, nil, attempt)
+        }
+        return try await tree.directory(key, marker: marker, attempt)
+    }
+
+    /// Writes a marker.
+    func put(
+        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) {
+        try S3KeyRules.checkText(marker, attempt)
+        let headers = metadata.headers + [("Content-Type", metadata.directoryContentType)]
+        _ = try await client.put(marker, [], headers: headers, condition, attempt)
+    }
+
+    /// Writes a marker unless a file has its name, which SeaweedFS would replace. It does honour
+    /// the condition that nothing exists.
+    ///
+    /// - Returns: Whether the marker was written.
+    func putUnlessFile(
+        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let file = S3Key(Array(marker.bytes.dropLast()))
+        if condition != .absent, !file.bytes.isEmpty, try await client.head(file, attempt) != nil {
+            return false
+        }
+        try await put(marker, metadata, condition, attempt)
+        return true
+    }
+
+    /// Removes the bytes of a marker but keeps the marker, without which the directory might vanish.
+    ///
+    /// - Throws: `.changed`.
+    func removeBytes(
+        of marker: S3Key, _ head: S3Head, _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        try await put(
+            marker, head.metadata.ofNewBytes, conditions.onPut(.version(head.etag)), attempt)
+    }
+
+    func removeMarkers(
+        of place: S3KeyMap.Place, _ attempt: String
+    ) async throws(ProviderError) {
+        try await client.delete(place.marker, etag: nil, attempt)
+        if try await client.head(place.folderMarker, attempt) != nil {
+            try await client.delete(place.folderMarker, etag: nil, attempt)
+        }
+    }
+
+    /// A directory with fewer objects gets a marker before one is removed, since as many may be
+    /// removed at the same time.
+    private static let fewObjects = 64
+
+    /// Makes sure that the parent of `key` does not vanish with its last object.
+    func keepParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
+        guard let parent = key.parent, parent != .root else { return }
+        let place = tree.keys.place(of: parent)
+        // The directory that its key lies in is further up.
+        if place.isBeginning { return try await keepParent(of: parent, attempt) }
+        let listing = try await client.list(
+            prefix: place.directory, delimiter: false, max: Self.fewObjects, attempt)
+        guard listing.objects.first?.key != place.marker,
+            listing.objects.count < Self.fewObjects
+        else { return }
+        do throws(ProviderError) {
+            _ = try await putUnlessFile(
+                place.marker, S3Metadata(),
+                try await rules.probe.conditions(attempt).onPut(.absent), attempt)
+        } catch {
+            guard error.kind == .changed else { throw error }
+            // Either another call was faster, or SeaweedFS has kept a folder of its own.
+            guard try await tree.firstKey(below: place, attempt) != place.marker else { return }
+            _ = try await putUnlessFile(place.marker, S3Metadata(), nil, attempt)
+        }
+    }
+}

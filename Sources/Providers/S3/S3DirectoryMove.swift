@@ -1,0 +1,252 @@
+import Engine
+
+/// Moves all objects below one directory to another, whose marker exists already.
+///
+/// Each object is copied, then deleted, so that a call that is interrupted leaves every object in at
+/// least one of the two places, and the next call continues from there.
+///
+/// The marker at the old place goes last: as long as it exists, so does the directory. It stays,
+/// with the markers on the way, if an object has to stay because another client has created one of
+/// its name: in the new place, or in the old one after ours had left.
+struct S3DirectoryMove: Sendable {
+    let from: S3KeyMap.Place
+    let to: S3KeyMap.Place
+    let directories: S3Directories
+    let copier: S3Copier
+    let remover: S3Remover
+    let conditions: S3Conditions
+    let attempt: String
+    /// Objects and markers that remain in the old place.
+    private var staying: Set<S3Key> = []
+
+    /// Each pass moves objects that the previous one has left, or that were added after it.
+    private static let passesMax = 16
+    /// At most this many objects are in both places before they are deleted in one.
+    private static let batchObjects = 128
+
+    private var client: S3Client { copier.client }
+
+    init(
+        from: S3KeyMap.Place, to: S3KeyMap.Place, directories: S3Directories, copier: S3Copier,
+        remover: S3Remover, conditions: S3Conditions, attempt: String
+    ) {
+        self.from = from
+        self.to = to
+        self.directories = directories
+        self.copier = copier
+        self.remover = remover
+        self.conditions = conditions
+        self.attempt = attempt
+    }
+
+    /// Moves until a listing shows nothing more, so that objects that others create or change
+    /// meanwhile move too.
+    mutating func run() async throws(ProviderError) {
+        var passes = 0
+        while try await moveListed() > 0 {
+            try S3Failure.checkCancelled(attempt)
+            passes += 1
+            guard passes < Self.passesMax else {
+                throw ProviderError(
+                    .busy, attempt: attempt, reason: "other clients keep changing its contents")
+            }
+        }
+        if staying.isEmpty { try await directories.removeMarkers(of: from, attempt) }
+    }
+
+    /// Moves all that one listing of the directory shows, except what an earlier pass left in place.
+    ///
+    /// - Returns: The number of objects moved.
+    private mutating func moveListed() async throws(ProviderError) -> Int {
+        var count = 0
+        var token: String?
+        // The directories that the listing is in, each below the previous one. A marker is deleted
+        // once the listing has left its directory, the deepest first: SeaweedFS keeps a directory
+        // that was not empty.
+        var open: [(marker: S3Key, isEmpty: Bool)] = []
+        repeat {
+            let page = try await client.list(
+                prefix: from.directory, delimiter: false, token: token, attempt)
+            let objects = page.objects.filter { object in
+                object.key.bytes.starts(with: from.directory.bytes)
+                    && (object.key != from.marker || object.size > 0)
+            }
+            let moving = objects.filter { !staying.contains($0.key) }
+            count += moving.count
+            for start in stride(from: 0, to: moving.count, by: Self.batchObjects) {
+                let batch = moving[start..<min(start + Self.batchObjects, moving.count)]
+                let left = try await moveBatch(batch)
+                count -= left.count
+                staying.formUnion(left)
+            }
+            for object in objects {
+                while let last = open.last, !object.key.bytes.starts(with: last.marker.bytes) {
+                    try await leave(open.removeLast())
+                }
+                if object.isMarker {
+                    open.append((object.key, isEmpty: true))
+                } else if staying.contains(object.key) {
+                    for index in open.indices { open[index].isEmpty = false }
+                }
+            }
+            token = page.next
+        } while token != nil
+        while let last = open.popLast() { try await leave(last) }
+        return count
+    }
+
+    /// Deletes the marker of a directory below, unless an object in it stays.
+    private mutating func leave(
+        _ directory: (marker: S3Key, isEmpty: Bool)
+    ) async throws(ProviderError) {
+        if directory.isEmpty {
+            try await client.delete(directory.marker, etag: nil, attempt)
+        } else {
+            staying.insert(directory.marker)
+        }
+    }
+
+    // MARK: A batch
+
+    /// One version of a file that exists in both places and is to be deleted in the old one.
+    private struct Copied: Sendable {
+        let source: S3Key
+        let etag: ETag
+        let target: S3Key
+        let targetETag: ETag
+    }
+
+    private enum Outcome: Sendable {
+        /// It has moved, is a marker that was copied, or no longer exists.
+        case done
+        /// It is to be deleted with others.
+        case copied(Copied)
+        /// Another object has its name in the new place.
+        case stays(S3Key)
+    }
+
+    /// Moves files, and copies markers.
+    ///
+    /// - Returns: The objects that stay, since another one has their name in the new place.
+    private func moveBatch(
+        _ objects: ArraySlice<S3Listing.Object>
+    ) async throws(ProviderError) -> [S3Key] {
+        var copied: [Copied] = []
+        var staying: [S3Key] = []
+        func note(_ outcome: Outcome) {
+            switch outcome {
+            case .done: break
+            case .copied(let version): copied.append(version)
+            case .stays(let key): staying.append(key)
+            }
+        }
+        do {
+            try await withThrowingTaskGroup(of: Outcome.self) { group in
+                for (index, object) in objects.enumerated() {
+                    if index >= client.settings.limits.movesAtOnce,
+                        let done = try await group.next()
+                    {
+                        note(done)
+                    }
+                    group.addTask { try await self.copy(object) }
+                }
+                for try await done in group { note(done) }
+            }
+        } catch {
+            // Files in both places would look like twice as many.
+            try? await deleteSources(of: copied)
+            if let error = error as? ProviderError { throw error }
+            throw S3Failure.cancelled(attempt, cause: error)
+        }
+        try await deleteSources(of: copied)
+        return staying
+    }
+
+    private func copy(_ object: S3Listing.Object) async throws(ProviderError) -> Outcome {
+        let source = object.key
+        let target = to.directory.appending(source.bytes.dropFirst(from.directory.bytes.count))
+        guard let head = try await client.head(source, attempt) else { return .done }
+        if object.isMarker {
+            // Not every store copies markers.
+            try await directories.put(target, head.metadata, nil, attempt)
+            return .done
+        }
+        let copy: ETag?
+        do throws(ProviderError) {
+            copy = try await copyOrFind(source, head, at: target)
+        } catch {
+            guard error.kind == .exists else { throw error }
+            return .stays(source)
+        }
+        guard let etag = copy else { return .done }
+        let copied = Copied(source: source, etag: head.etag, target: target, targetETag: etag)
+        if conditions.batchIfVersion { return .copied(copied) }
+        try await deleteSource(of: copied)
+        return .done
+    }
+
+    /// Copies a version to an unused name, or finds the copy of an earlier call.
+    ///
+    /// - Returns: The version of the copy; nil if the original is another version by now, so that
+    ///   the next listing has to show it.
+    /// - Throws: `.exists`.
+    private func copyOrFind(
+        _ source: S3Key, _ head: S3Head, at target: S3Key
+    ) async throws(ProviderError) -> ETag? {
+        func found() async throws(ProviderError) -> ETag? {
+            guard let there = try await client.head(target, attempt) else { return nil }
+            guard Self.isCopy(there, of: head) else { throw S3Failure.exists(attempt) }
+            return there.etag
+        }
+        if !conditions.copyIfAbsent, let etag = try await found() { return etag }
+        do throws(ProviderError) {
+            return try await copier.copy(
+                source, head, to: target, conditions.onCopy(.absent), attempt)
+        } catch {
+            guard error.kind == .changed || error.kind == .missing else { throw error }
+            if let etag = try await found() { return etag }
+            guard try await client.head(source, attempt)?.etag != head.etag else { throw error }
+            return nil
+        }
+    }
+
+    /// Whether an object is the copy that an earlier call has made. A copy has the same ETag unless
+    /// it was made in parts.
+    private static func isCopy(_ copy: S3Head, of head: S3Head) -> Bool {
+        if copy.etag == head.etag { return true }
+        return copy.size == head.size
+            && (S3ETag.isOfParts(copy.etag) || S3ETag.isOfParts(head.etag))
+            && copy.metadata.modified == (head.metadata.modified ?? head.modified)
+    }
+
+    /// Deletes copied versions: in one request if the store honours versions there, then one by one
+    /// those that it does not report as deleted.
+    private func deleteSources(of copied: [Copied]) async throws(ProviderError) {
+        // XML cannot express control characters.
+        let batch = copied.filter { $0.source.bytes.allSatisfy { $0 >= 0x20 } }
+        var gone: Set<S3Key> = []
+        do throws(ProviderError) {
+            if !batch.isEmpty {
+                gone = try await client.delete(batch.map { ($0.source, $0.etag) }, attempt).gone
+            }
+        } catch {
+            // If the batch as such is refused, the objects are deleted one by one.
+            guard [.unsupported, .denied, .missing].contains(error.kind) else { throw error }
+        }
+        for version in copied where !gone.contains(version.source) {
+            try await deleteSource(of: version)
+        }
+    }
+
+    /// Deletes one version that has been copied. If another client has just changed it, the copy is
+    /// out of date and is deleted instead; the next listing shows the new version, which then moves.
+    private func deleteSource(of version: Copied) async throws(ProviderError) {
+        do throws(ProviderError) {
+            try await remover.deleteVersion(version.source, version.etag, conditions, attempt)
+        } catch {
+            guard error.kind == .changed else { throw error }
+            try await remover.deleteVersion(
+                version.target, version.targetETag, conditions, attempt)
+        }
+    }
+}

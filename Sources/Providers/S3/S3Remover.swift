@@ -1,0 +1,97 @@
+import Engine
+
+/// Deletes files, symbolic links and empty directories.
+struct S3Remover: Sendable {
+    let tree: S3Tree
+    let directories: S3Directories
+    let probe: S3ConditionProbe
+
+    private var client: S3Client { tree.client }
+
+    func delete(
+        _ key: ObjectKey, kind: FileKind, etag: ETag?, _ attempt: String
+    ) async throws(ProviderError) {
+        guard key != .root else {
+            throw S3Failure.unsupported("the root cannot be deleted", attempt)
+        }
+        guard let node = try await tree.node(at: key, attempt) else {
+            if kind == .directory, try await removeEmptied(key, attempt) { return }
+            throw S3Failure.missing(attempt)
+        }
+        guard node.kind == kind else {
+            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is not a \(kind)")
+        }
+        try node.check(etag, attempt)
+        let conditions = try await probe.conditions(attempt)
+        let place = tree.keys.place(of: key)
+        guard case .object(let head) = node, let file = place.file else {
+            return try await deleteDirectory(key, place, attempt)
+        }
+        if place.isMarkerBytes {
+            return try await directories.removeBytes(of: file, head, conditions, attempt)
+        }
+        try await directories.keepParent(of: key, attempt)
+        do throws(ProviderError) {
+            try await client.delete(
+                file, etag: conditions.deleteIfVersion ? head.etag : nil, attempt)
+        } catch {
+            // Some stores say so of an object that is gone, too.
+            guard error.kind == .changed else { throw error }
+            throw try await client.head(file, attempt) == nil
+                ? S3Failure.missing(attempt) : S3Failure.changed(attempt)
+        }
+    }
+
+    private func deleteDirectory(
+        _ key: ObjectKey, _ place: S3KeyMap.Place, _ attempt: String
+    ) async throws(ProviderError) {
+        let below = try await client.list(
+            prefix: place.directory, delimiter: false, max: 8, attempt)
+        let others = below.objects.filter { $0.key != place.marker || $0.size > 0 }
+        let probes = others.filter {
+            S3Probe.isProbe($0.key.bytes.dropFirst(place.directory.bytes.count))
+        }
+        guard probes.count == others.count, below.next == nil, !place.isBeginning else {
+            throw ProviderError(.notEmpty, attempt: attempt, reason: "the directory is not empty")
+        }
+        for probe in probes { try await client.delete(probe.key, etag: nil, attempt) }
+        try await directories.keepParent(of: key, attempt)
+        try await directories.removeMarkers(of: place, attempt)
+    }
+
+    /// Removes a folder that others have emptied, which SeaweedFS still lists in its parent.
+    ///
+    /// - Returns: Whether there was one.
+    private func removeEmptied(
+        _ key: ObjectKey, _ attempt: String
+    ) async throws(ProviderError) -> Bool {
+        let place = tree.keys.place(of: key)
+        guard !place.isBeginning, !place.isMarkerBytes,
+            try await client.head(place.marker, attempt) != nil
+        else { return false }
+        try await directories.keepParent(of: key, attempt)
+        try await client.delete(place.marker, etag: nil, attempt)
+        return true
+    }
+
+    /// Deletes one version of an object, if it still exists.
+    ///
+    /// - Throws: `.changed`.
+    func deleteVersion(
+        _ key: S3Key, _ etag: ETag, _ conditions: S3Conditions, _ attempt: String
+    ) async throws(ProviderError) {
+        do throws(ProviderError) {
+            if !conditions.deleteIfVersion {
+                guard let now = try await client.head(key, attempt) else { return }
+                if now.etag != etag { throw S3Failure.changed(attempt) }
+            }
+            try await client.delete(
+                key, etag: conditions.deleteIfVersion ? etag : nil, attempt)
+        } catch {
+            if error.kind == .missing { return }
+            guard error.kind == .changed, try await client.head(key, attempt) == nil else {
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Glibc
+
+/// Looks for the credentials of a source: in the environment, in our own file, in `~/.netrc`.
+///
+/// The first of these that has some is taken. The command line is no such place, as every user of
+/// the machine sees it.
+package struct CredentialSearch: Sendable {
+    /// A variable of the environment.
+    package var variable: @Sendable (String) -> String?
+
+    package init(
+        variable: @escaping @Sendable (String) -> String? = { name in
+            getenv(name).map { String(cString: $0) }
+        }
+    ) {
+        self.variable = variable
+    }
+
+    /// - Parameters:
+    ///   - source: The source's identity: `webdav+https://host/path`.
+    ///   - host: Its host, without port.
+    ///   - variables: How the names of variables begin: `APUS_WEBDAV` for `APUS_WEBDAV_BEARER`.
+    ///   - commands: Runs what prints a password.
+    ///   - normalised: A source of this kind in the way in which its identity is written; nil where the text is none.
+    /// - Returns: nil where nobody has any.
+    /// - Throws: `.unavailable`, where a file cannot be read, must not be trusted, or makes no
+    ///   sense. Never with a word of its contents.
+    package func find(
+        source: String, host: String, variables: String, commands: SecretCommands,
+        normalised: (String) -> String?
+    ) async throws(SourceError) -> Credentials? {
+        if let found = try fromEnvironment(variables) { return found }
+        if let path = configurationFile, let text = try PrivateFile.text(at: path) {
+            let file = try CredentialsFile(
+                parsing: text, path: path, normalised: normalised)
+            if let entry = file.entry(for: source) { return try await entry.credentials(commands) }
+        }
+        if let path = netrcFile, let text = try PrivateFile.text(at: path) {
+            return Netrc(parsing: text).credentials(for: host)
+        }
+        return nil
+    }
+
+    /// `$XDG_CONFIG_HOME/apus/config.toml`, by default `~/.config/apus/config.toml`.
+    package var configurationFile: String? {
+        let configuration = value("XDG_CONFIG_HOME") ?? value("HOME").map { $0 + "/.config" }
+        return configuration.map { $0 + "/apus/config.toml" }
+    }
+
+    /// `$NETRC`, by default `~/.netrc`.
+    package var netrcFile: String? { value("NETRC") ?? value("HOME").map { $0 + "/.netrc" } }
+
+    /// - Throws: `.unavailable` for a user without a password, or the reverse.
+    package func fromEnvironment(_ variables: String) throws(SourceError) -> Credentials? {
+        if let token = value("\(variables)_BEARER") { return .bearer(Secret(token)) }
+        let user = value("\(variables)_USERNAME")
+        let password = value("\(variables)_PASSWORD")
+        if let user, let password { return .password(user: user, Secret(password)) }
+        guard user == nil, password == nil else {
+            throw SourceError(
+                .unavailable,
+                "of \(variables)_USERNAME and \(variables)_PASSWORD only one is set",
+                remedy: "set both, or none")
+        }
+        return nil
+    }
+
+    private func value(_ name: String) -> String? {
+        variable(name).flatMap { $0.isEmpty ? nil : $0 }
+    }
+}

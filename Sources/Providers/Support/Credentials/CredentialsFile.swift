@@ -1,0 +1,140 @@
+import Glibc
+import TOMLKit
+
+/// `~/.config/apus/config.toml`, as far as credentials go.
+///
+/// ```toml
+/// [[credentials]]
+/// source = "webdav+https://cloud.example.org/dav"   # this, and all below it
+/// username = "me"
+/// password = "secret"                # or bearer = "token", without username
+///                                    # or password-command = "pass show cloud"
+/// ```
+struct CredentialsFile {
+    /// One table of the file.
+    struct Entry: Sendable {
+        fileprivate enum Proof: Sendable {
+            case password(Secret)
+            case command(Secret)
+            case bearer(Secret)
+        }
+
+        let source: String
+        fileprivate let user: String?
+        fileprivate let proof: Proof
+        fileprivate let path: String
+    }
+
+    private static let keys = ["source", "username", "password", "password-command", "bearer"]
+
+    private var entries: [Entry] = []
+
+    /// - Parameters:
+    ///   - path: For messages.
+    ///   - normalised: See ``CredentialSearch``.
+    init(
+        parsing text: String, path: String, normalised: (String) -> String?
+    ) throws(SourceError) {
+        let table: TOMLTable
+        do {
+            table = try TOMLTable(string: text)
+        } catch let error as TOMLParseError {
+            // Not the parser's own words, which may quote a secret.
+            throw Self.failure(path, "line \(error.source.begin.line) is no TOML")
+        } catch {
+            throw Self.failure(path, "it is no TOML")
+        }
+        guard let value = table["credentials"] else { return }
+        guard let array = value.array else {
+            throw Self.failure(path, "credentials are written as tables: [[credentials]]")
+        }
+        for (index, item) in array.enumerated() {
+            let place = "the \(index + 1). [[credentials]]"
+            guard let table = item.table else { throw Self.failure(path, "\(place) is no table") }
+            entries.append(try Self.entry(table, place, path, normalised))
+        }
+    }
+
+    /// The one whose source is that, or the nearest above it.
+    func entry(for source: String) -> Entry? {
+        entries.filter { source == $0.source || source.hasPrefix($0.source + "/") }
+            .max { $0.source.utf8.count < $1.source.utf8.count }
+    }
+
+    private static func entry(
+        _ table: TOMLTable, _ place: String, _ path: String, _ normalised: (String) -> String?
+    ) throws(SourceError) -> Entry {
+        var values: [String: String] = [:]
+        for key in table.keys {
+            guard keys.contains(key) else {
+                let near = Spelling.nearest(to: key, among: keys)
+                throw failure(
+                    path, "\(place) has a key that is none",
+                    remedy: near.map { "write \"\($0)\"" }
+                        ?? "it has \(keys.joined(separator: ", "))")
+            }
+            guard let value = table[key]?.string, !value.isEmpty else {
+                throw failure(path, "\(key) of \(place) is no text")
+            }
+            values[key] = value
+        }
+        guard let source = values["source"] else {
+            throw failure(path, "\(place) names no source")
+        }
+        let user = values["username"]
+        let proofs: [Entry.Proof?] = [
+            values["password"].map { .password(Secret($0)) },
+            values["password-command"].map { .command(Secret($0)) },
+            values["bearer"].map { .bearer(Secret($0)) },
+        ]
+        let given = proofs.compactMap(\.self)
+        guard given.count == 1, let proof = given.first, (user == nil) == (values["bearer"] != nil)
+        else {
+            throw failure(
+                path, "\(place) does not say who is asking",
+                remedy: "give username and password, username and password-command, or bearer")
+        }
+        let bare = source.hasSuffix("/") ? String(source.dropLast()) : source
+        return Entry(
+            source: normalised(source) ?? bare, user: user, proof: proof, path: path)
+    }
+
+    fileprivate static func failure(
+        _ path: String, _ problem: String, remedy: String = "correct the file"
+    ) -> SourceError {
+        SourceError(.unavailable, "\(path): \(problem)", remedy: remedy)
+    }
+}
+
+extension CredentialsFile.Entry {
+    /// - Throws: `.unavailable` where a command for the password fails.
+    func credentials(_ commands: SecretCommands) async throws(SourceError) -> Credentials {
+        switch proof {
+        case .password(let password): return .password(user: user ?? "", password)
+        case .bearer(let token): return .bearer(token)
+        case .command(let line):
+            return .password(user: user ?? "", try await output(of: line, commands))
+        }
+    }
+
+    /// The first line that a command prints.
+    private func output(
+        of line: Secret, _ commands: SecretCommands
+    ) async throws(SourceError) -> Secret {
+        let output: [UInt8]
+        do throws(SecretCommand.Failure) {
+            output = try await commands.output(
+                of: SecretCommand(line: line, name: "password-command of config.toml"))
+        } catch {
+            throw CredentialsFile.failure(
+                path, "password-command \(error.problem)",
+                remedy: "run it in a terminal to see why")
+        }
+        let line = output.prefix { $0 != UInt8(ascii: "\n") }
+        guard !line.isEmpty else {
+            throw CredentialsFile.failure(
+                path, "password-command printed nothing", remedy: "run it in a terminal to see why")
+        }
+        return Secret(String(decoding: line, as: UTF8.self))
+    }
+}

@@ -1,0 +1,95 @@
+import Glibc
+package import Logging
+import Synchronization
+
+/// Runs the commands of one source, none of which outlives it.
+package final class SecretCommands: Sendable {
+    private struct State {
+        var runs: [ObjectIdentifier: SecretCommandRun] = [:]
+        var isEnded = false
+    }
+
+    private let limit: Duration
+    private let keepsTerminal: Bool
+    private let logger: Logger
+    private let waitsFor: @Sendable (String?) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - limit: A command that takes longer is killed, as everything would wait for it; long enough for one
+    ///     that asks its user for something.
+    ///   - keepsTerminal: Whether one may ask its user something on our terminal; what it has started there
+    ///     is then not killed with it.
+    ///   - waitsFor: Is told what is waited for, and nil once that is over.
+    package init(
+        limit: Duration = .seconds(300), keepsTerminal: Bool = false, logger: Logger,
+        waitsFor: @escaping @Sendable (String?) -> Void = { _ in }
+    ) {
+        self.limit = limit
+        self.keepsTerminal = keepsTerminal
+        self.logger = logger
+        self.waitsFor = waitsFor
+    }
+
+    /// Those of a source, which end with the process.
+    package convenience init(_ world: SourceWorld) {
+        self.init(
+            keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor)
+        world.atEnd { self.end() }
+    }
+
+    /// Whether we are in the foreground of a terminal; a daemon is not.
+    private static var hasTerminal: Bool {
+        let terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        guard terminal >= 0 else { return false }
+        close(terminal)
+        return true
+    }
+
+    /// Runs a command, and collects what it prints: at most 64 KiB. It is killed when the task is cancelled.
+    package func output(
+        of command: SecretCommand
+    ) async throws(SecretCommand.Failure) -> [UInt8] {
+        let run = SecretCommandRun(
+            command.line, limit: limit, keepsTerminal: keepsTerminal)
+        let isLate = state.withLock { state in
+            if !state.isEnded { state.runs[ObjectIdentifier(run)] = run }
+            return state.isEnded
+        }
+        guard !isLate else { throw SecretCommand.Failure(problem: "was not run at the end") }
+        logger.info("waiting for a command", metadata: ["command": "\(command.name)"])
+        waitsFor(command.name)
+        defer {
+            waitsFor(nil)
+            state.withLock { _ = $0.runs.removeValue(forKey: ObjectIdentifier(run)) }
+        }
+        let result: Result<[UInt8], SecretCommand.Failure>?
+        do throws(SystemError) {
+            // A thread of its own, since it may take its time.
+            let pool = try BlockingPool(name: "apus-secret", threads: 1)
+            result = await withTaskCancellationHandler {
+                await pool.run(onCancel: .abandon) { () throws(SecretCommand.Failure) in
+                    try run.run()
+                }
+            } onCancel: {
+                run.stop()
+            }
+        } catch {
+            throw SecretCommand.Failure(problem: "cannot be run: \(error)")
+        }
+        switch result {
+        case .success(let output): return output
+        case .failure(let error): throw error
+        case nil: throw SecretCommand.Failure(problem: "was cancelled")
+        }
+    }
+
+    /// Kills what runs, and runs nothing any more.
+    func end() {
+        let runs = state.withLock { state in
+            state.isEnded = true
+            return state.runs.values
+        }
+        for run in runs { run.stop() }
+    }
+}

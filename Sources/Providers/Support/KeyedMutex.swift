@@ -1,0 +1,66 @@
+package import Engine
+import Synchronization
+
+/// Lets changes of one key exclude each other within this process.
+///
+/// A task waits in the order in which it came. The queues have no bound of their own: every entry
+/// is an awaiting task.
+package final class KeyLocks: Sendable {
+    private struct Waiter {
+        let keys: Set<ObjectKey>
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var held: Set<ObjectKey> = []
+        var waiting: [Waiter] = []
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Runs `body` while no other has any of `keys`; a cancelled task waits too, but not for long,
+    /// since those before it end soon when they are cancelled, and it then finds out by itself.
+    package func with<Value: Sendable>(
+        _ keys: Set<ObjectKey>, _ body: () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                guard state.held.isDisjoint(with: keys),
+                    state.waiting.allSatisfy({ $0.keys.isDisjoint(with: keys) })
+                else {
+                    state.waiting.append(Waiter(keys: keys, continuation: continuation))
+                    return false
+                }
+                state.held.formUnion(keys)
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+        defer { release(keys) }
+        return try await body()
+    }
+
+    private func release(_ keys: Set<ObjectKey>) {
+        let next = state.withLock { state in
+            state.held.subtract(keys)
+            var started: [CheckedContinuation<Void, Never>] = []
+            var waiting: [Waiter] = []
+            // Whoever waits holds back those behind who want the same.
+            var blocked = state.held
+            for waiter in state.waiting {
+                if blocked.isDisjoint(with: waiter.keys) {
+                    state.held.formUnion(waiter.keys)
+                    started.append(waiter.continuation)
+                } else {
+                    waiting.append(waiter)
+                }
+                blocked.formUnion(waiter.keys)
+            }
+            state.waiting = waiting
+            return started
+        }
+        for continuation in next { continuation.resume() }
+    }
+}

@@ -1,0 +1,15 @@
+package import Engine
+
+/// One way to write a source. See the properties of `Source` that have the same names.
+package protocol SourceForm: Sendable {
+    var description: String { get }
+    var identity: String { get }
+    var stateName: String { get }
+    var localFolder: String? { get }
+
+    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider
+}
+
+extension SourceForm {
+    package var localFolder: String? { nil }
+}

@@ -1,0 +1,28 @@
+/// What follows the question mark of a source: `name=value`, with `&` in between.
+package enum SourceParameters {
+    /// - Parameters:
+    ///   - names: Those that this kind of source has.
+    ///   - owner: What has them, for messages: `a folder`.
+    ///   - hint: What to do about a name that is like none of them.
+    /// - Throws: `.misspelled` for a name that is unknown or given twice.
+    package static func values(
+        of query: Substring, names: [String], owner: String, hint: String
+    ) throws(SourceError) -> [String: String] {
+        var values: [String: String] = [:]
+        for item in query.split(separator: "&") {
+            let name = String(item.prefix { $0 != "=" })
+            guard names.contains(name) else {
+                let near = Spelling.nearest(to: name, among: names)
+                throw SourceError(
+                    .misspelled, "\(owner) has no parameter \"\(name.prefix(40))\"",
+                    remedy: near.map { "did you mean \"\($0)\"?" } ?? hint)
+            }
+            guard values[name] == nil else {
+                throw SourceError(
+                    .misspelled, "\"\(name)\" is given twice", remedy: "give it once")
+            }
+            values[name] = String(item.dropFirst(name.count + 1))
+        }
+        return values
+    }
+}

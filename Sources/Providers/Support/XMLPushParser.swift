@@ -1,0 +1,141 @@
+import CXML
+
+/// Reads XML as it arrives, in memory that does not grow with the document.
+///
+/// Elements are told with the URI of their name space, text in pieces. A document type is refused,
+/// and with it every entity that is not XML's own. One thread at a time uses it.
+package final class XMLPushParser {
+    /// What the document holds, in its order. What a handler throws ends the parsing.
+    package protocol Handler: AnyObject {
+        func start(_ name: String, in space: String) throws(XMLError)
+        func end() throws(XMLError)
+        func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError)
+    }
+
+    /// Bytes that may come without anything that they make known. A start tag of more has so many
+    /// attributes that the parser, which compares each with all others, would not be done for long.
+    static let silentBytesMax = 128 << 10
+    /// What the parser gets at a time: little, so that it never holds much more than that.
+    private static let pieceBytes = 16 << 10
+
+    private let parser: UnsafeMutablePointer<apus_xml>
+    private let bridge: Bridge
+    private var silentBytes = 0
+
+    package init(_ handler: any Handler) throws(XMLError) {
+        bridge = Bridge(handler)
+        let events = apus_xml_events(
+            start: { context, name, space in
+                Bridge.of(context).relay { handler throws(XMLError) in
+                    try handler.start(
+                        name.map { String(cString: $0) } ?? "",
+                        in: space.map { String(cString: $0) } ?? "")
+                }
+            },
+            end: { context in
+                Bridge.of(context).relay { handler throws(XMLError) in try handler.end() }
+            },
+            text: { context, bytes, count in
+                guard let bytes, count > 0 else { return }
+                bytes.withMemoryRebound(to: UInt8.self, capacity: Int(count)) { bytes in
+                    let text = UnsafeBufferPointer(start: bytes, count: Int(count))
+                    Bridge.of(context).relay { handler throws(XMLError) in
+                        try handler.text(text)
+                    }
+                }
+            },
+            doctype: { context in
+                Bridge.of(context).relay { _ throws(XMLError) in
+                    throw XMLError("it declares a document type, which is refused")
+                }
+            })
+        guard
+            let parser = apus_xml_open(events, Unmanaged.passUnretained(bridge).toOpaque())
+        else { throw XMLError("no memory for a parser") }
+        self.parser = parser
+        bridge.parser = parser
+    }
+
+    deinit {
+        apus_xml_close(parser)
+    }
+
+    /// Takes the next bytes of the document.
+    package func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
+            rest = rest.dropFirst(piece.count)
+            // Asked before the parser sees the end of a tag, and begins to compare.
+            guard silentBytes + piece.count <= Self.silentBytesMax else {
+                throw XMLError("a tag in it is longer than \(Self.silentBytesMax) bytes")
+            }
+            let events = bridge.events
+            let code = apus_xml_feed(
+                parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self),
+                Int32(piece.count), 0)
+            try check(code)
+            silentBytes = bridge.events == events ? silentBytes + piece.count : 0
+        }
+    }
+
+    /// Takes a whole document.
+    package func parse(_ document: [UInt8]) throws(XMLError) {
+        let result = document.withUnsafeBytes { bytes -> Result<Void, XMLError> in
+            do throws(XMLError) {
+                try feed(bytes)
+                return .success(try finish())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// To be called after the last byte: only now is the document known to be whole.
+    package func finish() throws(XMLError) {
+        try check(apus_xml_feed(parser, nil, 0, 1))
+    }
+
+    private func check(_ code: Int32) throws(XMLError) {
+        if let failure = bridge.failure { throw failure }
+        if code != 0 { throw XMLError("it is no well-formed XML (libxml2 error \(code))") }
+    }
+}
+
+/// What the C callbacks get as their context.
+private final class Bridge {
+    private unowned let handler: any XMLPushParser.Handler
+    var parser: UnsafeMutablePointer<apus_xml>?
+    var failure: XMLError?
+    private(set) var events = 0
+
+    init(_ handler: any XMLPushParser.Handler) {
+        self.handler = handler
+    }
+
+    static func of(_ context: UnsafeMutableRawPointer?) -> Bridge {
+        guard let context else { preconditionFailure("events come with their context") }
+        return Unmanaged<Bridge>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    func relay(_ event: (any XMLPushParser.Handler) throws(XMLError) -> Void) {
+        guard failure == nil else { return }
+        events += 1
+        do {
+            try event(handler)
+        } catch {
+            failure = error
+            if let parser { apus_xml_stop(parser) }
+        }
+    }
+}
+
+/// Why a document cannot be used.
+package struct XMLError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
