@@ -86,6 +86,7 @@ struct `Filters without a mount` {
         let base = try Files.makeTemporaryDirectory("f")
         defer { _ = try? Program.run("rm", "-r", base) }
         try Files.makeDirectory(base + "/empty")
+        try Files.makeDirectory(base + "/text")
         try Files.write(Array("text".utf8), to: base + "/text/notes.txt")
         try Program.require("vips", "black", base + "/one.png", "16", "16", "--bands", "3")
 

@@ -18,7 +18,7 @@ struct ThumbnailTests {
     }
 
     /// Goal: the new thumbnail fits in the place of the old one, whose size varies with its coding.
-    @Test(arguments: [(1, 3), (30, 3), (98, 3), (1, 1), (80, 1)])
+    @Test(arguments: [(30, 3), (80, 3), (98, 3), (80, 1)])
     func `thumbnails of any coding are filtered`(quality: Int, bands: Int) throws {
         let thumbnail = try Samples.jpeg(quality: quality, width: 160, height: 120, bands: bands)
         try expectFiltered(thumbnail, in: .jpeg)
