@@ -10,9 +10,12 @@ help: ## Shows this list
 setup: ## Installs the system packages that are missing
 	@scripts/setup
 
-build: ## Builds .build/release/apus
+build: ## Builds .build/release/apus, and apus.debug beside it, which backtraces and debuggers use
 	@scripts/setup --build
 	swift build -c release --product apus $(SWIFTFLAGS)
+	@cd .build/release && if readelf --sections apus | grep -q debug_info; then \
+		objcopy --only-keep-debug apus apus.debug && \
+		objcopy --strip-all --add-gnu-debuglink=apus.debug apus; fi
 
 test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
 	@scripts/test

@@ -5,7 +5,7 @@ import Testing
 extension MountedTests {
     @Suite
     struct `Filters over a mount` {
-        /// The project's scripts, which make photos and check sepia without Apus.
+        /// The project's scripts, which generate photos and check sepia without Apus.
         private static let scripts = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "scripts").path(percentEncoded: false)
 
@@ -23,6 +23,7 @@ extension MountedTests {
                 let check = try Program.run(
                     Self.scripts + "/check-sepia", original, folder.remote("Photos"))
                 #expect(check.status == 0, "\(check)")
+                #expect(check.output.contains("ok     thumbnail of made-001.jpg"), "\(check)")
                 #expect(
                     try Files.names(in: folder.remote("Photos")) == Files.names(in: original))
 
@@ -33,7 +34,7 @@ extension MountedTests {
         }
 
         @Test(.timeLimit(.minutes(3)))
-        func `a damaged image is named, stays as it is, and makes the exit status 1`() throws {
+        func `a damaged image is named, stays unchanged, and makes the exit status 1`() throws {
             try MountedFolder.with { remote in
                 try Program.require(Self.scripts + "/make-photos", remote, "2")
                 let whole = try Files.read(remote + "/made-001.jpg")
@@ -71,6 +72,30 @@ extension MountedTests {
                 try folder.sync()
                 try expectEqualTrees(folder)
             }
+        }
+    }
+}
+
+@Suite
+struct `Filters without a mount` {
+    /// Goal: no run ends with a signal, although worker threads may end before libvips is started.
+    ///
+    /// Method: fewer images than threads; many runs with a single image, since only some crashed.
+    @Test(.timeLimit(.minutes(2)))
+    func `a run with few or no images ends normally`() throws {
+        let base = try Files.makeTemporaryDirectory("f")
+        defer { _ = try? Program.run("rm", "-r", base) }
+        try Files.makeDirectory(base + "/empty")
+        try Files.makeDirectory(base + "/text")
+        try Files.write(Array("text".utf8), to: base + "/text/notes.txt")
+        try Program.require("vips", "black", base + "/one.png", "16", "16", "--bands", "3")
+
+        #expect(try Apus.run("apply", "sepia", base + "/empty").status == 0)
+        #expect(try Apus.run("apply", "sepia", base + "/text").status == 0)
+        #expect(try Apus.run("apply", "sepia", base + "/missing").status == 1)
+        for _ in 0..<20 {
+            let result = try Apus.run("apply", "sepia", base + "/one.png")
+            #expect(result.status == 0, "\(result)")
         }
     }
 }

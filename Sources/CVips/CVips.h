@@ -1,13 +1,13 @@
-// libvips for Swift: the variadic calls that Swift cannot import, one wrapper each.
+// libvips for Swift: wrappers for the variadic functions that Swift cannot import.
 //
-// Ownership: every function that returns a `VipsImage *` gives the caller a reference, to be
-// dropped by `g_object_unref`; NULL means failure, described in libvips' error buffer. Images are
-// lazy: a buffer given to a loader stays the caller's and must outlive the image and everything
-// made from it. Buffers that savers fill are freed by `g_free`. All of it works on any thread; a
-// thread that used libvips ends with `vips_thread_shutdown`.
+// Ownership: a function that returns a `VipsImage *` returns a reference, to be released by
+// `g_object_unref`; NULL means failure, described in libvips' error buffer. Images are lazy: the
+// caller owns the buffer given to a loader, which must outlive the image and all images derived from
+// it. Buffers filled by savers are freed by `g_free`. All functions may be called on any thread; a
+// thread that used libvips calls `vips_thread_shutdown` before it ends.
 #pragma once
 #include <stdlib.h>
-// Swift's Glibc module lacks extended attributes, which a filtered file keeps.
+// For the extended attributes of filtered files, which Swift's Glibc module lacks.
 #include <sys/xattr.h>
 #include <vips/vips.h>
 
@@ -19,8 +19,8 @@ static inline void apus_vips_discard_log(
   (void)data;
 }
 
-/// Starts libvips once for the process: `threads` for each image, no cache of operations (each
-/// file is seen once), and no messages of its own on stderr. Returns 0 when it works.
+/// Starts libvips for the process: `threads` per image, no cache of operations (each file is seen
+/// once), and no messages on stderr. Returns 0 on success.
 static inline int apus_vips_start(int threads) {
   g_log_set_handler(
       "VIPS", G_LOG_LEVEL_WARNING | G_LOG_LEVEL_INFO | G_LOG_LEVEL_MESSAGE,
@@ -31,14 +31,15 @@ static inline int apus_vips_start(int threads) {
   return 0;
 }
 
-// A JPEG decoder goes on after damage, and calls it a warning; so warnings fail. Other decoders
-// warn about harmless things, such as profiles they know better.
+// The JPEG decoder reports damage as a warning, so warnings have to fail. Other decoders also warn
+// about harmless things, such as unusual profiles.
 
-static inline VipsImage *apus_vips_load_jpeg(const void *bytes, size_t count) {
+static inline VipsImage *apus_vips_load_jpeg(
+    const void *bytes, size_t count, VipsFailOn fail_on) {
   VipsImage *image = NULL;
   if (vips_jpegload_buffer(
-          (void *)bytes, count, &image, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on",
-          VIPS_FAIL_ON_WARNING, NULL))
+          (void *)bytes, count, &image, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", fail_on,
+          NULL))
     return NULL;
   return image;
 }
@@ -59,7 +60,7 @@ static inline VipsImage *apus_vips_load_webp(const void *bytes, size_t count) {
   return image;
 }
 
-/// All pages, one below the other.
+/// Loads all pages, one below the other.
 static inline VipsImage *apus_vips_load_tiff(const void *bytes, size_t count) {
   VipsImage *image = NULL;
   if (vips_tiffload_buffer(
@@ -96,7 +97,7 @@ static inline int apus_vips_save_webp(
       image, bytes, count, "Q", quality, "lossless", lossless, "strip", TRUE, NULL);
 }
 
-/// `tile_width` 0 writes strips.
+/// Writes strips if `tile_width` is 0.
 static inline int apus_vips_save_tiff(
     VipsImage *image, VipsForeignTiffCompression compression, int quality, gboolean lossless,
     VipsForeignTiffPredictor predictor, int tile_width, int tile_height, int page_height,
@@ -108,7 +109,7 @@ static inline int apus_vips_save_tiff(
       "page_height", page_height, "premultiply", premultiply, "strip", TRUE, NULL);
 }
 
-/// Writes the image's profile and XMP, and an EXIF item of libvips' making.
+/// Writes the image's profile and XMP, and an EXIF item that libvips creates.
 static inline int apus_vips_save_heif(
     VipsImage *image, VipsForeignHeifCompression compression, int quality, int bit_depth,
     VipsForeignSubsample subsample, void **bytes, size_t *count) {
@@ -128,7 +129,7 @@ static inline VipsImage *apus_vips_crop(
   return vips_extract_area(image, &out, left, top, width, height, NULL) ? NULL : out;
 }
 
-/// Puts one image beside another.
+/// Joins two images side by side.
 static inline VipsImage *apus_vips_join(VipsImage *left, VipsImage *right) {
   VipsImage *out = NULL;
   return vips_join(left, right, &out, VIPS_DIRECTION_HORIZONTAL, NULL) ? NULL : out;
@@ -149,7 +150,7 @@ static inline VipsImage *apus_vips_round(VipsImage *image) {
   return vips_rint(image, &out, NULL) ? NULL : out;
 }
 
-/// Values out of the format's range become its nearest value.
+/// Clamps values to the range of the format.
 static inline VipsImage *apus_vips_cast(VipsImage *image, VipsBandFormat format) {
   VipsImage *out = NULL;
   return vips_cast(image, &out, format, NULL) ? NULL : out;
@@ -166,7 +167,7 @@ static inline VipsImage *apus_vips_black(int width, int height, int bands) {
   return vips_black(&out, width, height, "bands", bands, NULL) ? NULL : out;
 }
 
-/// To sRGB by the embedded profile, or `fallback` (a profile built into libvips) without one.
+/// Converts to sRGB from the embedded profile, or else from `fallback`, a profile of libvips.
 static inline VipsImage *apus_vips_to_srgb(VipsImage *image, const char *fallback, int depth) {
   VipsImage *out = NULL;
   return vips_icc_transform(

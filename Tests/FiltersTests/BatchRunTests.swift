@@ -93,6 +93,17 @@ struct BatchRunTests {
         #expect(report.filesFailed == 1)
     }
 
+    /// Goal: threads end normally if libvips was never started.
+    ///
+    /// Method: in a process of its own, since other tests start libvips.
+    @Test func `a run without an image ends normally`() async {
+        await #expect(processExitsWith: .success) {
+            let missing = RawPath("/nonexistent/folder")
+            let report = await BatchRun(paths: [missing], filters: [.sepia(amount: 1)]).run()
+            precondition(report.filesFailed == 1)
+        }
+    }
+
     @Test func `cancelling leaves every file whole and no temporary`() async throws {
         let place = try Workplace()
         let originals = try (0..<24).map { try Samples.jpeg(quality: 60 + $0) }

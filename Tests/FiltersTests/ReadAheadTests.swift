@@ -17,16 +17,16 @@ struct ReadAheadTests {
         #expect(admission.admits(bytes: 90))
     }
 
-    @Test func `what is larger than the bound is admitted alone`() {
+    @Test func `an element larger than the bound is admitted alone`() {
         var admission = Admission(countMax: 4, bytesMax: 100)
         #expect(admission.admits(bytes: 1000))
         admission.admit(bytes: 1000)
         #expect(!admission.admits(bytes: 1))
     }
 
-    /// Goal: however slow the taker, never more is held than the bound.
+    /// Goal: the queue never exceeds its bound, however slow the consumer is.
     ///
-    /// Method: one thread fills, this one takes and looks each time.
+    /// Method: one thread fills the queue, this one empties it and checks each time.
     @Test func `a queue never holds more than its bound, and keeps the order`() {
         let queue = BoundedQueue<Int>(countMax: 3, bytesMax: 25)
         ThreadPool.run(1) {

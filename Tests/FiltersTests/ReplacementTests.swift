@@ -27,7 +27,7 @@ struct ReplacementTests {
         try place.add("a.jpg", [1, 2, 3, 4])
         do {
             try replacement.commit()
-            Issue.record("committed over somebody else's change")
+            Issue.record("replaced another program's change")
         } catch {
             #expect(error.reason.contains("changed"))
         }

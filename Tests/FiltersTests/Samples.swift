@@ -3,8 +3,7 @@ import Foundation
 
 @testable import Filters
 
-/// Images to test with: the photos that `APUS_PHOTOS` names, or that lie in `../shared/photos`, and
-/// others made here.
+/// Images for tests: the photos in `APUS_PHOTOS` or `../shared/photos`, and generated ones.
 enum Samples {
     static let photos: [URL] = {
         let package = URL(filePath: #filePath)
@@ -18,7 +17,7 @@ enum Samples {
             .sorted { $0.path < $1.path }
     }()
 
-    /// Photos that decode without errors; made ones where there are none.
+    /// Photos that decode without errors; generated images if there are no photos.
     static func wholeImages() throws -> [(name: String, bytes: [UInt8])] {
         let found = try photos.filter { $0.lastPathComponent != "corrupted.jpg" }
             .map { ($0.lastPathComponent, [UInt8](try Data(contentsOf: $0))) }
@@ -29,7 +28,7 @@ enum Samples {
         ]
     }
 
-    /// A picture with flat parts, ramps and edges. Deterministic.
+    /// A deterministic picture with flat areas, gradients and edges.
     static func image(
         width: Int = 160, height: Int = 120, bands: Int = 3, is16Bit: Bool = false
     ) throws -> Image {
@@ -62,8 +61,10 @@ enum Samples {
             as: isGrey ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB)
     }
 
-    static func jpeg(quality: Int, width: Int = 160, height: Int = 120) throws -> [UInt8] {
-        try image(width: width, height: height).encoded(
+    static func jpeg(
+        quality: Int, width: Int = 160, height: Int = 120, bands: Int = 3
+    ) throws -> [UInt8] {
+        try image(width: width, height: height, bands: bands).encoded(
             as: .jpeg(quality: quality, subsampling: .quarter, isProgressive: false))
     }
 
@@ -76,18 +77,77 @@ enum Samples {
             as: .webp(quality: quality, isLossless: isLossless))
     }
 
-    /// The JPEG with an EXIF segment of orientation 6 and a maker note, and a comment.
+    /// EXIF data with orientation 6, a maker note and a thumbnail.
+    static func exif(thumbnail: [UInt8]) -> [UInt8] {
+        var exif: [UInt8] = Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 2]
+        exif += [0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0]
+        exif += [0x92, 0x7C, 0, 7, 0, 0, 0, 4, 1, 2, 3, 4]
+        guard !thumbnail.isEmpty else { return exif + [0, 0, 0, 0] }
+        exif += [0, 0, 0, 38, 0, 3]
+        exif += [0x01, 0x03, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0]
+        exif += [0x02, 0x01, 0, 4, 0, 0, 0, 1, 0, 0, 0, 80]
+        exif += [0x02, 0x02, 0, 4, 0, 0, 0, 1]
+        exif.append(integer: thumbnail.count, size: 4)
+        return exif + [0, 0, 0, 0] + thumbnail
+    }
+
+    /// The JPEG with EXIF data and a comment.
     static func withExif(_ jpeg: [UInt8]) -> [UInt8] {
-        var tiff: [UInt8] = Array("MM".utf8) + [0, 42, 0, 0, 0, 8, 0, 2]
-        tiff += [0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, 6, 0, 0]
-        tiff += [0x92, 0x7C, 0, 7, 0, 0, 0, 4, 1, 2, 3, 4]
-        tiff += [0, 0, 0, 0]
-        let payload = Array("Exif\0\0".utf8) + tiff
+        insert(exif(thumbnail: []), into: jpeg)
+    }
+
+    private static func insert(_ exif: [UInt8], into jpeg: [UInt8]) -> [UInt8] {
+        let payload = Array("Exif\0\0".utf8) + exif
         var result = Array(jpeg.prefix(2)) + [0xFF, 0xE1]
         result.append(integer: payload.count + 2, size: 2)
         result += payload
         result += [0xFF, 0xFE, 0, 7] + Array("hello".utf8)
         return result + jpeg.dropFirst(2)
+    }
+
+    /// An image of a format with the given EXIF data.
+    static func image(with exif: [UInt8], as format: ImageFormat) throws -> [UInt8] {
+        switch format {
+        case .jpeg: return insert(exif, into: try jpeg(quality: 85))
+        case .png:
+            let plain = try png(hasAlpha: false)
+            var chunk: [UInt8] = []
+            chunk.append(integer: exif.count, size: 4)
+            // Neither libvips nor Apus needs the checksum.
+            chunk += Array("eXIf".utf8) + exif + [0, 0, 0, 0]
+            return plain.prefix(33) + chunk + plain.dropFirst(33)
+        case .webp: return try extendedWebP([("EXIF", exif)], flags: 0x08)
+        case .heif:
+            let image = try image()
+            image.setBlob(VIPS_META_EXIF_NAME, to: Array("Exif\0\0".utf8) + exif)
+            let coding = HEIFCoding(
+                compression: VIPS_FOREIGN_HEIF_COMPRESSION_HEVC, bitDepth: 8,
+                subsample: VIPS_FOREIGN_SUBSAMPLE_ON)
+            let plain = try image.encoded(as: .heif(coding, quality: 50))
+            let result = try plain.withUnsafeBytes {
+                try HEIFFile($0).replacingExif(with: [0, 0, 0, 0] + exif)
+            }
+            return result ?? plain
+        case .tiff: throw ImageError(.unsupported, "the EXIF data of a TIFF have no thumbnail")
+        }
+    }
+
+    /// A lossy WebP with a header for extended features and more chunks.
+    static func extendedWebP(_ more: [(type: String, payload: [UInt8])], flags: UInt8) throws
+        -> [UInt8]
+    {
+        let plain = try webp(isLossless: false, hasAlpha: false)
+        let picture = try plain.withUnsafeBytes { try WebPFile($0).chunks }
+            .filter { $0.type == "VP8 " }.map { ($0.type, $0.payload) }
+        let header: [UInt8] = [flags, 0, 0, 0, 159, 0, 0, 119, 0, 0]
+        var result: [UInt8] = Array("RIFF\0\0\0\0WEBP".utf8)
+        for (type, payload) in [("VP8X", header)] + picture + more {
+            result += type.utf8
+            result.append(integer: payload.count, size: 4, isBigEndian: false)
+            result += payload + (payload.count.isMultiple(of: 2) ? [] : [0])
+        }
+        result.set(integer: result.count - 8, at: 4, size: 4, isBigEndian: false)
+        return result
     }
 
     /// A JPEG whose picture data are damaged in the middle.

@@ -11,10 +11,11 @@ struct ApplyCommand: AsyncParsableCommand {
         abstract: "Apply a filter to all images of a folder.",
         discussion: """
             Works on any folder, mounted or not, and on single files: JPEG, PNG, WebP, TIFF and \
-            HEIC. Each file is replaced in one step and keeps its metadata, profile, orientation, \
-            mode, and about its quality. What is not an image is passed over. A damaged image is \
-            named, left as it was, and makes the exit status 1 when all others are done. Links, \
-            and folders whose names begin with a dot, are passed over unless named.
+            HEIC. Each file is replaced atomically and keeps its metadata, profile, orientation, \
+            mode and about its quality; its EXIF thumbnail is filtered too. Files that are not \
+            images are skipped. A damaged image is reported, stays unchanged, and makes the exit \
+            status 1 after all others are done. Links, and folders whose names begin with a dot, \
+            are skipped unless given as a path.
 
             EXAMPLES
               apus apply sepia ~/Cloud/Photos

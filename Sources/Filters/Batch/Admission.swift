@@ -1,4 +1,4 @@
-/// Decides whether one more thing may be held in memory.
+/// Bounds the elements held in memory, by count and by bytes.
 struct Admission: Equatable {
     let countMax: Int
     let bytesMax: Int
@@ -10,8 +10,8 @@ struct Admission: Equatable {
         self.bytesMax = bytesMax
     }
 
-    /// A thing larger than the bound is admitted when nothing else is held: else it would wait for
-    /// ever.
+    /// An element larger than the bound is admitted if nothing else is held; otherwise it would
+    /// wait forever.
     func admits(bytes more: Int) -> Bool {
         count == 0 || (count < countMax && more <= bytesMax - bytes)
     }

@@ -1,15 +1,15 @@
 import Glibc
 
-/// How a batch runs.
+/// The settings of a batch.
 package struct BatchOptions: Sendable {
-    /// 1 to 100 for all lossy files; nil keeps near each original's.
+    /// 1 to 100 for all lossy files; nil keeps about the quality of each original.
     package var quality: Int?
-    /// How many images are worked on at once.
+    /// Images filtered at the same time.
     package var imagesAtOnce: Int
-    /// How many files are opened and read at once, and how many are written: both wait for disks
-    /// and networks more than for this machine.
+    /// Files read at the same time, and files written at the same time: both wait for disks and
+    /// networks rather than for processors.
     package var transfersAtOnce: Int
-    /// How far reading runs ahead of the images being worked on.
+    /// Limits of reading ahead of the images being filtered.
     package var readAheadFilesMax: Int
     package var readAheadBytesMax: Int
 

@@ -1,4 +1,4 @@
-/// What a batch has done.
+/// The result of a batch.
 package struct BatchReport: Hashable, Sendable, Codable {
     package struct Failure: Hashable, Sendable, Codable {
         package let path: String
@@ -7,16 +7,16 @@ package struct BatchReport: Hashable, Sendable, Codable {
 
     package var filters: [String]
     package var filesChanged = 0
-    /// What is not an image.
+    /// Files that are not images.
     package var filesPassedOver = 0
     package var filesFailed = 0
     /// Bytes of the changed files, before and after.
     package var bytesBefore = 0
     package var bytesAfter = 0
     package var seconds = 0.0
-    /// Whether it was stopped before the end; files not reached are as they were.
+    /// Whether the batch was stopped before the end, leaving the remaining files unchanged.
     package var isCancelled = false
-    /// The first ``failuresMax`` failures; each was told when it happened.
+    /// The first ``failuresMax`` failures.
     package var failures: [Failure] = []
 
     package static let failuresMax = 1000

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Filters all images below some paths, each file replaced in one step.
+/// Filters all images below the given paths and replaces each file atomically.
 ///
-/// Four stages, each on threads of its own, with bounded queues between: a walk finds files; readers
-/// open and read them, ahead of the images being worked on; workers, one for each core, decode,
-/// filter and code; writers replace. So on a network folder, download, filter and upload overlap,
-/// and no core waits for a disk.
+/// Four stages run on their own threads, with bounded queues between them: a walk finds files;
+/// readers load them ahead of the filters; workers, one per core, decode, filter and encode; writers
+/// replace the files. So download, filter and upload overlap on a network folder, and no core waits
+/// for a disk.
 package final class BatchRun: Sendable {
     private struct Candidate: Sendable {
         let path: RawPath
@@ -38,14 +38,14 @@ package final class BatchRun: Sendable {
     private let loaded: BoundedQueue<SourceFile>
     private let rendered: BoundedQueue<Rendered>
 
-    /// Paths waiting to be opened: some megabytes at most, and far enough ahead for a total to show.
+    /// Paths waiting to be opened: a few megabytes at most, yet enough to show a total early.
     private static let candidatesMax = 65_536
 
     /// - Parameters:
     ///   - paths: Files and directories, see ``Walk``.
-    ///   - filters: Applied in this order; not empty.
-    ///   - onFailure: Told each failure with its reason as it happens, from any thread; the run
-    ///     waits for it.
+    ///   - filters: Applied in this order; must not be empty.
+    ///   - onFailure: Called with each failure and its reason as it happens, on any thread; the
+    ///     stage that failed waits for it.
     package init(
         paths: [RawPath], filters: [Filter], options: BatchOptions = BatchOptions(),
         onFailure: @escaping @Sendable (RawPath, String) -> Void = { _, _ in }
@@ -63,9 +63,9 @@ package final class BatchRun: Sendable {
             countMax: options.transfersAtOnce, bytesMax: options.readAheadBytesMax)
     }
 
-    /// Runs once, to the end or until it is cancelled.
+    /// Runs to the end or until cancelled; may be called once.
     ///
-    /// - Returns: What was done. No temporary file is left behind.
+    /// No temporary file is left behind.
     package func run() async -> BatchReport {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -84,8 +84,8 @@ package final class BatchRun: Sendable {
                 } onLast: {
                     self.rendered.finish()
                 }
-                // Only writers make temporary files. A cancelled run is over when they are:
-                // readers and workers in the middle of something have nothing to tidy up.
+                // Only writers make temporary files, so a cancelled run ends with them: readers
+                // and workers have nothing to clean up.
                 ThreadPool.run(options.transfersAtOnce) {
                     self.replace()
                 } onLast: {
@@ -102,7 +102,7 @@ package final class BatchRun: Sendable {
         }
     }
 
-    /// Stops soon: files being replaced are finished, all others stay as they were.
+    /// Stops the run soon: replacements under way are finished, all other files stay unchanged.
     package func cancel() {
         tally.withLock { $0.isCancelled = true }
         candidates.cancel()
@@ -110,7 +110,7 @@ package final class BatchRun: Sendable {
         rendered.cancel()
     }
 
-    /// How far it is; cheap, to be asked as often as wanted.
+    /// The progress so far; cheap to read.
     package var progress: BatchProgress {
         tally.withLock { tally in
             var progress = tally.progress

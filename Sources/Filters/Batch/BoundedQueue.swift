@@ -1,12 +1,12 @@
-/// Hands things from one stage of a run to the next, in order, and holds back who is too fast.
+/// A bounded first-in, first-out queue between two stages of a run.
 ///
-/// Room is reserved before a thing is made, so that what is being read counts as much as what has
-/// been read. When it is full, ``reserve(bytes:)`` waits.
+/// Space is reserved before an element is created, so that files being read count as well as files
+/// already read. If the queue is full, ``reserve(bytes:)`` waits.
 final class BoundedQueue<Element: Sendable>: Sendable {
     private struct State {
         var admission: Admission
         var elements: [(element: Element, bytes: Int)] = []
-        /// Elements before this one were taken; they are cut off from time to time.
+        /// Index of the first element not yet taken; those before it are removed in batches.
         var first = 0
         var isFinished = false
         var isCancelled = false
@@ -18,9 +18,9 @@ final class BoundedQueue<Element: Sendable>: Sendable {
         state = Monitor(State(admission: Admission(countMax: countMax, bytesMax: bytesMax)))
     }
 
-    /// Waits for room.
+    /// Waits for space.
     ///
-    /// - Returns: false once the queue is cancelled; there is then nothing to put or give back.
+    /// - Returns: false if the queue was cancelled; nothing is then reserved.
     func reserve(bytes: Int) -> Bool {
         state.wait { state -> Bool? in
             if state.isCancelled { return false }
@@ -30,19 +30,19 @@ final class BoundedQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// Fills room that was reserved for as many bytes.
+    /// Appends an element to reserved space.
     func put(_ element: Element, reserved bytes: Int) {
         state.update { $0.elements.append((element, bytes)) }
     }
 
-    /// Gives up room that was reserved.
+    /// Releases reserved space.
     func giveBack(bytes: Int) {
         state.update { $0.admission.release(bytes: bytes) }
     }
 
-    /// Waits for the next element, and takes it out with its room.
+    /// Waits for the next element, removes it and releases its space.
     ///
-    /// - Returns: nil once the queue is cancelled, or finished and empty.
+    /// - Returns: nil if the queue was cancelled, or is finished and empty.
     func take() -> Element? {
         state.wait { state -> Element?? in
             if state.isCancelled { return .some(nil) }
@@ -60,12 +60,12 @@ final class BoundedQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// Nothing more will be put.
+    /// Marks the end: no element follows.
     func finish() {
         state.update { $0.isFinished = true }
     }
 
-    /// Drops what is in it, and ends all waiting.
+    /// Discards all elements and ends all waits.
     func cancel() {
         state.update {
             $0.isCancelled = true
@@ -74,7 +74,7 @@ final class BoundedQueue<Element: Sendable>: Sendable {
         }
     }
 
-    /// What is held or reserved now.
+    /// The space in use, reserved space included.
     var held: (count: Int, bytes: Int) {
         state.update { ($0.admission.count, $0.admission.bytes) }
     }

@@ -1,15 +1,15 @@
 import Glibc
 
-/// Why a file could not be read or replaced; it is then as it was.
+/// The reason a file could not be read or replaced; the file is unchanged.
 package struct FileError: Error, Hashable {
-    /// For the user, in one line.
+    /// One line, for the user.
     package let reason: String
 
     init(_ reason: String) {
         self.reason = reason
     }
 
-    /// The failure of a system call: to be made right after it.
+    /// The failure of the last system call, from `errno`.
     static func lastCall(_ attempt: String) -> FileError {
         FileError("\(attempt): \(String(cString: strerror(errno)))")
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Which file a path names, which version of it, and what goes with it besides its bytes.
+/// Identifies a version of a file, and holds the attributes that a replacement keeps.
 struct FileIdentity: Equatable, Sendable {
     let device: UInt64
     let inode: UInt64
@@ -23,7 +23,7 @@ struct FileIdentity: Equatable, Sendable {
         group = status.st_gid
     }
 
-    /// What the path names now, without following a link; nil where nothing can be seen.
+    /// Examines a path without following links; nil if that fails.
     init?(at path: RawPath) {
         var status = stat()
         guard path.withCString({ lstat($0, &status) }) == 0 else { return nil }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A value that threads share, and may wait for.
+/// A value shared by threads, which can wait for a change.
 ///
-/// For the filters' own threads only: tasks must not block.
+/// Only for the threads of ``ThreadPool``: tasks must not block.
 final class Monitor<State: Sendable>: @unchecked Sendable {  // sound: the lock guards `state`
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -21,7 +21,7 @@ final class Monitor<State: Sendable>: @unchecked Sendable {  // sound: the lock 
         mutex.deallocate()
     }
 
-    /// Changes the value, and lets all who wait look at it again.
+    /// Changes the value and wakes all waiting threads.
     func update<Result>(_ body: (inout State) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer {
@@ -31,7 +31,7 @@ final class Monitor<State: Sendable>: @unchecked Sendable {  // sound: the lock 
         return body(&state)
     }
 
-    /// Waits until `body` returns something.
+    /// Waits until `body` returns a result; it is called again after each change.
     func wait<Result>(until body: (inout State) -> Result?) -> Result {
         pthread_mutex_lock(mutex)
         defer {

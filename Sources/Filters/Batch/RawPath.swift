@@ -1,4 +1,4 @@
-/// A path as the file system has it: bytes, which need not be UTF-8.
+/// A path as the file system stores it: bytes that need not be UTF-8.
 package struct RawPath: Hashable, Sendable, CustomStringConvertible {
     package let bytes: [UInt8]
 
@@ -10,10 +10,10 @@ package struct RawPath: Hashable, Sendable, CustomStringConvertible {
         bytes = Array(text.utf8)
     }
 
-    /// For people: bytes that are no UTF-8 show as replacement characters.
+    /// For messages: invalid UTF-8 becomes replacement characters.
     package var description: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// What follows the last `/`.
+    /// The last component.
     var name: [UInt8] {
         guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return bytes }
         return Array(bytes[(slash + 1)...])
@@ -29,7 +29,7 @@ package struct RawPath: Hashable, Sendable, CustomStringConvertible {
         RawPath(bytes: Array(bytes.dropLast(self.name.count)) + name)
     }
 
-    /// Whether it is `directory`, or lies below.
+    /// Whether the path is `directory` or lies below it.
     func isWithin(_ directory: RawPath) -> Bool {
         bytes.starts(with: directory.bytes)
             && (bytes.count == directory.bytes.count

@@ -1,9 +1,9 @@
 import CVips
 import Glibc
 
-/// A new version of a file, in the making: a hidden temporary beside it.
+/// A new version of a file, written to a hidden temporary file beside it.
 ///
-/// It either takes the file's place in one step (``commit()``) or leaves no trace.
+/// ``commit()`` replaces the file atomically; otherwise the temporary file is removed.
 struct Replacement: ~Copyable {
     private let original: RawPath
     private let identity: FileIdentity
@@ -11,12 +11,12 @@ struct Replacement: ~Copyable {
     private let descriptor: Int32
     private var isCommitted = false
 
-    /// How the temporaries' names begin; a walk passes them over.
+    /// The prefix of temporary file names, which ``Walk`` skips.
     static let namePrefix = Array(".apus-apply-".utf8)
 
     /// - Parameters:
     ///   - original: The file to be replaced.
-    ///   - identity: What it was when its bytes were read.
+    ///   - identity: Its identity when its bytes were read.
     init(of original: RawPath, identity: FileIdentity) throws(FileError) {
         self.original = original
         self.identity = identity
@@ -26,7 +26,7 @@ struct Replacement: ~Copyable {
             open($0, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         }
         guard descriptor >= 0 else {
-            throw .lastCall("no temporary file can be made beside it")
+            throw .lastCall("cannot create a temporary file beside it")
         }
     }
 
@@ -42,38 +42,42 @@ struct Replacement: ~Copyable {
                 Glibc.write(descriptor, raw.baseAddress! + written, raw.count - written)
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .lastCall("the new version cannot be written") }
+            guard count > 0 else { throw .lastCall("cannot write the new version") }
             written += count
         }
     }
 
-    /// Puts the new version, with the original's owner, mode and extended attributes as far as the
-    /// user may set them, in the original's place. It survives power loss.
+    /// Replaces the original with the new version, once its bytes are on disk.
     ///
-    /// - Throws: Where the original has changed since it was read, among others.
+    /// The new version gets the original's owner, mode and extended attributes, as far as the user
+    /// may set them.
+    ///
+    /// - Throws: If the original has changed since it was read, or a system call fails.
     consuming func commit() throws(FileError) {
         try adoptAttributes()
-        guard fsync(descriptor) == 0 else { throw .lastCall("the new version is not on disk") }
+        guard fsync(descriptor) == 0 else {
+            throw .lastCall("cannot write the new version to disk")
+        }
         guard FileIdentity(at: original) == identity else {
-            throw FileError("it was changed by somebody else meanwhile; run again")
+            throw FileError("changed by another program in the meantime; run again")
         }
         let status = temporary.withCString { from in original.withCString { rename(from, $0) } }
-        guard status == 0 else { throw .lastCall("cannot be replaced") }
+        guard status == 0 else { throw .lastCall("cannot replace the file") }
         isCommitted = true
     }
 
     private borrowing func adoptAttributes() throws(FileError) {
-        // Only root may give files away; a group that the user is in is another matter.
+        // Only root can change the owner, but users can set a group they belong to.
         if fchown(descriptor, identity.owner, identity.group) != 0 {
             _ = fchown(descriptor, uid_t.max, identity.group)
         }
         guard fchmod(descriptor, identity.mode) == 0 else {
-            throw .lastCall("the mode cannot be kept")
+            throw .lastCall("cannot set the mode")
         }
         copyExtendedAttributes()
     }
 
-    /// What cannot be read or set is left out: many file systems have none.
+    /// Skips attributes that cannot be read or set: many file systems have none.
     private borrowing func copyExtendedAttributes() {
         let path = original
         let names = Self.bytes { buffer, size in path.withCString { listxattr($0, buffer, size) } }
@@ -89,7 +93,7 @@ struct Replacement: ~Copyable {
         }
     }
 
-    /// What a call gives that first tells the size and then fills a buffer; empty on failure.
+    /// Calls once for the size, then with a buffer to fill; returns nothing on failure.
     private static func bytes(_ call: (UnsafeMutablePointer<CChar>?, Int) -> Int) -> [UInt8] {
         let size = call(nil, 0)
         guard size > 0 else { return [] }

@@ -1,31 +1,31 @@
 import Glibc
 
-/// A file that was read ahead: an image, whole, in memory.
+/// An image file, read completely into memory.
 struct SourceFile: Sendable {
     let path: RawPath
     let identity: FileIdentity
     let format: ImageFormat
     let bytes: [UInt8]
 
-    /// A larger file is refused: memory is bounded by configuration, not by what lies in a folder.
+    /// Larger files are refused: configuration bounds memory, not the contents of a folder.
     static let bytesMax = 1 << 30
     private static let pieceBytes = 1 << 20
 
-    /// Opens a file, and reads it whole if it is an image.
+    /// Opens a file and, if it is an image, reads it completely.
     ///
-    /// - Parameter isCancelled: Asked between pieces.
-    /// - Returns: nil where it is no image, or the run was cancelled.
+    /// - Parameter isCancelled: Called between pieces.
+    /// - Returns: nil if the file is not an image, or the run was cancelled.
     static func read(
         _ path: RawPath, isCancelled: () -> Bool
     ) throws(FileError) -> SourceFile? {
-        // A pipe that took the file's place must not hold the reader up.
+        // If a pipe has replaced the file, opening it must not block.
         let descriptor = path.withCString {
             open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         }
-        guard descriptor >= 0 else { throw .lastCall("cannot be opened") }
+        guard descriptor >= 0 else { throw .lastCall("cannot open") }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .lastCall("cannot be examined") }
+        guard fstat(descriptor, &status) == 0 else { throw .lastCall("cannot get attributes") }
         guard status.st_mode & S_IFMT == S_IFREG else { return nil }
         let identity = FileIdentity(status)
 
@@ -48,7 +48,7 @@ struct SourceFile: Sendable {
         return nil
     }
 
-    /// - Returns: Up to `count` bytes, fewer only at the file's end.
+    /// - Returns: `count` bytes, or fewer at the end of the file.
     private static func readPiece(
         _ descriptor: Int32, count: Int
     ) throws(FileError) -> [UInt8] {
@@ -63,7 +63,7 @@ struct SourceFile: Sendable {
                 filled += got
             }
         }
-        if failed { throw .lastCall("cannot be read") }
+        if failed { throw .lastCall("cannot read") }
         return piece
     }
 }

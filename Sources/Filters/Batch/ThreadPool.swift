@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// Threads that may block: image work and files would starve Swift's own pool.
+/// Threads that may block: image and file work would starve Swift's cooperative pool.
 enum ThreadPool {
     /// Runs `body` on `count` new threads.
     ///
-    /// - Parameter onLast: Called on the last thread, after its `body` and all others' returned.
+    /// - Parameter onLast: Called once, after `body` has returned on all threads.
     static func run(
         _ count: Int, body: @escaping @Sendable () -> Void, onLast: @escaping @Sendable () -> Void
     ) {
@@ -25,7 +25,7 @@ enum ThreadPool {
             rest = Atomic(count)
         }
 
-        /// - Returns: Whether it reached 0.
+        /// - Returns: Whether the count reached 0.
         func decrement() -> Bool {
             rest.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
         }
@@ -49,7 +49,7 @@ enum ThreadPool {
                 Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
                 return nil
             }, box.toOpaque())
-        // Without threads there is no run, and no half of one either.
+        // The other stages could never finish without this thread.
         precondition(status == 0, "no thread can be started: \(String(cString: strerror(status)))")
         pthread_detach(thread)
     }

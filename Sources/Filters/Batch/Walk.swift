@@ -1,14 +1,14 @@
 import Glibc
 
-/// Finds the files below some paths.
+/// Finds the files below the given paths.
 ///
-/// Links are neither followed nor found, except those named as a path. Directories whose names
-/// begin with a dot are not entered, unless named: they hold caches, trash and repositories, whose
-/// copies of images must stay what they are. A directory is listed whole before its files are
-/// found, so that files replaced meanwhile are not found twice.
+/// Links are skipped unless given as a path. So are directories whose names begin with a dot: they
+/// hold caches, trash and repositories, whose images must not change. Each directory is listed
+/// completely before its files are reported, so that a file replaced during the walk is not found
+/// twice.
 struct Walk {
     enum Finding {
-        /// It may be an image.
+        /// A file whose name suggests an image.
         case candidate(RawPath, size: Int)
         case passedOver
         case failed(RawPath, reason: String)
@@ -17,12 +17,12 @@ struct Walk {
     private let visit: (Finding) -> Bool
     private var isStopped = false
 
-    /// - Parameter visit: Told each finding; it returns false to end the walk.
+    /// - Parameter visit: Called with each finding; returns false to end the walk.
     init(visit: @escaping (Finding) -> Bool) {
         self.visit = visit
     }
 
-    /// - Parameter paths: Files and directories. What lies within another of them counts once.
+    /// - Parameter paths: Files and directories; a path within another one is visited once.
     mutating func run(_ paths: [RawPath]) {
         for root in roots(paths) where !isStopped {
             var status = stat()
@@ -35,7 +35,7 @@ struct Walk {
         }
     }
 
-    /// The paths that exist and lie in no other; a link to a file is replaced by that file.
+    /// The existing paths that lie within no other path, with links resolved.
     private mutating func roots(_ paths: [RawPath]) -> [RawPath] {
         var found: [(given: RawPath, real: RawPath)] = []
         for path in paths {
@@ -112,7 +112,8 @@ struct Walk {
         if !isStopped { isStopped = !visit(finding) }
     }
 
-    /// Ours, and those of editors, browsers and file managers, which vanish or are renamed soon.
+    /// Whether a name is that of a temporary file: ours, or one that an editor, browser or file
+    /// manager will soon rename or remove.
     static func isTemporary(_ name: [UInt8]) -> Bool {
         let prefixes = [".#", "#", ".~", "~$", ".goutputstream-", ".nfs", ".fuse_hidden", "._"]
         let endings = ["~", ".swp", ".swx", ".tmp", ".part", ".crdownload", ".partial"]

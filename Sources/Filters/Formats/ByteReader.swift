@@ -1,7 +1,10 @@
-/// Reads integers from bytes that may be damaged: what lies outside is nil.
+/// Reads values from data that may be damaged: reading outside of it returns nil.
 struct ByteReader {
     let bytes: UnsafeRawBufferPointer
     var isBigEndian = true
+
+    /// Larger values can only be damage, and sums of a few offsets up to this cannot overflow.
+    static let integerMax = 1 << 56
 
     var count: Int { bytes.count }
 
@@ -9,7 +12,7 @@ struct ByteReader {
         bytes.indices.contains(offset) ? bytes[offset] : nil
     }
 
-    /// An unsigned integer of `size` bytes, 0 to 8.
+    /// Returns an unsigned integer of `size` bytes, 0 to 8; nil also if it exceeds ``integerMax``.
     func integer(_ offset: Int, size: Int) -> Int? {
         guard offset >= 0, size <= count, offset <= count - size else { return nil }
         var value: UInt64 = 0
@@ -17,7 +20,7 @@ struct ByteReader {
             let byte = bytes[offset + (isBigEndian ? index : size - 1 - index)]
             value = value << 8 | UInt64(byte)
         }
-        return Int(exactly: value)
+        return value <= Self.integerMax ? Int(value) : nil
     }
 
     func slice(_ offset: Int, count size: Int) -> [UInt8]? {
@@ -42,7 +45,7 @@ extension [UInt8] {
         }
     }
 
-    /// Overwrites an integer of `size` bytes at `offset`, which must lie inside.
+    /// Overwrites an integer of `size` bytes at `offset`, which must be inside the array.
     mutating func set(integer value: Int, at offset: Int, size: Int, isBigEndian: Bool = true) {
         for index in 0..<size {
             let shift = 8 * (isBigEndian ? size - 1 - index : index)

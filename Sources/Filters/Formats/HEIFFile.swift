@@ -1,13 +1,13 @@
-/// The items of a HEIF file (ISO/IEC 23008-12), as far as metadata need them.
+/// The items of a HEIF file (ISO/IEC 23008-12) that hold metadata.
 ///
-/// libvips writes the picture, profile and XMP; EXIF it would write anew, losing what it does not
-/// know, so the original's EXIF item is put in place of libvips'.
+/// libvips writes the picture, the profile and XMP. It rewrites EXIF and loses unknown fields, so
+/// the original's EXIF item replaces the one that libvips writes.
 struct HEIFFile {
     private struct Location {
-        /// 0 counts from the file's start, 1 from the `idat` box.
+        /// The origin of the offsets: 0 is the start of the file, 1 the `idat` box.
         var method: Int
         var extents: [(offset: Int, count: Int)]
-        /// Where the table keeps a single extent's offset and length, to overwrite them.
+        /// Offset, within the table, of a single extent's offset and length.
         var field: Int
         var baseField: Int
     }
@@ -23,12 +23,13 @@ struct HEIFFile {
     private var locations: [Int: Location] = [:]
     private var locationSizes = (offset: 0, length: 0, base: 0)
     private var inlineData: Range<Int>?
+    /// Whether the file's properties rotate or mirror the picture, as libvips then does.
     private(set) var isTurned = false
     /// ISO/IEC 14496-15, `chromaFormat` of the decoder's configuration: 1 is 4:2:0, 3 is 4:4:4.
     private(set) var chromaFormat: Int?
 
-    /// - Parameter bytes: The file; they must outlive this value.
-    /// - Throws: `.damaged` where there is no table of items.
+    /// - Parameter bytes: The file; must outlive this value.
+    /// - Throws: `.damaged` if there is no table of items.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
         reader = ByteReader(bytes: bytes)
         guard let meta = Self.boxes(reader, 0..<bytes.count).first(where: { $0.type == "meta" })
@@ -44,7 +45,7 @@ struct HEIFFile {
         }
     }
 
-    /// The payload of the EXIF item, with the four bytes that tell where TIFF begins.
+    /// The content of the EXIF item: four bytes that tell where EXIF begins after them, then EXIF.
     var exif: [UInt8]? {
         items.first { $0.type == "Exif" }.flatMap { content(of: $0.id) }
     }
@@ -54,17 +55,16 @@ struct HEIFFile {
             .flatMap { content(of: $0.id) }
     }
 
-    /// The file with `exif` as the content of its EXIF item, which then lies at the end.
+    /// Returns the file with new content of the EXIF item, stored at the end.
     ///
-    /// - Returns: nil where the file has no such item, or stores its place in another way than
-    ///   libheif does.
+    /// - Returns: nil if the file has no such item, or locates it in another way than libheif does.
     func replacingExif(with exif: [UInt8]) -> [UInt8]? {
         guard let item = items.first(where: { $0.type == "Exif" }),
             let location = locations[item.id], location.method == 0,
             location.extents.count == 1, locationSizes.offset == 4, locationSizes.length == 4
         else { return nil }
-        // libheif writes its data box last; it grows to hold the item, since some readers stumble
-        // over a second one.
+        // libheif writes its data box last. The item is added to this box, because some readers
+        // fail if there are two.
         guard let data = Self.boxes(reader, 0..<reader.count).last, data.type == "mdat",
             data.body.upperBound == reader.count
         else { return nil }
@@ -81,29 +81,22 @@ struct HEIFFile {
         return result
     }
 
-    /// EXIF with its orientation set to upright: for pixels that were turned as the file's
-    /// properties told, so that no viewer turns them twice.
-    static func upright(_ exif: [UInt8]) -> [UInt8] {
-        var result = exif
-        let place: (offset: Int, isBigEndian: Bool)? = exif.withUnsafeBytes { raw in
-            var reader = ByteReader(bytes: raw)
-            guard let skipped = reader.integer(0, size: 4) else { return nil }
-            let base = 4 + skipped
-            reader.isBigEndian = reader.byte(base) == UInt8(ascii: "M")
-            guard let directory = reader.integer(base + 4, size: 4),
-                let count = reader.integer(base + directory, size: 2)
-            else { return nil }
-            let entries = (0..<count).map { base + directory + 2 + 12 * $0 }
-            let entry = entries.first {
-                reader.integer($0, size: 2) == TIFFDirectory.Tag.orientation
-            }
-            guard let entry, reader.integer(entry + 8, size: 2) != nil else { return nil }
-            return (entry + 8, reader.isBigEndian)
+    /// Offset of the byte-order mark in the content of an EXIF item.
+    static func exifBase(of exif: [UInt8]) -> Int {
+        4 + (exif.withUnsafeBytes { ByteReader(bytes: $0).integer(0, size: 4) } ?? 0)
+    }
+
+    /// Sets the orientation in the content of an EXIF item to upright, for pixels already rotated.
+    static func makeUpright(_ exif: inout [UInt8]) {
+        let base = exifBase(of: exif)
+        let place = exif.withUnsafeBytes { raw in
+            let fields = TIFFFields(raw, base: base)
+            return fields.first?.fields[TIFFDirectory.Tag.orientation]
+                .map { (offset: $0.valueOffset, isBigEndian: fields.isBigEndian) }
         }
         if let place {
-            result.set(integer: 1, at: place.offset, size: 2, isBigEndian: place.isBigEndian)
+            exif.set(integer: 1, at: place.offset, size: 2, isBigEndian: place.isBigEndian)
         }
-        return result
     }
 
     private func content(of id: Int) -> [UInt8]? {
@@ -197,7 +190,7 @@ struct HEIFFile {
         }
     }
 
-    /// The boxes in a range, up to the first that leads outside of it.
+    /// Returns the boxes in a range, up to the first that exceeds it.
     private static func boxes(
         _ reader: ByteReader, _ range: Range<Int>
     ) -> [(type: String, body: Range<Int>)] {

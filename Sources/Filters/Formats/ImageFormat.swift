@@ -1,18 +1,19 @@
-/// A file format that the filters can read and write back.
+/// A file format that the filters can read and write.
 package enum ImageFormat: Hashable, Sendable, CaseIterable {
     case jpeg
     case png
     case webp
     case tiff
-    /// HEIC and its sister AVIF.
+    /// HEIC and AVIF.
     case heif
 
-    /// How many bytes of a file's beginning tell its format.
+    /// Bytes at the start of a file that identify its format.
     static let signatureBytes = 32
 
-    /// Whether a name says that the file may be an image. Files with other names are not even
-    /// opened: in a cloud folder, opening is what starts a download. Camera raw files (DNG, NEF,
-    /// CR2, …) are TIFF inside, and are for this reason told apart by their names.
+    /// Whether a file name suggests an image.
+    ///
+    /// Files with other names are not opened, because opening starts a download in a cloud folder.
+    /// The name also excludes camera raw files (DNG, NEF, CR2, …), which are TIFF files inside.
     static func isSuggested(byName name: [UInt8]) -> Bool {
         guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > 0 else { return false }
         let ending = name[(dot + 1)...].map { (65...90).contains($0) ? $0 + 32 : $0 }
@@ -23,7 +24,7 @@ package enum ImageFormat: Hashable, Sendable, CaseIterable {
         "jpg", "jpeg", "jpe", "jfif", "png", "webp", "tif", "tiff", "heic", "heif", "hif", "avif",
     ]
 
-    /// The format that a file's first bytes show; nil where it is none of these.
+    /// Identifies the format from the first bytes of a file; nil if it is none of these.
     init?(signature bytes: some Collection<UInt8>) {
         let bytes = Array(bytes.prefix(Self.signatureBytes))
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -46,7 +47,7 @@ package enum ImageFormat: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Brands of still images in ISO/IEC 23008-12 and AVIF.
+    /// Brands of still images (ISO/IEC 23008-12, AVIF).
     private static let brands: Set<String> = [
         "heic", "heix", "heim", "heis", "mif1", "avif",
     ]

@@ -1,21 +1,22 @@
 extension JPEGFile {
-    /// The index of pictures that follow the main one (CIPA DC-007: previews, gain maps), which
-    /// names them by offset and so has to move with them.
+    /// The index of the pictures after the main one, such as previews and gain maps (CIPA DC-007).
+    ///
+    /// It refers to them by offset, and so must be updated if they move.
     struct Multipicture {
-        /// Where the segment is in the old and in the new file.
+        /// Offset of the segment in the old file and in the new one.
         let oldOffset: Int
         let newOffset: Int
 
-        /// Marker, length and `MPF\0`; offsets count from what follows.
+        /// Marker, length and `MPF\0`; the index counts its offsets from the next byte.
         private static let headerBytes = 8
         private static let entriesTag = 0xB002
         private static let entryBytes = 16
 
-        /// Corrects the index. One that makes no sense stays as it is.
+        /// Updates the index; a damaged one stays unchanged.
         ///
         /// - Parameters:
-        ///   - oldEnd: Where the main picture ended.
-        ///   - newEnd: Where it ends now.
+        ///   - oldEnd: End of the main picture in the old file.
+        ///   - newEnd: End of the main picture in the new file.
         func update(_ file: inout [UInt8], oldEnd: Int, newEnd: Int) {
             let base = newOffset + Self.headerBytes
             let oldBase = oldOffset + Self.headerBytes
@@ -41,20 +42,10 @@ extension JPEGFile {
             in file: [UInt8], base: Int
         ) -> (offset: Int, count: Int, isBigEndian: Bool)? {
             file.withUnsafeBytes { raw in
-                var reader = ByteReader(bytes: raw)
-                reader.isBigEndian = reader.byte(base) == UInt8(ascii: "M")
-                guard let directory = reader.integer(base + 4, size: 4),
-                    let tagCount = reader.integer(base + directory, size: 2)
-                else { return nil }
-                for index in 0..<tagCount {
-                    let tag = base + directory + 2 + 12 * index
-                    guard reader.integer(tag, size: 2) == entriesTag,
-                        let bytes = reader.integer(tag + 4, size: 4),
-                        let offset = reader.integer(tag + 8, size: 4)
-                    else { continue }
-                    return (base + offset, bytes / entryBytes, reader.isBigEndian)
+                let fields = TIFFFields(raw, base: base)
+                return fields.first?.fields[entriesTag].map {
+                    (base + $0.value, $0.count / entryBytes, fields.isBigEndian)
                 }
-                return nil
             }
         }
     }

@@ -1,43 +1,43 @@
-/// The parts of a JPEG file (ITU-T T.81, annex B), found without decoding the picture.
+/// The parts of a JPEG file (ITU-T T.81, annex B), located without decoding the picture.
 ///
-/// libvips makes the new picture; everything else, EXIF with its maker notes first, is taken over
-/// from the original byte for byte, because libvips would write EXIF anew and lose what it does
-/// not know.
+/// libvips encodes the new picture. Everything else is copied from the original byte for byte,
+/// because libvips rewrites EXIF and loses unknown fields, such as maker notes.
 ///
-/// Thumbnails and previews in there stay as they were, too: in the original's colours.
+/// So previews in maker notes and after the picture keep the original's colours; ``updateExif(_:)``
+/// is for the EXIF thumbnail, which file managers show.
 struct JPEGFile {
     struct Segment {
         let marker: UInt8
         /// The whole segment with its marker and length.
-        let bytes: [UInt8]
+        fileprivate(set) var bytes: [UInt8]
 
-        /// What follows the length.
+        /// The bytes after the length.
         var payload: ArraySlice<UInt8> { bytes.dropFirst(4) }
     }
 
     enum ChromaSubsampling {
-        /// The file is grey, or has as many chroma samples as pixels.
+        /// The file is greyscale, or has a chroma sample for each pixel (4:4:4).
         case none
-        /// A quarter as many: 4:2:0.
+        /// 4:2:0.
         case quarter
-        /// Others, such as 4:2:2.
+        /// Another scheme, such as 4:2:2.
         case other
     }
 
-    /// The segments from the start to the first scan, which is not among them.
+    /// The segments before the first scan.
     private(set) var head: [Segment] = []
-    /// Where the first scan begins and where the picture's end marker ends.
+    /// From the first scan to the end marker, inclusive.
     let picture: Range<Int>
     private let bytes: UnsafeRawBufferPointer
 
-    /// - Parameter bytes: The file; they must outlive this value.
-    /// - Throws: `.damaged` where the structure leads outside of the file.
+    /// - Parameter bytes: The file; must outlive this value.
+    /// - Throws: `.damaged` if a segment exceeds the file.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
         self.bytes = bytes
         let reader = ByteReader(bytes: bytes)
         var offset = 2
         while true {
-            // Any number of fill bytes may stand before a marker.
+            // Any number of fill bytes may precede a marker.
             while reader.byte(offset) == 0xFF, reader.byte(offset + 1) == 0xFF { offset += 1 }
             guard reader.byte(offset) == 0xFF, let marker = reader.byte(offset + 1),
                 let length = reader.integer(offset + 2, size: 2), length >= 2,
@@ -53,8 +53,10 @@ struct JPEGFile {
         picture = offset..<end
     }
 
-    /// Offset behind the end marker. Within scans a marker's first byte occurs only before 0 and
-    /// before restart markers; between scans of a progressive file stand segments.
+    /// Returns the offset after the end marker.
+    ///
+    /// Within scans, 0xFF occurs only before 0 and in restart markers; between the scans of a
+    /// progressive file, there are segments.
     private static func endOfPicture(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var offset = start
         while offset + 1 < bytes.count {
@@ -86,13 +88,13 @@ struct JPEGFile {
             ? .quarter : .other
     }
 
-    /// The libjpeg quality, 1 to 100, whose tables are nearest to the file's; nil without tables.
+    /// The libjpeg quality whose tables are nearest to the file's, 1 to 100; nil without tables.
     var quality: Int? {
         JPEGQuality.nearest(
             tables: head.filter { $0.marker == Marker.quantisation }.map { Array($0.payload) })
     }
 
-    /// Payloads of the quantisation segments in an abbreviated stream, which has no scan.
+    /// Returns the payloads of the quantisation segments in a stream of tables, without a scan.
     static func quantisationTables(in stream: [UInt8]) -> [[UInt8]] {
         stream.withUnsafeBytes { raw in
             let reader = ByteReader(bytes: raw)
@@ -109,11 +111,21 @@ struct JPEGFile {
         }
     }
 
-    /// Puts a new picture in place of the old one.
+    /// Updates the EXIF data.
+    ///
+    /// - Parameter update: Called with a segment and the offset of EXIF's byte-order mark in it;
+    ///   must keep the length.
+    mutating func updateExif(_ update: (inout [UInt8], Int) -> Void) {
+        for index in head.indices where head[index].isExif {
+            update(&head[index].bytes, 4 + Segment.exifName.count)
+        }
+    }
+
+    /// Returns the file with a new picture.
     ///
     /// - Parameters:
     ///   - new: A JPEG file as libvips writes it, without metadata.
-    ///   - profile: nil keeps the original's profile; else the one that fits the new picture.
+    ///   - profile: The new picture's profile; nil keeps the original's.
     func replacingPicture(
         with new: [UInt8], profile: [UInt8]?
     ) throws(ImageError) -> [UInt8] {
@@ -135,7 +147,7 @@ struct JPEGFile {
         return result
     }
 
-    /// Where one of the head's segments begins in the file.
+    /// Returns the offset in the file of a segment of ``head``.
     private func offset(of segment: Segment) -> Int {
         var end = picture.lowerBound
         for candidate in head.reversed() {
@@ -146,8 +158,8 @@ struct JPEGFile {
         return end
     }
 
-    /// Everything of `new` but its start marker and its JFIF header: the original's, if it has
-    /// one, stays.
+    /// Appends all of `new` except its start marker and its JFIF header; the original's header is
+    /// kept.
     private static func appendPicture(
         of new: [UInt8], to result: inout [UInt8]
     ) throws(ImageError) {
@@ -166,7 +178,7 @@ struct JPEGFile {
         result += try assembled.get()
     }
 
-    /// ICC.1, annex B.4: a profile in pieces that fit a segment.
+    /// Splits a profile into segments (ICC.1, annex B.4).
     private static func profileSegments(_ profile: [UInt8]) -> [UInt8] {
         let pieceBytesMax = 65_519
         let pieceCount = (profile.count + pieceBytesMax - 1) / pieceBytesMax
@@ -188,7 +200,7 @@ struct JPEGFile {
         static let startOfScan: UInt8 = 0xDA
         static let quantisation: UInt8 = 0xDB
         static let application0: UInt8 = 0xE0
-        /// Adobe's segment tells how colours are coded. New pictures are YCbCr.
+        /// Adobe's segment, which tells the colour encoding; new pictures are YCbCr.
         static let application14: UInt8 = 0xEE
         static let application15: UInt8 = 0xEF
         static let comment: UInt8 = 0xFE
@@ -197,8 +209,9 @@ struct JPEGFile {
 
 extension JPEGFile.Segment {
     static let profileName = Array("ICC_PROFILE\0".utf8)
+    static let exifName = Array("Exif\0\0".utf8)
 
-    /// A frame header: SOF0 to SOF15 without the three markers between that are none.
+    /// Whether it is a frame header: SOF0 to SOF15, except three markers for other purposes.
     var isFrame: Bool { (0xC0...0xCF).contains(marker) && ![0xC4, 0xC8, 0xCC].contains(marker) }
 
     var isMetadata: Bool {
@@ -212,6 +225,8 @@ extension JPEGFile.Segment {
         marker == JPEGFile.Marker.application14 && payload.starts(with: "Adobe".utf8)
             && payload.dropFirst(11).first == 1
     }
+
+    var isExif: Bool { marker == 0xE1 && payload.starts(with: Self.exifName) }
 
     var isProfile: Bool { marker == 0xE2 && payload.starts(with: Self.profileName) }
 

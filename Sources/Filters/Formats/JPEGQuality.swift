@@ -1,12 +1,11 @@
-/// The scale of libjpeg's quality setting, read backwards.
+/// Estimates libjpeg's quality setting from quantisation tables.
 enum JPEGQuality {
-    /// The quality, 1 to 100, at which libjpeg's tables come nearest to `tables`.
+    /// Returns the quality, 1 to 100, at which libjpeg's tables are nearest to `tables`.
     ///
-    /// Cameras have tables of their own; theirs are compared by how coarse they are on the whole,
-    /// luminance and chrominance each on its own.
+    /// Cameras use their own tables, so only the sums are compared, of luminance and of chrominance.
     ///
     /// - Parameter tables: Payloads of quantisation segments (ITU-T T.81, B.2.4.1).
-    /// - Returns: nil without a table.
+    /// - Returns: nil if there is no table.
     static func nearest(tables segments: [[UInt8]]) -> Int? {
         var sums: [Int: Int] = [:]
         for segment in segments { collect(segment, into: &sums) }
@@ -18,16 +17,16 @@ enum JPEGQuality {
             }
             return result
         }
-        // Of equals the highest: better a few bytes more than less of the picture.
+        // The highest of equals: some bytes more are better than some quality less.
         return (1...100).reversed().min { distance($0) < distance($1) }
     }
 
-    /// How far two sums are apart, whichever is the greater.
+    /// The relative difference of two sums.
     private static func ratio(_ left: Int, _ right: Int) -> Double {
         Double(max(left, right)) / Double(max(min(left, right), 1)) - 1
     }
 
-    /// Adds up the entries of each table in a segment, by the table's number.
+    /// Sums up the entries of each table in a segment, by the table's number.
     private static func collect(_ segment: [UInt8], into sums: inout [Int: Int]) {
         var rest = segment[...]
         while let kind = rest.popFirst() {
@@ -43,7 +42,7 @@ enum JPEGQuality {
         }
     }
 
-    /// The sum of a standard table's entries as libjpeg scales them.
+    /// The sum of a standard table's entries after libjpeg has scaled them.
     private static func sum(of table: [Int], at quality: Int) -> Int {
         let percent = quality < 50 ? 5000 / quality : 200 - 2 * quality
         return table.reduce(0) { $0 + min(max(($1 * percent + 50) / 100, 1), 255) }
@@ -57,7 +56,7 @@ enum JPEGQuality {
         49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
     ]
 
-    /// ITU-T T.81, table K.2; only the sum counts, so the order is free.
+    /// ITU-T T.81, table K.2, in any order, because only the sum is used.
     private static let standardChrominance =
         [17, 18, 24, 47, 18, 21, 26, 66, 24, 26, 56, 99, 47, 66, 99, 99]
         + [Int](repeating: 99, count: 48)

@@ -1,18 +1,18 @@
 /// The chunks of a PNG file (W3C PNG, third edition).
 ///
-/// As with JPEG, libvips makes the picture and everything else is taken over byte for byte.
+/// As with JPEG, libvips encodes the picture, and everything else is copied byte for byte.
 struct PNGFile {
     struct Chunk {
         let type: String
         /// The whole chunk with length, type and checksum.
-        let bytes: [UInt8]
+        fileprivate(set) var bytes: [UInt8]
     }
 
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    private let chunks: [Chunk]
+    private var chunks: [Chunk]
 
-    /// - Throws: `.damaged` where the structure leads outside of the file.
+    /// - Throws: `.damaged` if a chunk exceeds the file.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
         let reader = ByteReader(bytes: bytes)
         var chunks: [Chunk] = []
@@ -32,11 +32,33 @@ struct PNGFile {
 
     var isInterlaced: Bool { chunks.first?.bytes.dropFirst(20).first == 1 }
 
-    /// Puts a new picture in place of the old one.
+    /// Updates the EXIF data.
+    ///
+    /// - Parameter update: Called with a chunk and the offset of EXIF's byte-order mark in it; must
+    ///   keep the length.
+    mutating func updateExif(_ update: (inout [UInt8], Int) -> Void) {
+        for index in chunks.indices where chunks[index].type == "eXIf" {
+            update(&chunks[index].bytes, 8)
+            let end = chunks[index].bytes.count - 4
+            let checksum = Self.checksum(chunks[index].bytes[4..<end])
+            chunks[index].bytes.set(integer: Int(checksum), at: end, size: 4)
+        }
+    }
+
+    /// CRC-32 (W3C PNG, third edition, annex D).
+    static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+        ~bytes.reduce(~0) { checksum, byte in
+            (0..<8).reduce(checksum ^ UInt32(byte)) { rest, _ in
+                rest >> 1 ^ (rest & 1 == 0 ? 0 : 0xEDB8_8320)
+            }
+        }
+    }
+
+    /// Returns the file with a new picture.
     ///
     /// - Parameters:
     ///   - new: A PNG file as libvips writes it, in true colour.
-    ///   - isConverted: Whether the new picture is sRGB although the old one was something else.
+    ///   - isConverted: Whether the new picture was converted to sRGB from another colour space.
     func replacingPicture(
         with new: [UInt8], isConverted: Bool
     ) throws(ImageError) -> [UInt8] {
@@ -61,7 +83,7 @@ struct PNGFile {
         return result
     }
 
-    /// Chunks whose meaning hangs on how the old pixels were stored.
+    /// Chunks that depend on the encoding of the old pixels.
     private static let ofThePicture: Set<String> = [
         "IHDR", "PLTE", "IDAT", "IEND", "tRNS", "bKGD", "hIST", "sBIT", "sPLT",
     ]

@@ -1,26 +1,26 @@
-/// One image file directory of a TIFF file (TIFF 6.0, section 2), with those it refers to.
+/// An image file directory of a TIFF file (TIFF 6.0, section 2), with its subdirectories.
 struct TIFFDirectory {
     struct Entry {
         var tag: Int
         var type: Int
         var count: Int
-        /// The values, in the byte order of the file that they come from.
+        /// The values, in the byte order of the file they were read from.
         var value: [UInt8]
     }
 
     var entries: [Entry] = []
-    /// EXIF, GPS and interoperability directories, by the tag that points at them.
+    /// EXIF, GPS and interoperability directories, by the tag that refers to them.
     var children: [Int: TIFFDirectory] = [:]
     var isBigEndian: Bool
 
-    /// Bytes of one value of each type, by the type's number.
+    /// Bytes of a value, by the number of its type.
     private static let typeBytes = [
         1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4,
     ]
     private static let entriesMax = 4096
     private static let depthMax = 4
 
-    /// - Returns: The directory and the next one's offset, 0 for none; nil where it is damaged.
+    /// - Returns: The directory and the next one's offset, 0 for none; nil if it is damaged.
     static func read(
         from reader: ByteReader, at offset: Int, depth: Int = 0
     ) -> (directory: TIFFDirectory, next: Int)? {
@@ -46,7 +46,7 @@ struct TIFFDirectory {
         return (directory, next)
     }
 
-    /// - Returns: nil where it leads outside of the file; a nil entry where its type is unknown.
+    /// - Returns: nil if the entry exceeds the file; a nil entry if its type is unknown.
     private static func readEntry(
         from reader: ByteReader, at offset: Int
     ) -> (known: Entry?, Void)? {
@@ -63,7 +63,7 @@ struct TIFFDirectory {
 
     func entry(_ tag: Int) -> Entry? { entries.first { $0.tag == tag } }
 
-    /// The values of a tag of integers; none where it is missing.
+    /// The values of an integer field; empty if it is missing.
     func integers(_ tag: Int) -> [Int] { entry(tag).map(integers) ?? [] }
 
     func integers(of entry: Entry) -> [Int] {
@@ -74,7 +74,7 @@ struct TIFFDirectory {
         }
     }
 
-    /// The same in the other byte order.
+    /// Returns the directory in the other byte order.
     func swapped() -> TIFFDirectory {
         var result = self
         result.isBigEndian.toggle()
@@ -88,7 +88,7 @@ struct TIFFDirectory {
     }
 
     private static func swap(_ value: [UInt8], type: Int) -> [UInt8] {
-        // A rational is two integers of four bytes.
+        // A rational consists of two integers of four bytes each.
         let unit = type == 5 || type == 10 ? 4 : typeBytes[type] ?? 1
         guard unit > 1 else { return value }
         var result: [UInt8] = []
@@ -101,7 +101,7 @@ struct TIFFDirectory {
 
     /// Appends the directory with its values and children to `file`.
     ///
-    /// - Returns: Where it begins, and where the offset of the next one is to be written.
+    /// - Returns: Offsets of the directory and of its link to the next one.
     func append(to file: inout [UInt8]) -> (offset: Int, nextField: Int) {
         var all = entries
         for (tag, child) in children {
@@ -153,8 +153,8 @@ struct TIFFDirectory {
 
         static let directories: Set<Int> = [exif, gps, interoperability]
 
-        /// Tags that say how the pixels are stored: they come from the new file, all others from
-        /// the original.
+        /// Tags that describe the storage of pixels: taken from the new file, all others from the
+        /// original.
         static let ofThePicture: Set<Int> = [
             256, 257, 258, 259, 262, 263, 264, 265, 266, 273, 277, 278, 279, 280, 281, 284, 288,
             289, 290, 291, 292, 293, 301, 317, 320, 321, 322, 323, 324, 325, 332, 333, 334, 336,

@@ -1,16 +1,15 @@
-/// The directories of a TIFF file, one for each page.
+/// The directories of a TIFF file, one per page.
 ///
-/// libvips makes the picture; all tags that do not describe how pixels are stored, EXIF and GPS
-/// among them, are taken over from the original. Maker notes that count offsets from the start of
-/// the file do not survive a move; none but their maker could mend them.
+/// libvips encodes the picture. All tags that do not describe the storage of pixels, such as EXIF
+/// and GPS, are copied from the original. Maker notes with offsets from the start of the file cannot
+/// be corrected, because their formats are not public.
 struct TIFFFile {
     let pages: [TIFFDirectory]
     private let isBigEndian: Bool
 
     private static let pagesMax = 10_000
 
-    /// - Throws: `.damaged` where the structure leads outside of the file, `.unsupported` for
-    ///   BigTIFF.
+    /// - Throws: `.damaged` if a directory exceeds the file; `.unsupported` for BigTIFF.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
         var reader = ByteReader(bytes: bytes)
         reader.isBigEndian = reader.byte(0) == UInt8(ascii: "M")
@@ -31,7 +30,7 @@ struct TIFFFile {
         self.pages = pages
     }
 
-    /// - Throws: `.unsupported` where writing the file back would lose something.
+    /// - Throws: `.unsupported` if writing the file back would lose something.
     func requireRewritable() throws(ImageError) {
         let first = pages[0]
         if pages.contains(where: { $0.entry(TIFFDirectory.Tag.rawVersion) != nil }) {
@@ -40,7 +39,7 @@ struct TIFFFile {
         if pages.contains(where: { $0.entry(TIFFDirectory.Tag.subDirectories) != nil }) {
             throw ImageError(.unsupported, "the TIFF holds sub-images, which would be lost")
         }
-        // As libvips sees it, pages are parts of one image.
+        // libvips loads all pages as one image.
         let shape = [
             256, 257, TIFFDirectory.Tag.bitsPerSample, TIFFDirectory.Tag.photometric,
             277, TIFFDirectory.Tag.extraSamples, 339,
@@ -58,11 +57,11 @@ struct TIFFFile {
         pages[0].integers(TIFFDirectory.Tag.extraSamples).first == 1
     }
 
-    /// Puts the original's tags on a new file.
+    /// Returns a new file with the original's tags.
     ///
     /// - Parameters:
-    ///   - new: A TIFF file as libvips writes it, with as many pages.
-    ///   - profile: nil keeps the original's profile; else the one that fits the new picture.
+    ///   - new: A TIFF file as libvips writes it, with the same number of pages.
+    ///   - profile: The new picture's profile; nil keeps the original's.
     func replacingPicture(
         with new: [UInt8], profile: [UInt8]?
     ) throws(ImageError) -> [UInt8] {

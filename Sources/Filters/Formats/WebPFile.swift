@@ -1,15 +1,15 @@
 /// The chunks of a WebP file (RFC 9649).
 ///
-/// As with JPEG, libvips makes the picture and everything else is taken over byte for byte.
+/// As with JPEG, libvips encodes the picture, and everything else is copied byte for byte.
 struct WebPFile {
     struct Chunk {
         let type: String
-        let payload: [UInt8]
+        fileprivate(set) var payload: [UInt8]
     }
 
-    let chunks: [Chunk]
+    private(set) var chunks: [Chunk]
 
-    /// - Throws: `.damaged` where the structure leads outside of the file.
+    /// - Throws: `.damaged` if a chunk exceeds the file.
     init(_ bytes: UnsafeRawBufferPointer) throws(ImageError) {
         let reader = ByteReader(bytes: bytes, isBigEndian: false)
         guard let size = reader.integer(4, size: 4), size + 8 <= reader.count else {
@@ -32,18 +32,30 @@ struct WebPFile {
 
     var isLossless: Bool { chunks.contains { $0.type == "VP8L" } }
 
-    /// Bytes of the picture without metadata.
+    /// Bytes of the picture, without metadata.
     var pictureBytes: Int {
         chunks.filter { Self.ofThePicture.contains($0.type) }.reduce(0) { $0 + $1.payload.count }
     }
 
     private static let ofThePicture: Set<String> = ["VP8 ", "VP8L", "VP8X", "ALPH"]
 
-    /// Puts a new picture in place of the old one.
+    /// Updates the EXIF data.
+    ///
+    /// - Parameter update: Called with a payload and the offset of EXIF's byte-order mark in it.
+    mutating func updateExif(_ update: (inout [UInt8], Int) -> Void) {
+        for index in chunks.indices where chunks[index].type == "EXIF" {
+            // Some programs write the name that EXIF has in JPEG files.
+            let name = JPEGFile.Segment.exifName
+            let base = chunks[index].payload.starts(with: name) ? name.count : 0
+            update(&chunks[index].payload, base)
+        }
+    }
+
+    /// Returns the file with a new picture.
     ///
     /// - Parameters:
     ///   - new: A WebP file as libvips writes it, without metadata.
-    ///   - image: What it shows.
+    ///   - image: The properties of the new picture.
     func replacingPicture(
         with new: [UInt8], of image: (width: Int, height: Int, hasAlpha: Bool)
     ) throws(ImageError) -> [UInt8] {

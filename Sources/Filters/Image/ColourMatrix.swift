@@ -1,12 +1,12 @@
-/// A linear map of colours: each row makes one of red, green and blue from all three.
+/// A linear map of colours: each row computes red, green or blue from all three.
 package struct ColourMatrix: Hashable, Sendable {
     /// Nine coefficients, row by row.
     package let coefficients: [Double]
 
-    /// The matrix of the sepia function, `amount` 0 (identity) to 1.
+    /// Returns the matrix of the sepia function for an `amount` from 0 (identity) to 1.
     ///
-    /// W3C Filter Effects Module Level 1, section 13.2: each coefficient goes in a straight line
-    /// from the identity's to full sepia's. Shorthand functions work on gamma-encoded sRGB values.
+    /// W3C Filter Effects Module Level 1, section 13.2: linear interpolation between the identity
+    /// and full sepia. Shorthand functions apply to gamma-encoded sRGB values.
     package static func sepia(amount: Double) -> ColourMatrix {
         let rest = 1 - amount
         return ColourMatrix(coefficients: [

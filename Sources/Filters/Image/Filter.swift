@@ -1,20 +1,19 @@
-/// One step of what a batch does to the colours of each image.
+/// A change to the colours of an image.
 ///
-/// A further filter is a further case here, with its name in ``Name`` and its operations in
-/// `apply`; nothing else knows which filters there are.
+/// To add a filter, add a case, its name in ``Name`` and its operations in `apply`.
 package enum Filter: Hashable, Sendable {
-    /// The sepia function of the W3C's Filter Effects Module Level 1: `amount` 0 changes nothing,
-    /// 1 is all sepia.
+    /// The sepia function of the W3C's Filter Effects Module Level 1, for an `amount` from 0 (no
+    /// change) to 1.
     case sepia(amount: Double)
 
-    /// The names that users give, as they are typed.
+    /// The names in the command line.
     package enum Name: String, CaseIterable, Sendable {
         case sepia
     }
 
     /// - Parameters:
     ///   - name: One of ``Name``.
-    ///   - amount: How much of it, 0 to 1.
+    ///   - amount: The strength, 0 to 1.
     /// - Throws: `.unknownName`, `.amountOutOfRange`.
     package init(name: String, amount: Double) throws(FilterError) {
         guard let name = Name(rawValue: name) else { throw .unknownName(name) }
@@ -24,9 +23,9 @@ package enum Filter: Hashable, Sendable {
         }
     }
 
-    /// Reads a list of names, with commas between them, as a pipeline.
+    /// Parses a comma-separated list of names.
     ///
-    /// - Throws: `.noName`, and what ``init(name:amount:)`` throws.
+    /// - Throws: `.noName`, and the errors of ``init(name:amount:)``.
     package static func pipeline(
         named list: String, amount: Double
     ) throws(FilterError) -> [Filter] {
@@ -44,7 +43,7 @@ package enum Filter: Hashable, Sendable {
         }
     }
 
-    /// Makes the filter part of an image of three bands (red, green, blue, gamma-encoded).
+    /// Applies the filter to an image of three bands (red, green and blue, gamma-encoded).
     func apply(to colour: Image) throws(ImageError) -> Image {
         switch self {
         case .sepia(let amount): try colour.recombined(by: .sepia(amount: amount))
@@ -52,7 +51,7 @@ package enum Filter: Hashable, Sendable {
     }
 }
 
-/// Why a filter is not one that there is.
+/// The reason a filter is invalid.
 package enum FilterError: Error, Hashable, CustomStringConvertible {
     case noName
     case unknownName(String)

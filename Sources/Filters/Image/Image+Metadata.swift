@@ -29,7 +29,7 @@ extension Image {
     /// The embedded ICC profile.
     var profile: [UInt8]? { blob(VIPS_META_ICC_NAME) }
 
-    /// The same pixels with no metadata but the profile and, where given, XMP.
+    /// Returns the same pixels with no metadata except the profile and the given XMP.
     func keepingOnlyProfile(xmp: [UInt8]?) throws(ImageError) -> Image {
         let copy = try interpreted(as: interpretation)
         for name in copy.fieldNames where name != VIPS_META_ICC_NAME {
@@ -41,7 +41,7 @@ extension Image {
         return copy
     }
 
-    /// Only for images that nobody else refers to.
+    /// Only for images without other references: libvips modifies the image itself.
     func setBlob(_ name: String, to value: [UInt8]) {
         vips_image_set_blob_copy(pointer, name, value, value.count)
     }

@@ -1,6 +1,6 @@
 import CVips
 
-/// How a picture is coded, as far as the user or the original decides.
+/// The encoding of a picture, as far as the user or the original determines it.
 enum PictureCoding {
     case jpeg(quality: Int, subsampling: JPEGFile.ChromaSubsampling, isProgressive: Bool)
     case png(isInterlaced: Bool)
@@ -9,7 +9,7 @@ enum PictureCoding {
     case heif(HEIFCoding, quality: Int)
 }
 
-/// The parts of a TIFF file's coding that are kept.
+/// The properties of a TIFF file's encoding that are kept.
 struct TIFFCoding {
     var compression: VipsForeignTiffCompression
     var quality: Int
@@ -26,10 +26,9 @@ struct HEIFCoding {
 }
 
 extension Image {
-    /// Computes and codes the picture.
+    /// Computes and encodes the picture.
     ///
-    /// Damage in the file that the image comes from shows here, since pixels are decoded as they
-    /// are coded.
+    /// Damage in the source file is found here, because pixels are decoded during encoding.
     func encoded(as coding: PictureCoding) throws(ImageError) -> [UInt8] {
         var bytes: UnsafeMutableRawPointer?
         var count = 0
@@ -67,17 +66,15 @@ extension Image {
 }
 
 extension JPEGFile.ChromaSubsampling {
-    /// libvips knows 4:4:4 and 4:2:0; what is between becomes 4:4:4, so that no colour is lost.
+    /// libvips supports 4:4:4 and 4:2:0; schemes in between become 4:4:4, so that no colour is lost.
     fileprivate var setting: VipsForeignSubsample {
         self == .quarter ? VIPS_FOREIGN_SUBSAMPLE_ON : VIPS_FOREIGN_SUBSAMPLE_OFF
     }
 }
 
 extension TIFFCoding {
-    /// The coding of a file's first page.
-    ///
-    /// - Throws: `.unsupported` for a lossy compression whose measure is not known.
-    init(of file: TIFFFile, quality: Int?) throws(ImageError) {
+    /// The encoding of a file's first page.
+    init(of file: TIFFFile, quality: Int?) {
         let page = file.pages[0]
         typealias Tag = TIFFDirectory.Tag
         self.quality = quality ?? Self.jpegQuality(of: page) ?? 90
@@ -87,7 +84,7 @@ extension TIFFCoding {
         case 7: compression = VIPS_FOREIGN_TIFF_COMPRESSION_JPEG
         case 32773: compression = VIPS_FOREIGN_TIFF_COMPRESSION_PACKBITS
         case 50000: compression = VIPS_FOREIGN_TIFF_COMPRESSION_ZSTD
-        // Deflate, and whatever else there is: it loses nothing, and everyone can read it.
+        // Deflate, and all other compressions: it is lossless, and all programs can read it.
         default: compression = VIPS_FOREIGN_TIFF_COMPRESSION_DEFLATE
         }
         predictor =

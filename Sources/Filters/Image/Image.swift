@@ -1,13 +1,13 @@
 import CVips
 
-/// A libvips image: a recipe for pixels, which are computed as they are written out.
+/// A libvips image, whose pixels are computed as they are written out.
 ///
-/// Bytes that an image was loaded from must stay where they are as long as it, or one made from
-/// it, is in use.
+/// The bytes that it was loaded from must stay in place while it, or an image derived from it, is in
+/// use.
 final class Image {
     let pointer: UnsafeMutablePointer<VipsImage>
 
-    /// Takes over the reference.
+    /// Takes ownership of the reference.
     private init(owning pointer: UnsafeMutablePointer<VipsImage>) {
         self.pointer = pointer
     }
@@ -16,7 +16,7 @@ final class Image {
         apus_vips_unref(pointer)
     }
 
-    /// The image that a libvips call gave, or its error.
+    /// Returns the result of a libvips call, or throws its error.
     static func adopt(
         _ pointer: UnsafeMutablePointer<VipsImage>?, else kind: ImageError.Kind = .failed
     ) throws(ImageError) -> Image {
@@ -31,7 +31,7 @@ final class Image {
         let base = bytes.baseAddress
         let pointer =
             switch format {
-            case .jpeg: apus_vips_load_jpeg(base, bytes.count)
+            case .jpeg: apus_vips_load_jpeg(base, bytes.count, VIPS_FAIL_ON_WARNING)
             case .png: apus_vips_load_png(base, bytes.count)
             case .webp: apus_vips_load_webp(base, bytes.count)
             case .tiff: apus_vips_load_tiff(base, bytes.count)
@@ -40,13 +40,19 @@ final class Image {
         return try adopt(pointer, else: .damaged)
     }
 
+    /// Loads a JPEG thumbnail, as far as it decodes: viewers show damaged ones too.
+    static func loadThumbnail(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> Image {
+        try adopt(
+            apus_vips_load_jpeg(bytes.baseAddress, bytes.count, VIPS_FAIL_ON_NONE), else: .damaged)
+    }
+
     var width: Int { Int(vips_image_get_width(pointer)) }
     var height: Int { Int(vips_image_get_height(pointer)) }
     var bands: Int { Int(vips_image_get_bands(pointer)) }
     var sampleFormat: VipsBandFormat { vips_image_get_format(pointer) }
     var interpretation: VipsInterpretation { vips_image_get_interpretation(pointer) }
     var hasAlpha: Bool { vips_image_hasalpha(pointer) != 0 }
-    /// Rows of one page; the height where there is but one.
+    /// Rows per page; the height if there is only one page.
     var pageHeight: Int { Int(vips_image_get_page_height(pointer)) }
 
     func extractingBands(_ bands: Range<Int>) throws(ImageError) -> Image {
@@ -78,7 +84,7 @@ final class Image {
         try .adopt(apus_vips_interpret(pointer, interpretation))
     }
 
-    /// Multiplies each pixel of three bands by the matrix; the samples become floats.
+    /// Multiplies each pixel of three bands by the matrix; returns floating-point samples.
     func recombined(by matrix: ColourMatrix) throws(ImageError) -> Image {
         let coefficients = try Image.adopt(
             vips_image_new_matrix_from_array(3, 3, matrix.coefficients, 9))
@@ -88,16 +94,16 @@ final class Image {
         return try .adopt(result)
     }
 
-    /// Computes all pixels now and keeps them in memory.
+    /// Computes all pixels and keeps them in memory.
     func inMemory() throws(ImageError) -> Image {
         let copy = try Image.adopt(vips_image_copy_memory(pointer), else: .damaged)
-        // libvips' HEIF loader frees the profile with the image that it loaded, although copies
-        // still refer to it (seen in 8.14).
+        // libvips' HEIF loader frees the profile with the loaded image, although copies still
+        // refer to it (seen in 8.14).
         if let profile { copy.setBlob(VIPS_META_ICC_NAME, to: profile) }
         return copy
     }
 
-    /// All samples, row by row, bands together; 8-bit samples count as they are.
+    /// All samples, row by row, with interleaved bands; 8-bit samples are not scaled.
     func samples() throws(ImageError) -> [UInt16] {
         let wide = try cast(to: VIPS_FORMAT_USHORT)
         var byteCount = 0

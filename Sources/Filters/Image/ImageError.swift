@@ -1,25 +1,25 @@
-/// Why an image could not be filtered. The file is then as it was.
+/// The reason an image could not be filtered; the file is unchanged.
 package struct ImageError: Error, Hashable {
     package enum Kind: Hashable, Sendable {
-        /// Its data do not decode without errors.
+        /// Decoding fails, or reports errors.
         case damaged
-        /// It is whole, but of a kind that would lose something if it were written back.
+        /// The image is intact, but writing it back would lose something.
         case unsupported
-        /// This machine's libraries cannot write the format.
+        /// The libraries of this machine cannot write the format.
         case encoderMissing
-        /// libvips gave up for another reason.
+        /// libvips failed for another reason.
         case failed
     }
 
     package let kind: Kind
-    /// What is wrong, for the user, in one line.
+    /// One line, for the user.
     package let reason: String
 
-    /// Kind and reason in one line.
+    /// The kind and the reason in one line.
     package var message: String {
         switch kind {
-        case .damaged: "damaged, left as it was (\(reason))"
-        case .unsupported: "not supported, left as it was: \(reason)"
+        case .damaged: "damaged, left unchanged (\(reason))"
+        case .unsupported: "not supported, left unchanged: \(reason)"
         case .encoderMissing, .failed: reason
         }
     }

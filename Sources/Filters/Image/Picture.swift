@@ -1,9 +1,9 @@
 import CVips
 
-/// An image on its way through the filters.
+/// An image before or after the filters.
 struct Picture {
     let image: Image
-    /// The profile that goes with the pixels where it is not the original's any more.
+    /// The profile of the pixels if it is not the original's.
     let newProfile: [UInt8]?
 
     init(_ image: Image) {
@@ -16,8 +16,9 @@ struct Picture {
         self.newProfile = newProfile
     }
 
-    /// The image after all filters: three bands and, where there was one, the same alpha; samples
-    /// of the same size.
+    /// Applies all filters.
+    ///
+    /// - Returns: Three bands, with samples of the same size, and the alpha band if there is one.
     func filtered(by filters: [Filter]) throws(ImageError) -> Picture {
         let format = image.sampleFormat
         guard format == VIPS_FORMAT_UCHAR || format == VIPS_FORMAT_USHORT else {
@@ -28,7 +29,7 @@ struct Picture {
         let prepared = try Self.prepare(colour)
         var result = prepared.image
         for filter in filters {
-            // After each filter, not only at the end: the specification clamps every result.
+            // After each filter, not only at the end, because the specification clamps each result.
             result = try filter.apply(to: result).rounded().cast(to: format)
         }
         if image.hasAlpha {
@@ -41,7 +42,7 @@ struct Picture {
         return Picture(result, newProfile: prepared.newProfile)
     }
 
-    /// Makes red, green and blue of whatever colours there are.
+    /// Converts the colours to red, green and blue.
     private static func prepare(_ colour: Image) throws(ImageError) -> Picture {
         let is16Bit = colour.sampleFormat == VIPS_FORMAT_USHORT
         switch (colour.interpretation, colour.bands) {

@@ -1,22 +1,22 @@
-/// Finds the quality at which an encoder makes about as many bytes of a picture as it takes now.
+/// Finds the quality at which an encoder keeps the size of a picture.
 ///
-/// WebP and HEIF files do not tell what quality they were made with, and encoders' scales differ
-/// anyway; bytes for each pixel are what they have in common. The trial codes a sample of the
-/// unfiltered picture: tiles from all over it, so that sky and leaves weigh as they do in whole.
+/// WebP and HEIF files do not store their quality, and the scales of encoders differ, so bytes per
+/// pixel are compared. The trial encodes a sample of the unfiltered picture: tiles from all parts of
+/// it, so that flat and detailed areas have their share.
 struct QualityTrial {
-    /// Bytes for each pixel of the original.
+    /// Bytes per pixel of the original.
     let density: Double
 
     static let qualities = 20...95
     private static let tileSide = 192
-    /// Tiles on either axis at most: a third of a megapixel in all.
+    /// Tiles per axis: a third of a megapixel in total.
     private static let tilesAcrossMax = 3
     private static let roundsMax = 4
 
     /// - Parameters:
-    ///   - image: The original's pixels, in memory: tiles are taken out of order.
-    ///   - encode: Makes a file of an image at a quality; what it adds to the picture's bytes must
-    ///     not count.
+    ///   - image: The original's pixels, in memory, because tiles are read out of order.
+    ///   - encode: Encodes an image at a quality and returns the number of bytes, without those of
+    ///     metadata.
     func quality(
         for image: Image, encode: (Image, Int) throws(ImageError) -> Int
     ) throws(ImageError) -> Int {
@@ -35,7 +35,7 @@ struct QualityTrial {
         return best.quality
     }
 
-    /// Tiles in even distances, side by side; the image itself where it is small.
+    /// Returns evenly spaced tiles, side by side; a small image as it is.
     private static func sample(of image: Image) throws(ImageError) -> Image {
         let pixelsMax = tileSide * tileSide * tilesAcrossMax * tilesAcrossMax
         guard image.width * image.height > pixelsMax, image.width >= tileSide,
@@ -47,7 +47,7 @@ struct QualityTrial {
         for index in 0..<columns * rows {
             let left = (index % columns * 2 + 1) * (image.width - tileSide) / (columns * 2)
             let top = (index / columns * 2 + 1) * (image.height - tileSide) / (rows * 2)
-            // Even offsets keep chroma samples where the original has them.
+            // Even offsets keep the alignment of chroma samples.
             let tile = try image.cropped(
                 left: left & ~1, top: top & ~1, width: tileSide, height: tileSide)
             if let joined = result { result = try joined.joined(with: tile) } else { result = tile }

@@ -1,18 +1,20 @@
 import CVips
 
-/// Turns a file's bytes into the filtered file's bytes.
+/// Filters the contents of image files.
 ///
-/// What the filters see: three bands (red, green, blue) as the file encodes them. Files in RGB keep
-/// their profile, and the filter works on their own numbers: for sRGB, as nearly all photos are,
-/// that is what the specification says, and for others it is what the same filter in an editor
-/// does that works in the file's space. Grey images become RGB; grey ones with a profile of their
-/// own, and CMYK ones, are converted to sRGB first. 16-bit images stay so. Alpha is not touched.
+/// Filters get three bands (red, green and blue) as the file encodes them. RGB files keep their
+/// profile, and the filter applies to their values: for sRGB, as in nearly all photos, this conforms
+/// to the specification; for others, it is the result of an editor that works in the file's colour
+/// space. Greyscale images become RGB; those with a profile, and CMYK images, are converted to sRGB
+/// first. 16-bit images keep their depth. Alpha is not changed.
 ///
-/// Floating-point pixels, Lab and other spaces, more than one alpha channel, animations and HEIF
-/// files with several images are refused: written back, they would have lost something.
+/// The thumbnail in EXIF data is filtered too.
+///
+/// Floating-point pixels, Lab and other colour spaces, more than one alpha channel, animations and
+/// HEIF files with several images are refused, because writing them back would lose something.
 package struct Renderer: Sendable {
     package let filters: [Filter]
-    /// 1 to 100 for all lossy files; nil keeps near each original's.
+    /// 1 to 100 for all lossy files; nil keeps about the quality of each original.
     package let quality: Int?
 
     package init(filters: [Filter], quality: Int?) {
@@ -20,11 +22,10 @@ package struct Renderer: Sendable {
         self.quality = quality
     }
 
-    /// - Parameter bytes: A whole file. It is not changed.
+    /// - Parameter bytes: A complete file.
     package func render(
         _ bytes: [UInt8], as format: ImageFormat
     ) throws(ImageError) -> [UInt8] {
-        // Nothing that refers to the bytes leaves the closure: what comes out is an array.
         let result = bytes.withUnsafeBytes { raw in
             Result { () throws(ImageError) in
                 switch format {
@@ -40,26 +41,28 @@ package struct Renderer: Sendable {
     }
 
     private func renderJPEG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
-        let file = try JPEGFile(bytes)
+        var file = try JPEGFile(bytes)
         let image = try Image.load(bytes, as: .jpeg)
         let filtered = try Picture(image).filtered(by: filters)
         let new = try filtered.image.encoded(
             as: .jpeg(
                 quality: quality ?? file.quality ?? 90, subsampling: file.subsampling,
                 isProgressive: image.integer("jpeg-multiscan") == 1))
+        file.updateExif(filterThumbnail)
         return try file.replacingPicture(with: new, profile: filtered.newProfile)
     }
 
     private func renderPNG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
-        let file = try PNGFile(bytes)
+        var file = try PNGFile(bytes)
         guard !file.isAnimated else { throw ImageError(.unsupported, "an animated PNG") }
         let filtered = try Picture(.load(bytes, as: .png)).filtered(by: filters)
         let new = try filtered.image.encoded(as: .png(isInterlaced: file.isInterlaced))
+        file.updateExif(filterThumbnail)
         return try file.replacingPicture(with: new, isConverted: filtered.newProfile != nil)
     }
 
     private func renderWebP(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
-        let file = try WebPFile(bytes)
+        var file = try WebPFile(bytes)
         guard !file.isAnimated else { throw ImageError(.unsupported, "an animated WebP") }
         let image = try Image.load(bytes, as: .webp).inMemory()
         let filtered = try Picture(image).filtered(by: filters)
@@ -74,6 +77,7 @@ package struct Renderer: Sendable {
         let new = try filtered.image.encoded(
             as: .webp(
                 quality: file.isLossless ? 100 : quality, isLossless: file.isLossless))
+        file.updateExif(filterThumbnail)
         return try file.replacingPicture(
             with: new, of: (image.width, image.height, image.hasAlpha))
     }
@@ -106,12 +110,11 @@ package struct Renderer: Sendable {
         let filtered = try Picture(plain).filtered(by: filters).image
             .keepingOnlyProfile(xmp: file.xmp)
         let new = try filtered.encoded(as: .heif(coding, quality: chosen))
-        guard let exif = file.exif else { return new }
+        guard var exif = file.exif else { return new }
+        filterThumbnail(in: &exif, base: HEIFFile.exifBase(of: exif))
+        if file.isTurned { HEIFFile.makeUpright(&exif) }
         let result = new.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in
-                try HEIFFile(raw).replacingExif(
-                    with: file.isTurned ? HEIFFile.upright(exif) : exif)
-            }
+            Result { () throws(ImageError) in try HEIFFile(raw).replacingExif(with: exif) }
         }
         guard let result = try result.get() else {
             throw ImageError(.failed, "HEIF: no place for the EXIF data")
@@ -137,7 +140,7 @@ extension HEIFCoding {
         }
     }
 
-    /// - Throws: `.encoderMissing` where libheif on this machine cannot write the format.
+    /// - Throws: `.encoderMissing` if libheif cannot write the format on this machine.
     func requireEncoder() throws(ImageError) {
         let isAV1 = compression == VIPS_FOREIGN_HEIF_COMPRESSION_AV1
         guard isAV1 ? Self.canWriteAV1 : Self.canWriteHEVC else {
@@ -152,7 +155,7 @@ extension HEIFCoding {
     private static let canWriteHEVC = canWrite(VIPS_FOREIGN_HEIF_COMPRESSION_HEVC)
     private static let canWriteAV1 = canWrite(VIPS_FOREIGN_HEIF_COMPRESSION_AV1)
 
-    /// Tried on a black square: asking libheif would need its headers as well.
+    /// Encodes a black square: asking libheif would need its headers as well.
     private static func canWrite(_ compression: VipsForeignHeifCompression) -> Bool {
         guard Vips.started, let square = apus_vips_black(64, 64, 3) else { return false }
         let coding = HEIFCoding(

@@ -1,17 +1,23 @@
 import CVips
-import Glibc
+import Synchronization
 
-/// libvips as a whole.
+/// The state of libvips in this process.
 enum Vips {
-    /// Starts libvips on first use.
+    /// Whether libvips works; starts it on first use.
     ///
-    /// Each image has one thread, because as many images as there are cores are worked on at once.
-    static let started: Bool = apus_vips_start(1) == 0
+    /// Each image gets one thread, because one image per core is filtered at the same time.
+    static let started: Bool = {
+        let started = apus_vips_start(1) == 0
+        isUsable.store(started, ordering: .releasing)
+        return started
+    }()
 
-    /// What libvips last complained about, as one line; the complaint is gone afterwards.
+    private static let isUsable = Atomic(false)
+
+    /// Removes and returns the last error message of libvips, as one line.
     ///
-    /// The buffer belongs to the process: where two images fail in the same moment, either may be
-    /// told the other's reason.
+    /// All threads share the buffer: if two images fail at the same moment, their messages may be
+    /// swapped.
     static func takeError() -> String {
         guard let text = vips_error_buffer_copy() else { return "unknown error" }
         defer { g_free(text) }
@@ -19,8 +25,10 @@ enum Vips {
         return lines.first.map(String.init) ?? "unknown error"
     }
 
-    /// Frees what libvips holds for the calling thread. To be called before the thread ends.
+    /// Frees the resources of libvips for the calling thread; to be called before the thread ends.
+    ///
+    /// A thread can end before any image has been loaded; before it is started, libvips crashes here.
     static func leaveThread() {
-        vips_thread_shutdown()
+        if isUsable.load(ordering: .acquiring) { vips_thread_shutdown() }
     }
 }
