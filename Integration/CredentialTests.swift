@@ -36,7 +36,7 @@ extension MountedTests {
                     try Files.write([2], to: folder.local("after"))
                     try eventually("the refusal is told", within: .seconds(60)) {
                         try Program.require(Apus.path, "status", folder.point)
-                            .contains("refuses the credentials")
+                            .contains("has refused the credentials")
                     }
                     try write("new", for: server, to: file)
                     try eventually("the file is on the server", within: .seconds(150)) {
@@ -141,7 +141,7 @@ extension MountedTests {
                     }
                     try eventually("the refusal is told", within: .seconds(60)) {
                         try Program.require(Apus.path, "status", folder.point)
-                            .contains("refuses the credentials")
+                            .contains("has refused the credentials")
                     }
                     let said = try Program.require(Apus.path, "unmount", folder.point)
                     #expect(said.contains("Everything is on the remote"))
@@ -166,7 +166,7 @@ extension MountedTests {
                     for name in ["a", "b", "c"] { try Files.write([1], to: folder.local(name)) }
                     try eventually("the refusal is told", within: .seconds(60)) {
                         try Program.require(Apus.path, "status", folder.point)
-                            .contains("refuses the credentials")
+                            .contains("has refused the credentials")
                     }
                     let changes = "3 changes (3 B) not yet on the remote, 3 could not be sent"
                     let sync = try Apus.run("sync", folder.local("a"), folder.local("b"))
