@@ -14,7 +14,7 @@ build: ## Builds .build/release/apus
 	@scripts/setup --build
 	swift build -c release --product apus $(SWIFTFLAGS)
 
-test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
+test: ## Runs all tests, mounted ones JOBS=… at a time; ends with "N passed, N failed"
 	@scripts/test
 
 soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; FLAVOUR=… for one kind of world
