@@ -120,7 +120,9 @@ struct Scenario: Sendable {
     }
 
     /// Lists a directory on the remote like a refresh.
-    func refresh(_ path: String = "") async throws { try await engine.remote.lister.list(try await find(path)) }
+    func refresh(_ path: String = "") async throws {
+        try await engine.remote.lister.list(try await find(path))
+    }
 
     private func place(_ path: String) async throws -> (InodeNumber, FileName) {
         let key = Self.key(path)
