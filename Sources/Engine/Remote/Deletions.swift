@@ -16,7 +16,7 @@ final class Deletions: Sendable {
         self.removalsMax = removalsMax
     }
 
-    /// Counts an item that was deleted here and is still on the remote.
+    /// Counts a locally deleted item that is still on the remote.
     func noteLocal() {
         guardian.withLock { $0.noteLocal(1, at: clock.uptime) }
     }
@@ -31,7 +31,7 @@ extension Deletions {
         return .held
     }
 
-    /// When what was deleted here may go out; nil for now.
+    /// Returns when local deletions may be sent; nil means now.
     func due() throws(Halt) -> Duration? {
         guard guardian.withLock(\.mayHoldLocal) else { return nil }
         let now = clock.uptime
@@ -54,7 +54,7 @@ extension Deletions {
         if guardian.withLock(\.isLocalSuspicious),
             try store.read({ try $0.pending(inode)?.failure }) != .rests
         {
-            // Those that come next are noted along with it.
+            // Marks the following ones in the same transaction.
             try store.write {
                 try $0.setFailure(.rests, attempts: 0, of: inode)
                 try $0.noteRests(after: inode, limit: removalsMax)
@@ -63,16 +63,16 @@ extension Deletions {
         return .again(after: max(due - clock.uptime, .milliseconds(1)))
     }
 
-    /// Deletions that have not gone out when the process starts count as one burst.
+    /// Counts the deletions that are unsent when the process starts as one burst.
     func recover() throws(Halt) {
         let count = try store.read { try $0.pendingDeletionCount() }
         guardian.withLock { $0.noteLocal(count, at: clock.uptime) }
     }
 
-    /// Lets go what the guard holds, on both sides.
+    /// Releases the held deletions of both sides.
     ///
-    /// - Returns: What was deleted on the remote and is now removed here, and how many items that
-    ///   were deleted here go out.
+    /// - Returns: The remote deletions now applied locally, and the number of local deletions now
+    ///   sent.
     func confirm() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
         do throws(Halt) {
             let here = try store.read { try $0.heldDeletions(below: .root) }
@@ -87,7 +87,7 @@ extension Deletions {
         }
     }
 
-    /// What waits at or below an inode for somebody to confirm that it is to be removed here too.
+    /// Returns the remote deletions at or below an inode that await confirmation.
     func held(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
         do throws(Halt) {
             return try store.read { try $0.heldDeletions(below: inode) }

@@ -1,17 +1,17 @@
 import Logging
 import Synchronization
 
-/// The end of an engine, as far as requests to the remote are concerned that cannot be told to stop:
-/// they are waited for until a grace is over, and then left alone.
+/// Shuts down requests to the remote that cannot be cancelled: waits for them during a grace
+/// period, then abandons them.
 ///
-/// What was left alone may still happen, as when the process is killed: its note in `attempts` has
-/// it looked for after the next start. Nothing else is written here for it any more.
+/// An abandoned request may still take effect, as after a kill: its record in `attempts` makes the
+/// next start verify it. Nothing else is stored for it.
 final class Departure: Sendable {
     private struct State {
         var isOver = false
         var alarm: Task<Void, Never>?
         var nextTicket: UInt64 = 0
-        /// How to leave the requests that are under way.
+        /// Closures that abandon the requests in flight, by ticket.
         var requests: [UInt64: @Sendable () -> Void] = [:]
     }
 
@@ -26,13 +26,13 @@ final class Departure: Sendable {
         self.logger = logger
     }
 
-    /// Begins the grace.
+    /// Begins the grace period.
     ///
-    /// - Parameter executor: Where its end is waited for.
+    /// - Parameter executor: Runs the timer.
     func begin(on executor: (any TaskExecutor)?) {
         let end = clock.uptime + grace
-        // Not below the task that ends, whose cancellation would end it at once; ``end()`` waits for
-        // it.
+        // Unstructured, because cancelling the ending task would end the timer at once; ``end()``
+        // waits for it.
         let alarm = Task(executorPreference: executor) {
             guard (try? await self.clock.sleep(until: end)) != nil else { return }
             self.leave()
@@ -40,7 +40,7 @@ final class Departure: Sendable {
         state.withLock { $0.alarm = alarm }
     }
 
-    /// Nothing is under way any more.
+    /// Cancels the timer, once no request is in flight.
     func end() async {
         let alarm = state.withLock { state in
             defer { state.alarm = nil }
@@ -54,21 +54,22 @@ final class Departure: Sendable {
         let requests = state.withLock { state in
             state.isOver = true
             defer { state.requests = [:] }
-            // In the order of their beginning, so that a run can be replayed.
+            // In starting order, so that a run can be replayed.
             return state.requests.sorted { $0.key < $1.key }
         }
         if requests.isEmpty { return }
-        logger.warning("requests left alone", metadata: ["count": "\(requests.count)"])
+        logger.warning(
+            "in-flight requests abandoned at shutdown", metadata: ["count": "\(requests.count)"])
         for (_, leave) in requests { leave() }
     }
 
     // MARK: Requests
 
-    /// Makes a request, and waits for it until it is answered or left alone.
+    /// Performs a request, and waits until it is answered or abandoned.
     ///
-    /// It runs beside the calling task, whose cancellation is passed on to it.
+    /// It runs in its own task; cancellation of the calling task is passed on to it.
     ///
-    /// - Throws: What the request throws; `.cancelled` where it is left alone.
+    /// - Throws: The request's error; `.cancelled` if it is abandoned.
     func outlasting<Value: Sendable>(
         _ attempt: @escaping @autoclosure @Sendable () -> String,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
@@ -89,7 +90,7 @@ final class Departure: Sendable {
             answer.give(
                 .failure(
                     ProviderError(
-                        .cancelled, attempt: attempt(), reason: "the answer did not come in time")))
+                        .cancelled, attempt: attempt(), reason: "not answered before shutdown")))
         }
         defer { state.withLock { _ = $0.requests.removeValue(forKey: ticket) } }
         let result = await withTaskCancellationHandler {

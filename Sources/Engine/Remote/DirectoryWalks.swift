@@ -1,32 +1,32 @@
-/// Decides how far ahead of a program to look that goes through a directory file by file, as `ls -l`
-/// and `cp -a` do. Who looks at a single file has nothing else asked for. It knows no clock: time is
-/// an argument.
+/// Decides how far to read ahead for a program that goes through a directory file by file, as
+/// `ls -l` and `cp -a` do. Access to a single file causes no readahead. Has no clock: time is an
+/// argument.
 struct DirectoryWalks {
-    /// How many names ahead at the most.
+    /// Maximum readahead in names.
     static let countMax = 64
     /// How many directories are remembered.
     private static let directoriesMax = 64
-    /// After that long without a step, a walk has ended.
+    /// A walk ends after this long without a step.
     private static let age: Duration = .seconds(10)
-    /// How many names may be passed over, as they are directories or known already.
+    /// How many names a step may skip: directories, or files already known.
     private static let gapMax: Int64 = 16
 
     private struct Walk {
         var last: Duration
         var cookie: Int64
-        /// How far has been looked ahead.
+        /// The last cookie read ahead.
         var end: Int64
         var count: Int
     }
 
     private var walks: [InodeNumber: Walk] = [:]
 
-    /// Somebody waits for a file that is not known.
+    /// Records that a program waits for an unknown file.
     ///
-    /// Cookies are given out one by one, so that in a directory as it was listed those of
-    /// neighbours follow on each other.
+    /// Cookies are assigned consecutively, so that neighbours in a directory as listed have
+    /// consecutive cookies.
     ///
-    /// - Returns: Among how many names after `cookie` to look for others; 0 for none.
+    /// - Returns: The number of names after `cookie` among which to look for others; 0 for none.
     mutating func note(_ directory: InodeNumber, cookie: Int64, at now: Duration) -> Int {
         guard var walk = walks[directory], now - walk.last < Self.age else {
             begin(directory, cookie: cookie, at: now)

@@ -1,21 +1,20 @@
 import Synchronization
 
-/// Ends calls of a provider that stand still, so that they are made anew: a connection that nobody
-/// answers on is worth nothing, however long one waits (I8). At the end of the engine it waits for none
-/// beyond the grace.
+/// Ends stalled provider calls so that they are retried: waiting longer on a dead connection is
+/// useless (I8). At shutdown it waits no longer than the grace period.
 struct ImpatientProvider: ProviderWrapper {
     let inner: any Provider
     let clock: any Clock
     let departure: Departure
 
-    /// How long a transfer may go without a byte once its turn has come.
+    /// Maximum time without a byte in a transfer, not counting its wait for a turn.
     static let stallMax: Duration = .seconds(30)
-    /// How long a look at the store may take.
+    /// Maximum duration of a metadata request.
     static let lookMax: Duration = .seconds(60)
-    /// How long a page of a listing may take, of which some stores give but one, and how long a
-    /// change may take once the store has all it needs.
+    /// Maximum duration of a listing page, which in some stores is the whole listing, and of a
+    /// change once the store has all its data.
     static let changeMax: Duration = .seconds(600)
-    /// How long one may take for which a store copies an object, perhaps of terabytes.
+    /// Maximum duration of a change for which a store copies an object, perhaps of terabytes.
     static let copyMax: Duration = .seconds(3_600)
 
     func around<Value: Sendable>(
@@ -28,8 +27,8 @@ struct ImpatientProvider: ProviderWrapper {
         return try await limited(call, limit, Progress(at: clock.uptime), request)
     }
 
-    /// The longest duration of a call without progress; nil for a directory that moves object by
-    /// object, which takes as long as it takes.
+    /// Returns the maximum duration of a call without progress; nil for a directory that is moved
+    /// object by object, which has no limit.
     private func limit(_ call: ProviderCall) -> Duration? {
         switch call {
         case .stat, .space: Self.lookMax
@@ -69,7 +68,7 @@ struct ImpatientProvider: ProviderWrapper {
 
     // MARK: Waiting
 
-    /// Runs a call, and cancels it once it has made no progress for `limit`.
+    /// Runs a call, and cancels it after `limit` without progress.
     private func limited<Value: Sendable>(
         _ call: ProviderCall, _ limit: Duration, _ progress: Progress,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
@@ -87,11 +86,11 @@ struct ImpatientProvider: ProviderWrapper {
             })
         guard isCutShort else { return try result.get() }
         throw ProviderError(
-            .unreachable, attempt: call.description, reason: "nothing came or went for \(limit)")
+            .unreachable, attempt: call.description, reason: "no progress for \(limit)")
     }
 }
 
-/// When a transfer last came further.
+/// The time of a transfer's last progress.
 private final class Progress: Sendable {
     private let state: Mutex<(last: Duration, isComplete: Bool)>
 
@@ -99,8 +98,8 @@ private final class Progress: Sendable {
         state = Mutex((now, false))
     }
 
-    /// - Parameter isComplete: Whether all bytes have been handed over, and the store alone decides
-    ///   how long the rest takes.
+    /// - Parameter isComplete: Whether all bytes have been handed over, so that the remaining time
+    ///   depends on the store alone.
     func note(at now: Duration, isComplete: Bool = false) {
         state.withLock { $0 = (now, isComplete) }
     }
@@ -141,7 +140,8 @@ private struct WatchedSource: ByteSource {
     }
 }
 
-/// A provider may read its source long before the store has the bytes; what it says of them counts.
+/// Counts the bytes reported as sent: a provider may read its source long before the store has
+/// them.
 private struct WatchedSession: UploadSession {
     let inner: any UploadSession
     let size: UInt64

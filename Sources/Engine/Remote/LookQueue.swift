@@ -1,39 +1,39 @@
 import Synchronization
 
-/// The looks at single objects that somebody waits for, or may soon: some side by side, one at a
-/// time of an inode, those first that are waited for.
+/// The metadata fetches of single objects: several in parallel, one at a time for each inode,
+/// awaited ones first.
 final class LookQueue: Sendable {
-    /// One look, from the first wish to its end.
+    /// One fetch, from the first request to its end.
     final class Flight: Sendable {
-        /// Rings once, at the end.
+        /// Notified once, at the end.
         let landing = Doorbell()
     }
 
-    /// How many may wait for their turn; of more, only those are taken that somebody waits for.
-    /// These are bounded by the requests of the kernel.
+    /// Maximum number of queued fetches that no request awaits. Awaited ones are bounded by the
+    /// kernel's requests.
     private static let expectedMax = 1_024
-    /// How many are remembered that were looked at in vain.
+    /// Maximum number of remembered inodes with a failed fetch.
     private static let vainMax = 1_024
 
     private struct State {
         var flights: [InodeNumber: Flight] = [:]
         var awaited: [InodeNumber] = []
         var expected: [InodeNumber] = []
-        /// Until when nobody waits for an inode.
+        /// The time until which an inode is not awaited.
         var vain: [InodeNumber: Duration] = [:]
-        /// Until when nobody waits for any.
+        /// The time until which no inode is awaited.
         var allVain: Duration?
         var successes: UInt64 = 0
         var isClosed = false
     }
 
     private let state = Mutex(State())
-    /// Rings when something is wanted.
+    /// Notified when a fetch is requested.
     let signal = Doorbell()
 
-    /// Asks for a look, or joins the one that is under way.
+    /// Requests a fetch, or joins the one in progress.
     ///
-    /// - Parameter isAwaited: Whether somebody waits for it, and not just may want it.
+    /// - Parameter isAwaited: Whether a request waits for it; if not, it is readahead.
     @discardableResult
     func request(_ inode: InodeNumber, isAwaited: Bool) -> Flight {
         let (flight, isNew) = state.withLock { state in
@@ -59,9 +59,9 @@ final class LookQueue: Sendable {
         return flight
     }
 
-    // MARK: What is not waited for
+    // MARK: Backoff
 
-    /// Whether a look has been waited for in vain a moment ago.
+    /// Returns whether an inode is not to be awaited, because a recent wait failed.
     func isVain(_ inode: InodeNumber, at now: Duration) -> Bool {
         state.withLock { state in
             if let all = state.allVain, now < all { return true }
@@ -72,7 +72,7 @@ final class LookQueue: Sendable {
         }
     }
 
-    /// - Parameter inode: nil where it says nothing good of any.
+    /// - Parameter inode: The inode not to be awaited; nil for all inodes.
     func noteVain(_ inode: InodeNumber?, until end: Duration) {
         state.withLock { state in
             guard let inode else {
@@ -84,7 +84,7 @@ final class LookQueue: Sendable {
         }
     }
 
-    /// The remote answers again.
+    /// Records that the remote answers again.
     func noteSuccess() {
         state.withLock { state in
             state.allVain = nil
@@ -92,14 +92,14 @@ final class LookQueue: Sendable {
         }
     }
 
-    /// How many looks have succeeded.
+    /// Number of successful fetches.
     var successes: UInt64 { state.withLock(\.successes) }
 
-    // MARK: Doing
+    // MARK: Running
 
-    /// Does what is wanted until the calling task is cancelled.
+    /// Runs requested fetches until the calling task is cancelled.
     ///
-    /// - Parameter isResting: Whether nothing is to be begun until ``signal``.
+    /// - Parameter isResting: Whether to start nothing until ``signal``.
     func run(
         sideBySide: Int, isResting: @Sendable () -> Bool,
         look: @escaping @Sendable (InodeNumber) async -> Void

@@ -4,8 +4,8 @@ import Synchronization
 /// Fetches the metadata that listings lack: mode, exact time, extended attributes, and whether an
 /// object is a symbolic link.
 ///
-/// Listings never ask for it. A lookup waits for it for a while; a request for extended attributes
-/// waits for as long as for content.
+/// Listings never request it. A lookup waits for it for a limited time; a request for extended
+/// attributes waits as long as one for content.
 final class MetadataFetcher: Sendable {
     private let store: Store
     private let clock: any Clock
@@ -38,23 +38,23 @@ final class MetadataFetcher: Sendable {
 }
 
 extension MetadataFetcher {
-    /// How long somebody waits who can do with what the listing told.
+    /// How long a request waits that the listing could answer.
     static var lookPatience: Duration { .seconds(5) }
 
-    /// For how long nobody waits for an inode again, after that was in vain.
+    /// How long after a failed wait an inode is not awaited again.
     private static var vainTime: Duration { .seconds(5) }
 
-    /// How often one object is asked for before it is given up.
+    /// Maximum number of requests for one object.
     private static var lookTries: Int { 3 }
 
-    /// Has a program that looks at a file or directory wait until all is known that the remote knows of it, so
-    /// that it sees no mode, time or kind that was only assumed.
+    /// Makes a program's access to a file or directory wait until all its remote metadata is known,
+    /// so that no assumed mode, time or kind is shown.
     ///
-    /// It does without where the remote is out of reach, or has just been waited for in vain.
+    /// Does not wait if the remote is out of reach or a recent wait failed.
     func requireDetails(of found: SeenRecord) throws(Halt) {
         let record = found.record
         guard !record.isDetailed else { return }
-        // Amid a move of ours a look finds nothing that holds.
+        // During a move of our own, the answer would prove nothing.
         if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
         let isAwaited = found.isUnseen && isLookAwaited(record)
         looks.request(record.id, isAwaited: isAwaited)
@@ -69,7 +69,7 @@ extension MetadataFetcher {
             && !looks.isVain(record.id, at: now) && !gate.isOutOfReach(at: now)
     }
 
-    /// Asks for those as well that a program is likely to look at next.
+    /// Requests the metadata that the program is likely to need next.
     private func lookAhead(of inode: InodeNumber) throws(Halt) {
         let expected = try store.read { database -> [InodeNumber] in
             guard let dirent = try database.dirent(of: inode) else { return [] }
@@ -82,7 +82,7 @@ extension MetadataFetcher {
         for inode in expected { looks.request(inode, isAwaited: false) }
     }
 
-    /// Returns once a look at an inode has ended, well or not, or has taken too long.
+    /// Returns once a fetch has ended, successfully or not, or has taken too long.
     func awaitLook(at inode: InodeNumber) async {
         let flight = looks.request(inode, isAwaited: true)
         let successes = looks.successes
@@ -92,12 +92,12 @@ extension MetadataFetcher {
             if Task.isCancelled { return }
             let end = clock.uptime + ImpatientProvider.lookMax
             looks.noteVain(inode, until: end)
-            // Where the store has answered nobody, the next one would wait as long.
+            // If the store has answered no request meanwhile, the next one would wait as long.
             if looks.successes == successes { looks.noteVain(nil, until: end) }
             return
         }
-        // The process ends, or nobody knows where on the remote it is: to ask again at once would
-        // end as soon, and so on.
+        // Either the process is ending, or the inode's remote key is unknown: another request would
+        // end at once too, in an endless loop.
         let isSeen = try? store.read { database in
             try database.inode(inode).map { try !database.isUnseen($0) } ?? true
         }
@@ -106,10 +106,10 @@ extension MetadataFetcher {
 
     var traits: ProviderTraits { gate.traits }
 
-    /// Whether a look at an inode has been waited for in vain a moment ago.
+    /// Returns whether an inode is not to be awaited, because a recent wait failed.
     func isVain(_ inode: InodeNumber, at now: Duration) -> Bool { looks.isVain(inode, at: now) }
 
-    /// Has the next request for an inode answered from the listing.
+    /// Makes the next requests for an inode use the listing.
     func giveUpLook(at inode: InodeNumber) {
         looks.noteVain(inode, until: clock.uptime + Self.vainTime)
     }
@@ -124,12 +124,12 @@ extension MetadataFetcher {
                 try? await clock.sleep(until: clock.uptime + backoff.next(random))
             }
             if await fetchDetails(of: inode) { return }
-            // Whoever looks again later asks again.
+            // A later access requests it again.
             giveUpLook(at: inode)
         }
     }
 
-    /// - Returns: Whether there is nothing more to ask for.
+    /// - Returns: Whether no further request is needed.
     private func fetchDetails(of inode: InodeNumber) async -> Bool {
         do throws(ProviderError) {
             guard try await lookAtDetails(of: inode) else { return false }
@@ -137,9 +137,9 @@ extension MetadataFetcher {
             return true
         } catch {
             logger.debug(
-                "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+                "metadata not fetched", metadata: ["inode": "\(inode)", "reason": "\(error)"])
             if let delay = error.retryAfter {
-                // It asks to be left alone, with other files too.
+                // The store asks for a pause, which applies to other files too.
                 looks.noteVain(nil, until: clock.uptime + delay)
                 return true
             }
@@ -148,10 +148,10 @@ extension MetadataFetcher {
         }
     }
 
-    /// Asks for what the listing did not tell of an inode.
+    /// Fetches the metadata of an inode that the listing lacked.
     ///
-    /// - Returns: Whether all is known that can be; false where a change of ours came in between.
-    /// - Throws: `.missing` where it is gone; `.busy` where our own change is on its way.
+    /// - Returns: Whether all available metadata is known; false if a change of our own intervened.
+    /// - Throws: `.missing` if it is gone; `.busy` while our own change is in progress.
     func lookAtDetails(of inode: InodeNumber) async throws(ProviderError) -> Bool {
         let place = try engineWork { () throws(Halt) in
             try store.read { database -> (ObjectKey, SyncedRecord)? in
@@ -167,7 +167,7 @@ extension MetadataFetcher {
         return try engineWork { () throws(Halt) in
             try merger.merge { merge in
                 let database = merge.database
-                // Something else may be there since a directory above it has moved.
+                // Another object may be there since a directory above it was moved.
                 guard try database.synced(inode) == synced,
                     try database.remoteKey(of: inode) == key,
                     try database.uncertainInode(atOrAbove: inode) == nil,
@@ -195,7 +195,7 @@ extension MetadataFetcher {
                 return true
             }
             if isOurs { throw ProviderError(outdated: error) }
-            // What became of it, the directory's listing tells.
+            // The directory's listing shows whether it was moved or deleted.
             await lister.refreshQuietly(synced.parent)
             throw error
         }

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Decides which directories are listed anew, and when: those that somebody looks into, a while
-/// after they were listed last. It knows no clock: time is an argument.
+/// Decides which directories are listed again, and when: those in use, an interval after their last
+/// listing. Has no clock: time is an argument.
 struct UsedDirectories {
-    /// How many are remembered; of more, those used last.
+    /// Number of remembered directories, those used last.
     private static let countMax = 1_024
     /// How long after its last use a directory counts as used. The kernel answers from its cache
-    /// for a while, so that we do not see every use.
+    /// for a while, so that not every use is seen.
     private static let age: Duration = .seconds(300)
-    /// How many are listed at a time.
+    /// Maximum number of concurrent listings.
     static let runningMax = 4
 
     private struct Use {
         var last: Duration
-        /// nil for one that was not listed since the start: the remote may have changed meanwhile.
+        /// nil if it was not listed since the start: the remote may have changed meanwhile.
         var listed: Duration?
     }
 
@@ -21,12 +21,12 @@ struct UsedDirectories {
     private var uses: [InodeNumber: Use] = [.root: Use(last: .zero)]
     private var running: Set<InodeNumber> = []
 
-    /// - Parameter interval: How old a listing may become.
+    /// - Parameter interval: Maximum age of a listing.
     init(interval: Duration) {
         self.interval = interval
     }
 
-    /// Somebody looks into a directory.
+    /// Records the use of a directory.
     ///
     /// - Returns: Whether it is due now.
     mutating func note(_ directory: InodeNumber, at now: Duration) -> Bool {
@@ -36,22 +36,21 @@ struct UsedDirectories {
         return listed.map { now - $0 >= interval } ?? true
     }
 
-    /// A directory has just been listed, or is about to be.
+    /// Records that a directory has just been listed, or is about to be.
     mutating func noteListing(_ directory: InodeNumber, at now: Duration) {
         uses[directory]?.listed = now
     }
 
-    /// Begins with the directories that are due, those first that have waited longest, as far as
-    /// there is room beside those that are under way. Those that are returned count as listed, and
-    /// as under way until ``end(_:)``.
+    /// Starts the directories that are due, the longest overdue first, at most ``runningMax`` at a
+    /// time. They count as listed, and as running until ``end(_:)``.
     ///
-    /// - Returns: Them, and when the next ones are due; what there was no room for is due with the
-    ///   end of one.
+    /// - Returns: The started directories, and when the next ones are due. Those without room
+    ///   become due when a listing ends.
     mutating func takeDue(at now: Duration) -> (due: [InodeNumber], next: Duration) {
         uses = uses.filter { $0.key == .root || now - $0.value.last < Self.age }
         var due: [(time: Duration, directory: InodeNumber)] = []
         var next = now + interval
-        // A slow one is not begun a second time, and holds up nobody but itself.
+        // A slow listing is not started twice, and delays no other.
         for (directory, use) in uses where !running.contains(directory) {
             let time = use.listed.map { $0 + interval } ?? .zero
             if time <= now {
@@ -67,7 +66,7 @@ struct UsedDirectories {
         return (begun, next)
     }
 
-    /// The listing of a directory has ended.
+    /// Records the end of a directory's listing.
     mutating func end(_ directory: InodeNumber) {
         running.remove(directory)
     }
@@ -92,8 +91,8 @@ final class RefreshSchedule: Sendable {
 }
 
 extension RefreshSchedule {
-    /// Somebody looks into a directory. What is known is shown at once; if it may be old, it is
-    /// looked after in the background, and the kernel told of what has changed.
+    /// Records the use of a directory. Known entries are shown at once; if they may be outdated,
+    /// they are refreshed in the background and the kernel is told of changes.
     func noteUse(of directory: InodeNumber) {
         let now = clock.uptime
         if uses.withLock({ $0.note(directory, at: now) }) { signal.ring() }

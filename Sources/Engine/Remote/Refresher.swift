@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lists the directories in use again and again.
+/// Lists the directories in use at intervals.
 struct Refresher: Sendable {
     let store: Store
     let clock: any Clock
@@ -10,11 +10,11 @@ struct Refresher: Sendable {
 }
 
 extension Refresher {
-    /// Lists the directories in use anew, again and again, until it is cancelled.
+    /// Lists the directories in use at intervals, until it is cancelled.
     func run() async {
         noteUseOfPending()
         await withDiscardingTaskGroup { group in
-            // Whoever is about to write looks first how much room there is.
+            // A program that is about to write first asks for the free space.
             group.addTask { await self.refreshSpace() }
             while !Task.isCancelled {
                 let rings = schedule.signal.rings
@@ -33,7 +33,8 @@ extension Refresher {
         }
     }
 
-    /// Where changes wait from before, the remote may have changed as well.
+    /// Marks directories with changes from the last run as used: the remote may have changed there
+    /// too.
     private func noteUseOfPending() {
         let parents = try? store.read { try $0.parentsOfPending(limit: 1_024) }
         for parent in parents ?? [] { schedule.noteUse(of: parent) }
@@ -43,7 +44,7 @@ extension Refresher {
         let isListed = try? store.read { try $0.inode(directory)?.isListed }
         if isListed == true { await lister.refreshQuietly(directory) }
         schedule.uses.withLock { $0.end(directory) }
-        // There is room for the next one.
+        // Another listing may start.
         schedule.signal.ring()
     }
 

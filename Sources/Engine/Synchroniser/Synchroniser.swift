@@ -1,6 +1,6 @@
 import Logging
 
-/// Brings pending inodes to the remote: plans, carries out, and backs off after failures.
+/// Synchronises pending inodes with the remote: plans, carries out, and backs off after failures.
 struct Synchroniser: Sendable {
     let configuration: EngineConfiguration
     let store: Store
@@ -17,7 +17,7 @@ struct Synchroniser: Sendable {
 }
 
 extension Synchroniser {
-    /// Brings pending inodes to the remote until it is cancelled.
+    /// Synchronises pending inodes until it is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
             var alarm: Duration?

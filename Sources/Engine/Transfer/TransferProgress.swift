@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The operations on the remote that are under way, and the bytes that uploads have sent.
+/// The running operations on the remote, and the bytes sent by uploads.
 final class TransferProgress: Sendable {
     let transfers = Mutex<[InodeNumber: Transfer]>([:])
     let sentBytes = Mutex(SentBytes())

@@ -14,10 +14,10 @@ struct UploadPreparation: Sendable {
 }
 
 extension UploadPreparation {
-    /// What is sent takes the place of all that the remote has of an inode, extended attributes
-    /// included, so that those are asked for first where they are not known.
+    /// Fetches missing metadata before an operation that replaces all metadata of an object,
+    /// extended attributes included.
     ///
-    /// - Returns: Whether they were, and a new plan is to be made.
+    /// - Returns: Whether metadata was missing, so that a new plan is needed.
     func learnDetails(
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) -> Bool {
@@ -37,7 +37,8 @@ extension UploadPreparation {
         return true
     }
 
-    /// Fetches what is to be sent with the rest, or is in use here and about to be lost there.
+    /// Fetches the bytes that are to be sent with the rest, or that are in use locally and about to
+    /// be lost on the remote.
     func fetchBytes(
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) {
@@ -56,7 +57,7 @@ extension UploadPreparation {
         }
     }
 
-    /// Fetches what is missing of a file before the remote loses it, if somebody still has it open.
+    /// Fetches the missing bytes of a file before the remote loses it, if the file is still open.
     /// POSIX: an open file keeps its bytes after `unlink`.
     private func keepBytes(ofUnlinked inode: InodeNumber) async throws(ProviderError) {
         guard let open = content.files.existing(inode), !open.state.withLock(\.isWhole) else {
@@ -85,10 +86,12 @@ extension UploadPreparation {
             if let known = error as? EngineError {
                 reason = known.kind.phrase
                 if known.kind == .changedRemotely {
-                    // Nothing will bring these bytes, and only people know what the others are worth.
+                    // These bytes cannot be fetched any more, and only the user knows the value of
+                    // the others.
                     cause = EngineError(
                         known.kind, known.attempt,
-                        remedy: "save what can still be read of it, then delete it", cause: known)
+                        remedy: "save the parts that can still be read, then delete it",
+                        cause: known)
                 }
             }
             throw ProviderError(
@@ -97,8 +100,9 @@ extension UploadPreparation {
         }
     }
 
-    /// What steps aside is known to people by the path that it has here, or had. A removed directory
-    /// may turn out to hold something unseen, and come back: then it is known by the name that it had.
+    /// Records the local path, present or former, by which the user knows an inode that is about to
+    /// be moved aside. A removed directory may turn out to hold something unseen, and be restored:
+    /// then its former name is used.
     func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Halt) {
         guard plan == .moveAside, let synced = state.synced else { return }
         try store.write { database in
@@ -108,7 +112,7 @@ extension UploadPreparation {
         }
     }
 
-    /// A directory above it, on the remote, is gone, and so is everything below that.
+    /// Marks an inode as gone if a directory above it on the remote is gone.
     func noteLostPlace(_ state: SyncState) throws(Halt) {
         guard state.synced != nil else { return }
         try merger.merge { merge in

@@ -2,19 +2,19 @@ import GRDB
 import Synchronization
 
 extension Uploader {
-    /// Sends the content of one moment (I3), if what the store holds is what we think (I4).
+    /// Sends a snapshot of the content (I3), if the store holds the expected version (I4).
     func upload(
         _ state: SyncState, to place: Place, base: BaseVersion, replaced: InodeNumber?
     ) async throws(ProviderError) {
         let inode = state.inode
         let file = try engineWork { () throws(EngineError) in try content.retainForTransfer(inode) }
         defer { content.releaseUse(of: inode) }
-        // A file of which only a part was rewritten is sent whole: the rest has come from the
-        // version that it is based on, and from no other.
+        // A partly rewritten file is sent whole: the rest comes from the version that it is based
+        // on, and from no other.
         let isWhole = file.state.withLock(\.isWhole)
         guard isWhole else {
             throw ProviderError(
-                .busy, attempt: "send inode \(inode)", reason: "not all of it is here yet")
+                .busy, attempt: "send inode \(inode)", reason: "it is not completely fetched yet")
         }
         let (frozen, record) = try engineWork { () throws(Halt) in try content.freeze(file) }
         defer { content.thaw(frozen, of: file) }
@@ -29,7 +29,7 @@ extension Uploader {
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest)
         let isWanted = try engineWork { () throws(Halt) in
-            // It may have been unlinked while the rest of it was fetched.
+            // It may have been unlinked during the fetch.
             try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
         }
         guard isWanted else { return }
@@ -57,7 +57,7 @@ extension Uploader {
             return try ContentDigest(of: frozen)
         } catch {
             throw ProviderError(
-                .source, attempt: "digest what is to be sent", reason: "\(error)", cause: error)
+                .source, attempt: "digest the content to be sent", reason: "\(error)", cause: error)
         }
     }
 }

@@ -16,10 +16,10 @@ struct Uploader: Sendable {
 }
 
 extension Uploader {
-    /// Stores what is about to be asked of the remote, if the plan for it still holds; on return
-    /// that survives power loss. Requests that begin side by side share a sync of the log.
+    /// Stores an attempt before its request is sent, if the plan for it still holds; on return it
+    /// survives power loss. Concurrent requests share a sync of the log.
     ///
-    /// - Returns: Whether it does.
+    /// - Returns: Whether the plan holds.
     func begin(
         _ attempt: AttemptRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
     ) throws(Halt) -> Bool {
@@ -28,20 +28,20 @@ extension Uploader {
             try database.setAttempt(attempt, of: inode)
             return true
         }
-        // A power cut that took the note, and not what the request did, would leave something of
-        // ours on the remote that nobody here knows.
+        // If a power cut lost the record but not the request's effect, the remote would hold an
+        // unknown object of ours.
         if isCurrent { try store.synchronize() }
         return isCurrent
     }
 
-    /// Forgets an attempt, if the refusal says for sure that nothing happened.
+    /// Deletes an attempt, if the refusal proves that nothing happened.
     func noteAttempt(
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
     ) throws(Halt) {
         let inode = state.inode
         if mayBeHalfDone(plan, state) {
             switch error.kind {
-            // It may have been the second half that was refused.
+            // The second half may have been refused.
             case .busy, .unauthorized, .denied, .full: return
             default: break
             }
@@ -67,19 +67,19 @@ extension Uploader {
 
     /// Carries out one operation on the remote.
     ///
-    /// - Returns: nil where it is done or found to be out of date; else the inode whose operation is
-    ///   in its way.
+    /// - Returns: nil if it is done or found to be out of date; otherwise the inode whose operation
+    ///   blocks it.
     func perform(_ plan: SyncOperation, _ state: SyncState) async throws -> InodeNumber? {
         guard let target = try store.read({ try Place.of(plan, state, $0) }) else {
             try preparation.noteLostPlace(state)
             return nil
         }
-        // A directory that may have moved is looked for first: its old place says nothing.
+        // A directory that may have moved is verified first: its old place proves nothing.
         if let above = try store.read({ try target.uncertainInode(for: state, $0) }) {
             return above
         }
-        // It may take a while, and is done before the place is claimed: that somebody else has
-        // replaced what is missing must not pass for our own doing.
+        // This may take a while, so it precedes the claim: a replacement of the missing bytes by
+        // another client must not pass for our own change.
         var unprepared: ProviderError?
         do throws(ProviderError) {
             if try await preparation.learnDetails(before: plan, state) { return nil }
@@ -92,7 +92,7 @@ extension Uploader {
             isSubtree: state.kind == .directory && plan != .setAttributes)
         if let holder = activity.begin(claim) { return holder }
         defer { activity.end(claim) }
-        // Between the plan and the claim somebody else's operation may have ended.
+        // Another operation may have ended between the plan and the claim.
         let isCurrent = { (database: Database) in
             try database.syncState(of: state.inode) == state
                 && Place.of(plan, state, database) == target
@@ -182,7 +182,7 @@ extension Uploader {
             generation: synced.generation, replaced: replaced)
     }
 
-    /// Notes what both sides agree on now, in one transaction.
+    /// Stores the newly agreed state, in one transaction.
     func commit(
         _ object: RemoteObject, of inode: InodeNumber, at place: Place,
         sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
@@ -196,8 +196,8 @@ extension Uploader {
                     merge.changes.unlinked.append(replaced)
                     merge.changes.pending.append(replaced)
                 }
-                // Gone meanwhile, with a directory that the remote deleted: the next listing finds
-                // the object.
+                // Removed meanwhile, with a directory that the remote deleted: the next listing
+                // finds the object.
                 guard try database.inode(inode) != nil else { return }
                 try database.setSynced(
                     SyncedRecord(
@@ -231,8 +231,8 @@ extension Uploader {
         return target
     }
 
-    /// Whether others have set something of an object that was moved, or of one that has just been
-    /// given attributes, and no listing will tell.
+    /// Whether other clients have set metadata of an object that was just moved or given
+    /// attributes, which no listing will show.
     private func hasOthersDetails(
         _ object: RemoteObject, besides sent: ObjectAttributes
     ) -> Bool {
