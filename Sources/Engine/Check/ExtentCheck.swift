@@ -32,7 +32,7 @@ struct ExtentCheck: CheckStep {
         }
         var kept = ""
         if try context.isChanged(record), try context.contentSize(of: inode) ?? 0 > 0 {
-            // The bytes cut off may be the changes.
+            // The clipped bytes may be the changes.
             let place = try context.files.copyToLost(
                 StateFiles.content(of: inode), inode: inode, was: context.describe(inode))
             kept = "; a copy of all its bytes is in \(place)"

@@ -114,7 +114,7 @@ struct NameCheck: CheckStep {
         }
         try context.database.execute(
             sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [cookie])
-        // Without a link it would count as unlinked, and not be given a new name.
+        // Without a link it would count as unlinked, and not get a new name.
         try context.database.execute(
             sql: "UPDATE inodes SET links = max(links, 1) WHERE id = ?",
             arguments: [inode.rawValue])

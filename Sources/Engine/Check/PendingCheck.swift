@@ -28,7 +28,7 @@ struct PendingCheck: CheckStep {
         try markForgotten()
     }
 
-    /// Marks inodes as pending whose local and remote states differ.
+    /// Marks inodes as pending if their local and remote states differ.
     private func markForgotten() throws {
         try context.forEach(
             """

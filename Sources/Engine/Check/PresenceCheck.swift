@@ -115,7 +115,8 @@ struct PresenceCheck: CheckStep {
     /// The unit in which file systems allocate space and leave holes.
     private static let blockBytes = 4_096
 
-    /// Has a file downloaded that the remote has unchanged. Its unexpected bytes are kept aside.
+    /// Marks a file that is unchanged on the remote for download. Its unexpected bytes are kept
+    /// aside.
     private func fetchAgain(_ record: inout InodeRecord, _ fault: String) throws {
         let kept = try setContentAside(of: record.id)
         (record.presence, record.isWriting) = (.remote, false)
@@ -126,7 +127,7 @@ struct PresenceCheck: CheckStep {
     }
 
     /// Marks a file whose bytes are lost. It stays, and the status shows the failure: the engine
-    /// refuses to open or upload a whole file whose content file is short.
+    /// refuses to open or upload a whole file whose content file is too short.
     private func giveUp(_ record: inout InodeRecord, _ fault: String) throws {
         let path = try context.describe(record.id) ?? "inode \(record.id)"
         let kept = try setContentAside(of: record.id)

@@ -76,12 +76,12 @@ struct ValueCheck: CheckStep {
         (.integer("modified"), ":now"),
         (.integer("changed"), ":now"),
         (.bytes("target"), "CAST(target AS BLOB)"),
-        // Only of a file that was being written does the length show that its bytes are local.
+        // The length shows that the bytes are local only for a file that was being written.
         (
             .integer("presence", in: 0...2),
             "CASE WHEN kind = 0 AND writing = 1 THEN 2 ELSE 0 END"
         ),
-        // Counts as changed if it has local bytes: a needless upload does no harm.
+        // A file with local bytes counts as changed: a needless upload does no harm.
         (
             .integer("generation", in: sizes),
             """
@@ -95,7 +95,7 @@ struct ValueCheck: CheckStep {
         (.integer("made_here", in: 0...1), "0"),
     ]
 
-    /// The other tables: invalid rows are removed, and their facts are found out again.
+    /// The other tables: invalid rows are removed, and their contents are determined again.
     private static let otherColumns: [(table: String, kind: CheckFinding.Kind, [Column])] = [
         ("dirents", .name, [.integer("parent"), .name("name"), .integer("inode")]),
         (

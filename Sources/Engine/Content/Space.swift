@@ -1,7 +1,8 @@
 import Logging
 import Synchronization
 
-/// Keeps the state directory under its bounds: reserves space for new bytes, and evicts clean files.
+/// Keeps the state directory within its bounds: reserves space for new bytes, and evicts clean
+/// files.
 final class Space: Sendable {
     let store: Store
     let disk: any Disk
@@ -25,18 +26,17 @@ final class Space: Sendable {
         self.kernelCache = kernelCache
     }
 
-    /// Notes that the disk has refused bytes that should have fitted.
+    /// Records that the disk has refused bytes that should have fitted.
     func noteRefusal() {
         budget.withLock { $0.refuse() }
     }
 }
 
 extension Space {
-    /// How much is freed at least, once something has to go: not every write is to look for more.
+    /// The minimum to free by one eviction, so that not every write starts another.
     private static var evictionBytes: UInt64 { 16 << 20 }
 
-    /// Sees to it that `bytes` more fit, evicting what is clean where they do not. No lock may be
-    /// held.
+    /// Reserves space for `bytes`, evicting clean files if necessary. No lock may be held.
     ///
     /// - Throws: `.outOfSpace`.
     func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Halt) {
@@ -60,20 +60,20 @@ extension Space {
         throw Self.noRoom(attempt())
     }
 
-    /// - Throws: `.outOfSpace` while the database lacks room of its own, and nothing can be evicted
-    ///   for it.
+    /// - Throws: `.outOfSpace` while the database's own reserve is missing, and nothing can be
+    ///   evicted for it.
     func requireBallast(_ attempt: @autoclosure () -> String) throws(Halt) {
         if !isBallastWhole(at: clock.uptime) { try reserve(for: 0, attempt()) }
     }
 
-    /// Whether the database has its room, which is taken back now and then: to try so with every write
-    /// that is refused would cost more than the write.
+    /// Whether the database has its reserve. A missing one is restored only now and then: an
+    /// attempt at each refused write would cost more than the write.
     private func isBallastWhole(at now: Duration) -> Bool {
         let isHopeless = budget.withLock { $0.isHopeless(at: now) }
         return isHopeless ? store.isBallastWhole : store.restoreBallast()
     }
 
-    /// Has the database's room whole again, at the cost of what is on the remote too.
+    /// Restores the database's reserve, evicting clean files if necessary.
     func keepBallast() throws(Halt) {
         if store.restoreBallast() { return }
         let freed = try evictLeastRecentlyUsed(atLeast: Self.evictionBytes)
@@ -85,7 +85,7 @@ extension Space {
     }
 
     private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
-        // What is written is no use where it cannot be noted.
+        // Written bytes are useless if they cannot be recorded.
         guard isBallastWhole(at: now) else { return false }
         let result = budget.withLock { room -> Result<Bool, Halt> in
             do {
@@ -106,9 +106,9 @@ extension Space {
                 + "leaves it once it is")
     }
 
-    /// Drops clean files that nobody uses, those used least recently first.
+    /// Drops clean unused files, the least recently used first.
     ///
-    /// - Returns: How many bytes that freed.
+    /// - Returns: The number of freed bytes.
     func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Halt) -> UInt64 {
         var freed: UInt64 = 0
         var last: (accessed: Int64, inode: Int64) = (.min, 0)

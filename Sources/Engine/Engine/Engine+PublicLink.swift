@@ -3,10 +3,10 @@ import Logging
 import Synchronization
 
 extension Engine {
-    /// An address under which everybody may read an item, as it is on the remote.
+    /// Returns a public address of an item as it is on the remote.
     ///
-    /// - Throws: `.busy` while it, or its place, has changes that are not there yet; `.unsupported`
-    ///   where the remote has no such thing; what the remote says otherwise.
+    /// - Throws: `.busy` while the item or its place has changes that are not uploaded yet;
+    ///   `.unsupported` if the remote has no public links; otherwise the remote's error.
     package func publicLink(to inode: InodeNumber) async throws(EngineError) -> String {
         let key: ObjectKey
         do throws(Halt) {
