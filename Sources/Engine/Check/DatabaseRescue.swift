@@ -13,7 +13,7 @@ package enum DatabaseRescue {
     /// Saves into a new database file.
     ///
     /// - Parameter newPath: A path without a file.
-    /// - Returns: All tables, those without saved rows too.
+    /// - Returns: All tables, including those without saved rows.
     package static func rescue(
         _ path: String, into newPath: String
     ) throws(EngineError) -> [Table] {

@@ -40,7 +40,7 @@ struct ExtentCheck: CheckStep {
         try context.database.setExtents(validExtents(of: record), of: inode)
         try context.tell(
             .extents, inode, "its extents overlap, are empty, or exceed its size",
-            repair: "they are cut to valid ranges" + kept)
+            repair: "they are clipped to valid ranges" + kept)
     }
 
     private func validExtents(of record: InodeRecord) throws -> ExtentSet {

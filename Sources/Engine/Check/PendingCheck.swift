@@ -21,7 +21,7 @@ struct PendingCheck: CheckStep {
                 try context.database.execute(
                     sql: "DELETE FROM \(table) WHERE inode = ?", arguments: [inode.rawValue])
                 try context.tell(
-                    kind, inode, "a row of \(table) is about a missing inode",
+                    kind, inode, "a row of \(table) refers to a missing inode",
                     repair: "the row is removed")
             }
         }

@@ -51,7 +51,7 @@ struct PresenceCheck: CheckStep {
             let inode = InodeNumber(rawValue: row[0])
             try context.database.forgetDurability(of: inode)
             try context.tell(
-                .content, inode, "a row of unsynced is not about a file",
+                .content, inode, "a row of unsynced does not refer to a file",
                 repair: "the row is removed")
         }
     }
@@ -71,7 +71,7 @@ struct PresenceCheck: CheckStep {
         try context.database.markPending(inode, at: context.now)
         try context.tell(
             .content, inode, fault,
-            repair: "it gets the length of its content file, and is uploaded")
+            repair: "its size is set to that of its content file, and it is uploaded")
     }
 
     private func repairPartial(_ inode: InodeNumber) throws {
@@ -94,7 +94,7 @@ struct PresenceCheck: CheckStep {
         try update(record)
         try context.database.markPending(inode, at: context.now)
         try context.tell(
-            .content, inode, "the database says that it has no local bytes, but it has",
+            .content, inode, "it has local bytes, but none according to the database",
             repair: "it keeps them, and is uploaded")
     }
 

@@ -162,7 +162,7 @@ struct ValueCheck: CheckStep {
                     sql: "DELETE FROM \(table) WHERE \(key) = ?", arguments: [number])
                 try context.tell(
                     kind, inode, "a row of \(table) is invalid",
-                    repair: "the row is removed, and its facts are found out again")
+                    repair: "the row is removed, and its contents are determined again")
             }
         }
         try checkExtendedAttributes()
@@ -201,7 +201,7 @@ struct ValueCheck: CheckStep {
                 synced?.extendedAttributes ?? ExtendedAttributes(), of: inode)
             try context.tell(
                 .value, inode, "its extended attributes are invalid",
-                repair: "it gets those of the remote",
+                repair: "they are replaced by those of the remote",
                 loss: synced == nil ? "those of a file that was never uploaded" : nil)
         }
     }
@@ -223,7 +223,8 @@ struct ValueCheck: CheckStep {
                 CheckFinding(
                     .value, context.isDryRun ? .repairable : .repaired,
                     inode: InodeNumber(rawValue: number),
-                    what: "its \(column.name) is invalid", repair: "it gets a likely value"))
+                    what: "its \(column.name) is invalid",
+                    repair: "it is replaced by a likely value"))
         }
     }
 }

@@ -87,7 +87,7 @@ extension ContentStore {
     /// Sets a file's size; new bytes are zeros. POSIX: `ftruncate`.
     func truncate(_ inode: InodeNumber, to size: UInt64) throws(Halt) {
         guard size < ExtentSet.endMax else {
-            throw .failure(.tooLarge, "give inode \(inode) a size of \(size) bytes")
+            throw .failure(.tooLarge, "resize inode \(inode) to \(size) bytes")
         }
         let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
         defer { releaseUse(of: inode) }
@@ -152,7 +152,7 @@ extension ContentStore {
         guard isFailed, let failure = try store.write({ try $0.takeUntoldFailure(of: inode) })
         else { return }
         throw .failure(
-            failure.kind, "bring inode \(inode) to the remote: \(failure.what): \(failure.why)",
+            failure.kind, "upload inode \(inode): \(failure.what): \(failure.why)",
             remedy: failure.remedy)
     }
 
@@ -191,7 +191,7 @@ extension ContentStore {
                 // If there is no room for a clone, the upload is abandoned and repeated later; the
                 // write proceeds.
                 logger.warning(
-                    "upload given up for a writer", metadata: ["reason": "\(error.reason)"])
+                    "upload abandoned for a writer", metadata: ["reason": "\(error.reason)"])
                 frozen.abandon()
             }
         }

@@ -2,7 +2,7 @@ import Logging
 import Synchronization
 
 extension ContentStore {
-    /// Freezes the current content and returns it with its generation.
+    /// Stores the current version and freezes its content for an upload.
     func freeze(
         _ file: OpenFile
     ) throws(Halt) -> (FrozenContent, InodeRecord) {

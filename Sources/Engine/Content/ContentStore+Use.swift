@@ -92,7 +92,7 @@ extension ContentStore {
         var size = record.size
         if record.presence == .whole, record.isWriting {
             // The content file has the length that the last writer reached (I1).
-            size = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+            size = try onDisk("read the content size of inode \(inode)") { () throws(DiskError) in
                 try file.status().size
             }
         }
@@ -112,13 +112,13 @@ extension ContentStore {
     /// outside; zeros must not pass for its bytes (I5).
     private func requireContent(of record: InodeRecord, in file: any DiskFile) throws(Halt) {
         guard record.presence == .whole, !record.isWriting else { return }
-        let size = try onDisk("look at the content of inode \(record.id)") {
+        let size = try onDisk("read the content size of inode \(record.id)") {
             () throws(DiskError) in try file.status().size
         }
         if size > record.size {
             // A truncation that did not reach the disk: the bytes beyond the end would reappear as
             // the file grows.
-            try onDisk("cut the content of inode \(record.id)") { () throws(DiskError) in
+            try onDisk("truncate the content of inode \(record.id)") { () throws(DiskError) in
                 try file.truncate(to: record.size)
             }
         }
@@ -128,7 +128,7 @@ extension ContentStore {
             .damaged,
             "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
             remedy: isChanged
-                ? SyncFailure.lostBytesRemedy : "have it fetched again with `apus evict`")
+                ? SyncFailure.lostBytesRemedy : "run `apus evict` to fetch it again")
     }
 
     /// A variant of ``retain(_:)`` for asynchronous callers.

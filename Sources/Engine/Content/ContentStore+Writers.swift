@@ -62,7 +62,7 @@ extension ContentStore {
 
     /// Sets a file to the size and time of its content file and starts a new version.
     func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
-        let status = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+        let status = try onDisk("read the content size of inode \(inode)") { () throws(DiskError) in
             try disk.open(StateFiles.content(of: inode)).status()
         }
         try store.write { database in
@@ -71,8 +71,8 @@ extension ContentStore {
             // shorter.
             if record.presence == .whole { record.size = status.size }
             record.isWriting = false
-            // A writable handle that wrote nothing changed nothing. Neither did one of a file
-            // without local bytes, since each change is recorded when it is made.
+            // A handle that wrote nothing changed nothing. For a file without local bytes, each
+            // change was recorded when it was made.
             if record.presence != .remote, try database.isPending(inode) {
                 record.modified = max(record.modified, status.modified)
                 record.generation += 1

@@ -41,7 +41,7 @@ extension Durability {
             try keepSafe()
             try keepEvictionsSafe()
         } catch {
-            logger.warning("content not put on the disk yet", metadata: ["reason": "\(error)"])
+            logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
         }
     }
 
@@ -55,7 +55,7 @@ extension Durability {
             try store.write { for inode in inodes { try $0.markSafe(inode) } }
             try store.synchronize()
         } catch {
-            logger.warning("content not put on the disk", metadata: ["reason": "\(error)"])
+            logger.warning("content not synchronized", metadata: ["reason": "\(error)"])
         }
     }
 
@@ -64,9 +64,10 @@ extension Durability {
     /// Synchronises the content of some files; the whole file system if there are more than
     /// ``singleFilesMax``.
     private func synchronizeContent(of inodes: [InodeNumber]) throws(Halt) {
-        try onDisk("put the content on the disk") { () throws(DiskError) in
+        try onDisk("synchronize the content") { () throws(DiskError) in
             if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
-            // Synchronising a whole busy file system takes long.
+            // Few files are synchronised one by one, since synchronising a whole busy file system
+            // takes long.
             for inode in inodes { try disk.open(StateFiles.content(of: inode)).synchronize() }
         }
     }

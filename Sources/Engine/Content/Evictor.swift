@@ -41,7 +41,7 @@ extension Evictor {
         guard total > bound else { return }
         let freed = try space.evictLeastRecentlyUsed(atLeast: total - bound)
         if freed < total - bound {
-            logger.debug("cache over its bound", metadata: ["bytes": "\(total - freed)"])
+            logger.debug("cache exceeds its bound", metadata: ["bytes": "\(total - freed)"])
         }
     }
 }

@@ -48,8 +48,8 @@ final class FrozenContent: ByteSource {
         try state.withLock { state in
             guard !state.isAbandoned else {
                 throw DiskError(
-                    .full, attempt: "clone the content that is being sent",
-                    reason: "there is no room for it")
+                    .full, attempt: "clone the content that is being uploaded",
+                    reason: "not enough space on the disk")
             }
             guard offset < size else { return 0 }
             let count = Int(min(UInt64(buffer.count), size - offset))
@@ -58,7 +58,7 @@ final class FrozenContent: ByteSource {
             guard read == count else {
                 throw DiskError(
                     .failed, attempt: "read \(count) bytes at \(offset) of a frozen file",
-                    reason: "only \(read) bytes are there")
+                    reason: "only \(read) bytes are available")
             }
             return read
         }

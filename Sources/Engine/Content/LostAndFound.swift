@@ -21,7 +21,7 @@ extension LostAndFound {
     func keep(
         _ path: DiskPath, of inode: InodeNumber?, name: FileName? = nil
     ) throws(Halt) -> Bool {
-        try onDisk("keep \(path)") { () throws(DiskError) in
+        try onDisk("move \(path) to \(StateFiles.lostFolder)") { () throws(DiskError) in
             guard try disk.open(path).status().size > 0 else {
                 try disk.remove(path)
                 return false
@@ -40,7 +40,7 @@ extension LostAndFound {
         do throws(DiskError) {
             return try disk.files(below: StateFiles.lostFolder).count
         } catch {
-            throw EngineError(error, "look into \(StateFiles.lostFolder)")
+            throw EngineError(error, "list \(StateFiles.lostFolder)")
         }
     }
 }

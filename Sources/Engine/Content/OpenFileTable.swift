@@ -99,8 +99,8 @@ final class OpenFileTable: Sendable {
         return try result?.get()
     }
 
-    /// Runs `body` with those of some inodes whose content is unused. They cannot be retained
-    /// meanwhile; no lock is held.
+    /// Runs `body` with the unused ones among some inodes. They cannot be retained meanwhile; no
+    /// lock is held.
     func withUnused(
         _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Halt) -> Void
     ) throws(Halt) {

@@ -23,7 +23,7 @@ extension Recovery {
     private func distrustContent() throws(Halt) {
         try store.write { try $0.forgetUnsafeDiscarded() }
         for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
-            let size = try onDisk("look at the content of inode \(inode)") {
+            let size = try onDisk("read the content size of inode \(inode)") {
                 () throws(DiskError) in try disk.open(StateFiles.content(of: inode)).status().size
             }
             let length = try store.write { database -> UInt64? in
@@ -53,7 +53,7 @@ extension Recovery {
             guard let length, size > length else { continue }
             // A truncation that did not reach the disk. Otherwise the next writer, and the next
             // synchronisation, would take the bytes beyond the end for the file's own.
-            try onDisk("cut the content of inode \(inode)") { () throws(DiskError) in
+            try onDisk("truncate the content of inode \(inode)") { () throws(DiskError) in
                 try disk.open(StateFiles.content(of: inode)).truncate(to: length)
             }
         }

@@ -48,7 +48,7 @@ extension Recovery {
         }
         guard known == source else {
             throw .failure(
-                .damaged, "take up the state directory: it belongs to \(known ?? "another source")",
+                .damaged, "use the state directory: it belongs to \(known ?? "another source")",
                 remedy: "mount that source, or this one with another --state-dir")
         }
     }
@@ -97,13 +97,13 @@ extension Recovery {
     }
 
     private func paths(below folder: DiskPath) throws(Halt) -> [DiskPath] {
-        try onDisk("look through \(folder)") { () throws(DiskError) in
+        try onDisk("list \(folder)") { () throws(DiskError) in
             try disk.files(below: folder)
         }
     }
 
     private func removeLeftover(_ path: DiskPath) throws(Halt) {
-        try onDisk("remove what a crash has left") { () throws(DiskError) in
+        try onDisk("remove a leftover of a crash") { () throws(DiskError) in
             try disk.remove(path)
         }
     }

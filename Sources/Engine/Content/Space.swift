@@ -53,7 +53,7 @@ extension Space {
             return room.isRefused
         }
         if freed > 0 {
-            logger.info("evicted for want of room", metadata: ["bytes": "\(freed)"])
+            logger.info("evicted to free space", metadata: ["bytes": "\(freed)"])
         }
         if freed > 0 || !isRefused, try takeRoom(bytes, at: now) { return }
         budget.withLock { $0.giveUp(at: clock.uptime) }
@@ -102,8 +102,9 @@ extension Space {
     private static func noRoom(_ attempt: String) -> Halt {
         .failure(
             .outOfSpace, attempt,
-            remedy: "free space on the disk of the state directory; what is not yet on the remote "
-                + "leaves it once it is")
+            remedy:
+                "free space on the disk of the state directory; files that are not uploaded yet "
+                + "can be evicted after their upload")
     }
 
     /// Drops clean unused files, the least recently used first.

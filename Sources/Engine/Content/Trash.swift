@@ -42,7 +42,7 @@ extension Trash {
         do throws(Halt) {
             guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
             try file.withState { state throws(Halt) in
-                try onDisk("keep a removed file") { () throws(DiskError) in
+                try onDisk("move a removed file to the trash") { () throws(DiskError) in
                     set(attributes, of: try disk.clone(state.file, to: destination))
                 }
             }
@@ -58,7 +58,7 @@ extension Trash {
     /// nothing for a file that is not discarded. Idempotent.
     func move(_ inode: InodeNumber) throws(Halt) {
         guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
-        try onDisk("keep a removed file") { () throws(DiskError) in
+        try onDisk("move a removed file to the trash") { () throws(DiskError) in
             let file = try disk.open(StateFiles.content(of: inode))
             // It has been moved already, and this content file is new and empty.
             guard try file.status().size >= size else { return }

@@ -39,7 +39,7 @@ extension Engine {
                 guard try store.read({ try $0.dirent(original, in: ours.parent) }) != nil else {
                     throw .failure(
                         .notFound, "keep the remote's \"\(original)\"",
-                        remedy: "it is gone meanwhile; keep mine")
+                        remedy: "it no longer exists; keep mine")
                 }
                 try unlink(ours.name, in: ours.parent)
             }
@@ -74,8 +74,8 @@ extension Engine {
             }
         guard isImpossible else { return }
         throw .failure(
-            .isDirectory, "keep \(resolution) of \"\(original)\" and \"\(ours.name)\" alone",
-            remedy: "remove or rename the directory or the file that you do not want, or keep both")
+            .isDirectory, "keep only \(resolution) of \"\(original)\" and \"\(ours.name)\"",
+            remedy: "remove or rename the directory or the file that you do not need, or keep both")
     }
 
     /// Returns the name of the local version, and its original name.
@@ -98,7 +98,8 @@ extension Engine {
                 }
                 guard versions.count == 1 else {
                     throw Halt.failure(
-                        .ambiguous, "choose among \(versions.count) versions of \"\(dirent.name)\"",
+                        .ambiguous,
+                        "choose one of \(versions.count) versions of \"\(dirent.name)\"",
                         remedy: "name one of the versions: "
                             + versions.map { "\"\($0.name)\"" }.joined(separator: ", "))
                 }

@@ -29,8 +29,8 @@ extension Engine {
 
     /// Makes the written bytes survive power loss (I1). Also for directories.
     ///
-    /// - Throws: A permanent failure to upload them that no program has been told of, once they do:
-    ///   `.denied`, `.outOfSpace`, and so on.
+    /// - Throws: A permanent failure to upload them that has not been reported to a program, once
+    ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
     package func synchronize(_ inode: InodeNumber) throws(Halt) {
         try local.content.synchronize(inode)
     }

@@ -16,7 +16,7 @@ extension Engine {
                 else {
                     throw Halt.failure(
                         .busy,
-                        "make a link to \"\(path)\", which is not on the remote as it is here",
+                        "create a link to \"\(path)\", which has changes that are not on the remote",
                         remedy: "run `apus sync` first")
                 }
                 return path

@@ -78,8 +78,8 @@ extension Engine {
                 case .details(let inode):
                     guard try await remote.metadata.lookAtDetails(of: inode) else {
                         throw ProviderError(
-                            .busy, attempt: "look at inode \(inode)",
-                            reason: "it is just being moved or changed")
+                            .busy, attempt: "fetch the metadata of inode \(inode)",
+                            reason: "it is being moved or changed")
                     }
                 case .look(let inode): await remote.metadata.awaitLook(at: inode)
                 case .version(let inode, let access):
@@ -95,7 +95,7 @@ extension Engine {
             } catch is CancellationError {
                 throw EngineError(.interrupted, "wait for \(need)")
             } catch {
-                throw EngineError(.failed, "fetch what a request needs", cause: error)
+                throw EngineError(.failed, "fetch the data for a request", cause: error)
             }
             if Task.isCancelled || failure.kind == .cancelled {
                 throw EngineError(.interrupted, failure.attempt)
@@ -105,7 +105,7 @@ extension Engine {
             guard failure.isPassing, !failure.isForLackOfDescriptors, next < deadline
             else { throw EngineError(failure) }
             logger.debug(
-                "request waits for the remote",
+                "request waiting for the remote",
                 metadata: ["attempt": "\(failure.attempt)", "reason": "\(failure.reason)"])
             do {
                 try await clock.sleep(until: next)

@@ -70,7 +70,7 @@ extension Tree {
         guard space.bytes(attributes) <= space.bytesMax else {
             throw .failure(
                 .outOfSpace, attempt,
-                remedy: "\(traits.name) keeps \(space.bytesMax) bytes of one file")
+                remedy: "\(traits.name) keeps at most \(space.bytesMax) bytes per file")
         }
     }
 

@@ -73,10 +73,11 @@ extension Tree {
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
     ) throws(Halt) -> Attributes {
         guard traits.keepsSymlinks else {
-            throw .failure(.unsupported, "make a symbolic link on \(traits.name)")
+            throw .failure(.unsupported, "create a symbolic link on \(traits.name)")
         }
         guard (1...Self.targetBytesMax).contains(target.count) else {
-            throw .failure(.nameTooLong, "make a symbolic link to \(target.count) bytes")
+            throw .failure(
+                .nameTooLong, "create a symbolic link with a target of \(target.count) bytes")
         }
         var inode = newInode(.symlink, mode: 0o777, caller: caller)
         inode.target = target
@@ -94,12 +95,12 @@ extension Tree {
     private func insert(
         _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeRecord {
-        try configuration.requireWritable("make \"\(name)\"")
-        try space.reserve(for: 1, "make \"\(name)\"")
+        try configuration.requireWritable("create \"\(name)\"")
+        try space.reserve(for: 1, "create \"\(name)\"")
         let created = try store.write { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
-                throw Halt.failure(.exists, "make \"\(name)\" in inode \(parent)")
+                throw Halt.failure(.exists, "create \"\(name)\" in inode \(parent)")
             }
             let directory = try database.listedDirectory(parent)
             // POSIX: items in a set-group-ID directory inherit its group, directories also the bit.
@@ -189,7 +190,7 @@ extension Tree {
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
-                throw Halt.failure(.invalid, "move \"\(name)\" below itself")
+                throw Halt.failure(.invalid, "move \"\(name)\" into itself")
             }
             let target = try database.dirent(newName, in: newParent)
             if let target {
@@ -217,9 +218,10 @@ extension Tree {
         let replaced = try database.existingInode(target.inode)
         switch (inode.kind == .directory, replaced.kind == .directory) {
         case (true, false):
-            throw Halt.failure(.notDirectory, "replace the file \"\(target.name)\" by a directory")
+            throw Halt.failure(
+                .notDirectory, "replace the file \"\(target.name)\" with a directory")
         case (false, true):
-            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" by a file")
+            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" with a file")
         case (true, true): try requireEmpty(replaced, database)
         case (false, false): break
         }
