@@ -78,11 +78,11 @@ extension Recovery {
         record.generation += 1
         if var synced = try database.synced(record.id), synced.etag != nil {
             if var attempt, attempt.generation == synced.generation {
-                // The interrupted upload was of the version that is current again.
+                // The attempt concerns the synced version, which is current again.
                 attempt.generation = record.generation
                 try database.setAttempt(attempt, of: record.id)
             } else {
-                // If it succeeded after all, it is treated as a change by another client.
+                // If the attempt succeeded after all, it is seen as a change by another client.
                 try database.removeAttempt(of: record.id)
             }
             record.size = synced.size
@@ -101,7 +101,7 @@ extension Recovery {
         try database.markPending(record.id, at: clock.wallTime)
     }
 
-    /// Gives the version that a lost file was to replace its name back.
+    /// Restores the name of the version that a lost file was to replace.
     private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
         guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
             var record = try database.inode(former), record.links == 0,
