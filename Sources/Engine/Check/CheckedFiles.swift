@@ -51,7 +51,7 @@ final class CheckedFiles {
         return place
     }
 
-    /// Makes a file with these bytes in `lost+found/`.
+    /// Writes bytes to a new file in `lost+found/`.
     func writeToLost(_ bytes: [UInt8], inode: InodeNumber, was old: String) throws(Halt)
         -> DiskPath
     {

@@ -1,6 +1,6 @@
 import Logging
 
-/// Keeps the cache and the trash under their bounds in the background.
+/// Keeps the cache and the trash within their bounds in the background.
 struct Evictor: Sendable {
     let store: Store
     let clock: any Clock
@@ -11,8 +11,8 @@ struct Evictor: Sendable {
 }
 
 extension Evictor {
-    /// Keeps what is here under the bound, dropping first what was used least recently, and clears
-    /// away what nobody will come back to.
+    /// Evicts the least recently used files while the cache exceeds its bound, and prunes the
+    /// trash.
     func run() async {
         var pruned: (rings: UInt64, next: Duration)?
         while !Task.isCancelled {
@@ -41,7 +41,7 @@ extension Evictor {
         guard total > bound else { return }
         let freed = try space.evictLeastRecentlyUsed(atLeast: total - bound)
         if freed < total - bound {
-            logger.debug("cache over its bound", metadata: ["bytes": "\(total - freed)"])
+            logger.debug("cache exceeds its bound", metadata: ["bytes": "\(total - freed)"])
         }
     }
 }

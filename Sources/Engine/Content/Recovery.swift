@@ -1,7 +1,7 @@
 import GRDB
 import Logging
 
-/// Repairs the state that an ended or killed process has left, before anything else happens.
+/// Repairs the state left by an ended or killed process, before the engine is used.
 struct Recovery: Sendable {
     let configuration: EngineConfiguration
     let store: Store
@@ -14,7 +14,7 @@ struct Recovery: Sendable {
 }
 
 extension Recovery {
-    /// Brings the state of an engine that ended somehow into order, before anything else happens.
+    /// Repairs the state of the previous engine, however it ended.
     func run() throws(Halt) {
         try identify()
         try recoverFromPowerCut()
@@ -22,7 +22,8 @@ extension Recovery {
         try clearAway()
     }
 
-    /// Makes the root and this state's salt, or sees to it that the state belongs to this source.
+    /// Creates the root and the salt of a new state, or verifies that an existing one belongs to
+    /// this source.
     private func identify() throws(Halt) {
         let now = clock.wallTime
         let source = configuration.source
@@ -47,13 +48,13 @@ extension Recovery {
         }
         guard known == source else {
             throw .failure(
-                .damaged, "take up the state directory: it belongs to \(known ?? "another source")",
+                .damaged, "use the state directory: it belongs to \(known ?? "another source")",
                 remedy: "mount that source, or this one with another --state-dir")
         }
     }
 
-    /// Files that were open for writing when the process ended: their content file knows better
-    /// than the database (I1).
+    /// Recovers files that were open for writing when the process ended: their content file is
+    /// newer than the database (I1).
     private func recoverWrites() throws(Halt) {
         while true {
             let writing = try store.read {
@@ -67,8 +68,9 @@ extension Recovery {
         }
     }
 
-    /// Clones of uploads that were cut short, and content that nothing needs: a crash came between
-    /// the database and the disk. What is not known to be on the remote, or to be a clone, is kept.
+    /// Removes clones of interrupted uploads, and content that was left because a crash came
+    /// between the database and the disk. Content that is neither known to be on the remote nor a
+    /// clone is kept.
     private func clearAway() throws(Halt) {
         var kept = 0
         for path in try paths(below: StateFiles.contentFolder) {
@@ -76,7 +78,7 @@ extension Recovery {
             switch try store.read({ try $0.use(ofContentOf: inode) }) {
             case .needed: continue
             case .none: try removeLeftover(path)
-            // Where a power cut has taken its row back, its number will be given out again.
+            // If a power cut has lost its row, its number will be reused.
             case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
             }
         }
@@ -95,24 +97,24 @@ extension Recovery {
     }
 
     private func paths(below folder: DiskPath) throws(Halt) -> [DiskPath] {
-        try onDisk("look through \(folder)") { () throws(DiskError) in
+        try onDisk("list \(folder)") { () throws(DiskError) in
             try disk.files(below: folder)
         }
     }
 
     private func removeLeftover(_ path: DiskPath) throws(Halt) {
-        try onDisk("remove what a crash has left") { () throws(DiskError) in
+        try onDisk("remove a leftover of a crash") { () throws(DiskError) in
             try disk.remove(path)
         }
     }
 }
 
-/// What a content file is there for.
+/// The use of a content file.
 private enum ContentUse {
     case needed
-    /// The remote has all that was in it.
+    /// The remote has all of its bytes.
     case none
-    /// Nobody knows what is in it.
+    /// Nothing is known of its bytes.
     case unknown
 }
 extension Database {

@@ -1,21 +1,21 @@
-/// Reckons whether more bytes fit onto the state directory's disk, without asking the disk each
-/// time. It knows no disk and no clock.
+/// Computes whether more bytes fit onto the state directory's disk, without asking the disk each
+/// time. It has no access to disk or clock.
 ///
 /// ``StorageSpace/reserve`` stays free.
 struct RoomLedger {
-    /// How long a measurement holds: others write to the disk as well.
+    /// How long a measurement is valid: other processes write to the disk too.
     private static let age: Duration = .seconds(1)
 
     private var left: UInt64 = 0
     private var measured: Duration?
-    /// Whether the disk has refused bytes that should have fitted, as one with a quota does.
+    /// Whether the disk has refused bytes that should have fitted, for example because of a quota.
     private(set) var isRefused = false
-    /// Before this moment there is no room, and looking for some again is no use.
+    /// Until this moment there is no room, and evicting again is pointless.
     private var hopelessUntil: Duration = .zero
 
-    /// Takes `bytes` off what is left.
+    /// Subtracts `bytes` from the remaining room.
     ///
-    /// - Returns: Whether there is that much; else nothing was taken.
+    /// - Returns: Whether there is that much; otherwise nothing is subtracted.
     mutating func take(
         _ bytes: UInt64, at now: Duration, measure: () throws -> StorageSpace
     ) rethrows -> Bool {
@@ -30,14 +30,14 @@ struct RoomLedger {
         return true
     }
 
-    /// Forgets the last measurement, and that bytes were refused: room was made.
+    /// Forgets the last measurement and a refusal, after room was made.
     mutating func forget() {
         measured = nil
         isRefused = false
     }
 
-    /// The disk has refused bytes: there is no room, whatever it says, until some was made, or has
-    /// been looked for in vain.
+    /// Records that the disk has refused bytes: there is no room, regardless of measurements, until
+    /// some was made, or an attempt to make some has failed.
     mutating func refuse() {
         measured = nil
         isRefused = true

@@ -29,8 +29,8 @@ extension Engine {
 
     /// Makes the written bytes survive power loss (I1). Also for directories.
     ///
-    /// - Throws: A permanent failure to upload them that no program has been told of, once they do:
-    ///   `.denied`, `.outOfSpace`, and so on.
+    /// - Throws: A permanent failure to upload them that has not been reported to a program, once
+    ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
     package func synchronize(_ inode: InodeNumber) throws(Halt) {
         try local.content.synchronize(inode)
     }
@@ -46,10 +46,10 @@ extension Engine {
         try local.lostAndFound.count()
     }
 
-    /// A descriptor of the file was closed: what was written survives `kill -9` from here on (I1).
+    /// Handles the close of a descriptor: written bytes survive `kill -9` from here on (I1).
     ///
-    /// It does already: every write marked the inode in the database before it was acknowledged, and
-    /// its bytes are in the content file.
+    /// They do already: every write marked the inode in the database before it was acknowledged,
+    /// and its bytes are in the content file.
     package func flush(_ inode: InodeNumber) throws(Halt) {}
 
     /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
@@ -58,8 +58,8 @@ extension Engine {
     /// returns (I3).
     ///
     /// - Parameter truncating: POSIX: `O_TRUNC`.
-    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` where
-    ///   the remote has another version, or no file: whoever knows the number looks its name up again.
+    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` if the
+    ///   remote has another version, or no file: the kernel then looks the name up again.
     package func open(
         _ inode: InodeNumber, access: FileAccess, truncating: Bool
     ) throws(Halt) {
@@ -83,15 +83,15 @@ extension Engine {
         }
     }
 
-    /// Has a program that opens a file of which nothing is here wait for its first bytes: with them the
-    /// remote says whether it still has the version that was listed.
+    /// Waits, when a file without local bytes is opened, for its first bytes: with them the remote
+    /// reports whether it still has the listed version.
     ///
-    /// A program that is told so by a read takes that for the end of the file, or for a damaged one;
-    /// and what it appends to a version that is gone fits to nothing. Where the kernel is told at the
-    /// opening, it looks the name up again and opens what is there. As the bytes are wanted next, this
-    /// asks for nothing that would not be asked for anyway. What was changed here is opened as it is,
-    /// and everything is while the remote is out of reach: there may be something else to do with it
-    /// than to read.
+    /// A program that learns of a change from a read takes it for the end of the file or for
+    /// damage, and bytes that it appends to a deleted version do not fit the new one. If the kernel
+    /// learns of it during open, it looks the name up again and opens the current version. The
+    /// bytes are needed next, so this costs no extra request. Files with local changes are opened
+    /// as they are, and so are all files while the remote is unreachable: the program may not
+    /// intend to read.
     private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Halt) {
         guard local.content.isNothingHere(of: file) else { return }
         let now = clock.uptime
@@ -101,11 +101,11 @@ extension Engine {
         throw .awaits(.version(file.inode, access))
     }
 
-    /// What a listing calls a file may be a symbolic link, and reading tells. Whoever had it open
-    /// by then could not be told; who opens it now is sent to look again. As its bytes are wanted
-    /// next, this asks for nothing that would not be asked for anyway.
+    /// Checks whether an item that was listed as a file is a symbolic link, which only reading
+    /// shows. Programs that have it open by then cannot be told; those that open it now are made to
+    /// look it up again. The bytes are needed next, so this costs no extra request.
     private func requireKind(of file: OpenFile) throws(Halt) {
-        // What was changed here is a file.
+        // An item with local changes is a file.
         let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
         guard (1...UInt64(Tree.targetBytesMax)).contains(size) else { return }
         let isKnown = try store.read { database in

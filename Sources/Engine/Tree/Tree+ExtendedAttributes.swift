@@ -1,14 +1,15 @@
 import GRDB
 
 extension Tree {
-    /// What the names of one inode may take. Linux: `XATTR_LIST_MAX`.
+    /// The maximum size of all names of one inode. Linux: `XATTR_LIST_MAX`.
     private static var listBytesMax: Int { 65_536 }
 
-    /// What all of one inode may take on this machine, whatever the store can keep.
+    /// The maximum size of all attributes of one inode on this machine, regardless of the store's
+    /// limit.
     private static var attributesBytesMax: Int { 1 << 20 }
 
-    /// Those that programs gave, and may copy. Ours are found by name only, or every `cp -a` would
-    /// carry them elsewhere.
+    /// Returns the attributes set by programs, which may be copied. Those of Apus are only found by
+    /// name; otherwise every `cp -a` would copy them.
     func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
         try store.read { database in
             _ = try detailedInode(inode, database)
@@ -20,7 +21,7 @@ extension Tree {
     ///
     /// - Parameter value: nil to remove it.
     /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
-    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` where the store could not keep it; `.readOnly`.
+    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` if the store could not keep it; `.readOnly`.
     func setExtendedAttribute(
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange,
         of inode: InodeNumber
@@ -49,7 +50,7 @@ extension Tree {
         agenda.enqueue(inode, after: configuration.settleTime)
     }
 
-    /// An inode of which all that the remote knows is known here.
+    /// Returns an inode with complete remote metadata.
     private func detailedInode(
         _ inode: InodeNumber, _ database: Database
     ) throws -> InodeRecord {
@@ -58,7 +59,7 @@ extension Tree {
         return record
     }
 
-    /// - Throws: `.outOfSpace` for more than can be kept, here or on the remote.
+    /// - Throws: `.outOfSpace` if the attributes exceed the limit, here or on the remote.
     private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Halt) {
         let names = attributes.names
         let listBytes = names.reduce(names.count) { $0 + $1.count }
@@ -69,7 +70,7 @@ extension Tree {
         guard space.bytes(attributes) <= space.bytesMax else {
             throw .failure(
                 .outOfSpace, attempt,
-                remedy: "\(traits.name) keeps \(space.bytesMax) bytes of one file")
+                remedy: "\(traits.name) keeps at most \(space.bytesMax) bytes per file")
         }
     }
 

@@ -1,7 +1,7 @@
 import GRDB
 
 extension Tree {
-    /// The parent of a directory, for `..`; the root is its own.
+    /// Returns the parent of a directory, for `..`; the root is its own.
     ///
     /// - Throws: `.notFound` for a removed directory.
     func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
@@ -11,7 +11,7 @@ extension Tree {
         return dirent.parent
     }
 
-    /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
+    /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
     func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
         try store.read { database in
             guard let link = try symbolicLink(database.existingInode(inode), database) else {
@@ -21,7 +21,8 @@ extension Tree {
         }
     }
 
-    /// nil for what is no symbolic link. What programs of this machine made is theirs to follow.
+    /// Returns nil if the inode is not a symbolic link. Links made by local programs are followed
+    /// by them.
     func symbolicLink(_ record: InodeRecord, _ database: Database) throws -> SymbolicLink? {
         guard let target = record.target else { return nil }
         var link = SymbolicLink(target: target, isContained: false)
@@ -35,13 +36,14 @@ extension Tree {
         return link
     }
 
-    /// How many directories an inode lies in, the root not counted; 0 for one without a name.
+    /// Returns the number of directories above an inode, not counting the root; 0 for one without a
+    /// name.
     private func depth(of inode: InodeNumber, _ database: Database) throws -> Int {
         guard try database.dirent(of: inode) != nil else { return 0 }
         return try database.path(of: inode).count - 1
     }
 
-    /// Makes a file that is open for writing.
+    /// Creates a file that is open for writing.
     ///
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createFile(
@@ -65,16 +67,17 @@ extension Tree {
     /// POSIX: PATH_MAX, without the NUL at its end.
     static var targetBytesMax: Int { 4_095 }
 
-    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` where the
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` if the
     ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
     ) throws(Halt) -> Attributes {
         guard traits.keepsSymlinks else {
-            throw .failure(.unsupported, "make a symbolic link on \(traits.name)")
+            throw .failure(.unsupported, "create a symbolic link on \(traits.name)")
         }
         guard (1...Self.targetBytesMax).contains(target.count) else {
-            throw .failure(.nameTooLong, "make a symbolic link to \(target.count) bytes")
+            throw .failure(
+                .nameTooLong, "create a symbolic link with a target of \(target.count) bytes")
         }
         var inode = newInode(.symlink, mode: 0o777, caller: caller)
         inode.target = target
@@ -92,15 +95,15 @@ extension Tree {
     private func insert(
         _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
     ) throws(Halt) -> InodeRecord {
-        try configuration.requireWritable("make \"\(name)\"")
-        try space.reserve(for: 1, "make \"\(name)\"")
+        try configuration.requireWritable("create \"\(name)\"")
+        try space.reserve(for: 1, "create \"\(name)\"")
         let created = try store.write { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
-                throw Halt.failure(.exists, "make \"\(name)\" in inode \(parent)")
+                throw Halt.failure(.exists, "create \"\(name)\" in inode \(parent)")
             }
             let directory = try database.listedDirectory(parent)
-            // POSIX: a set-group-ID directory hands its group down, and to directories the bit.
+            // POSIX: items in a set-group-ID directory inherit its group, directories also the bit.
             if directory.mode & 0o2000 != 0 {
                 inode.groupID = directory.groupID
                 if inode.kind == .directory { inode.mode |= 0o2000 }
@@ -111,7 +114,7 @@ extension Tree {
             if inode.kind == .file { try database.markUnsafe(inode.id) }
             return inode
         }
-        // A file is due after its release.
+        // A file becomes due after its release.
         if created.kind != .file { agenda.enqueue(created.id, after: .zero) }
         return created
     }
@@ -160,7 +163,7 @@ extension Tree {
         _ = try database.listedDirectory(inode.id)
     }
 
-    /// Takes an inode's last name away and leaves it to the synchroniser.
+    /// Removes an inode's last name and schedules the inode for synchronisation.
     private func remove(
         _ dirent: Dirent, _ inode: InodeRecord, at now: Timestamp, _ database: Database
     ) throws {
@@ -172,9 +175,9 @@ extension Tree {
         try database.markPending(inode.id, at: now)
     }
 
-    /// Gives an inode another name, parent, or both. Linux: `renameat2`.
+    /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
     ///
-    /// - Returns: The inode that lost its name to it.
+    /// - Returns: The inode that was replaced.
     /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
     ///   for a directory moved below itself, `.readOnly`.
     func rename(
@@ -187,14 +190,14 @@ extension Tree {
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
-                throw Halt.failure(.invalid, "move \"\(name)\" below itself")
+                throw Halt.failure(.invalid, "move \"\(name)\" into itself")
             }
             let target = try database.dirent(newName, in: newParent)
             if let target {
                 guard mode == .replace else {
                     throw Halt.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
                 }
-                // POSIX: two names of one file, and nothing happens.
+                // POSIX: if both are names of one file, nothing happens.
                 if target.inode == inode.id { return (inode.id, nil as InodeNumber?) }
                 try replace(target, by: inode, at: now, database)
             }
@@ -215,9 +218,10 @@ extension Tree {
         let replaced = try database.existingInode(target.inode)
         switch (inode.kind == .directory, replaced.kind == .directory) {
         case (true, false):
-            throw Halt.failure(.notDirectory, "replace the file \"\(target.name)\" by a directory")
+            throw Halt.failure(
+                .notDirectory, "replace the file \"\(target.name)\" with a directory")
         case (false, true):
-            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" by a file")
+            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" with a file")
         case (true, true): try requireEmpty(replaced, database)
         case (false, false): break
         }
