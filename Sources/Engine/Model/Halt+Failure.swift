@@ -1,5 +1,5 @@
 extension Halt {
-    /// The failure, for callers that need nothing from the network.
+    /// The failure, for callers that never need remote data.
     var failure: EngineError {
         switch self {
         case .failure(let error): return error

@@ -1,15 +1,15 @@
-/// Why an inode has not been brought to the remote, for people.
+/// The reason why an inode could not be synchronised, for people.
 package struct SyncFailure: Hashable, Sendable {
     package var kind: EngineError.Kind
     package var what: String
     package var why: String
     package var remedy: String?
-    /// Whether it goes on failing until somebody changes something; else it is tried again soon.
+    /// Whether it keeps failing until something is changed; otherwise it is retried soon.
     package var isFinal: Bool
 }
 
 extension SyncFailure {
-    /// Whether it is tried again soon; what is ``EngineError/Kind/busy`` waits for people.
+    /// Whether it is retried soon; ``EngineError/Kind/busy`` needs a user's decision.
     package var isPassing: Bool { !isFinal && kind != .busy }
 
     static let lostBytesRemedy = "put a copy in its place, or remove it"
