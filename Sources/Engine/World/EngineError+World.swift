@@ -1,7 +1,7 @@
-// The operations of the file system, as the kernel asks for them. Each is synchronous, answers from
-// local state, may block on the local disk, and is called from any number of threads.
+// The file system operations that the kernel requests. Each is synchronous, uses only local state,
+// may block on the local disk, and may be called on any thread.
 extension EngineError {
-    /// What a failure of the store means for somebody who waits for bytes or names.
+    /// Converts a store's failure to that of a request for bytes or names.
     init(_ error: ProviderError) {
         let (kind, remedy): (Kind, String?) =
             switch error.kind {
@@ -46,8 +46,8 @@ func onDisk<Value>(
     }
 }
 
-/// Runs local work amid an operation on the remote. Its failure says nothing about the remote,
-/// so it travels as the operation's source.
+/// Runs local work during an operation on the remote. Its failure says nothing about the remote, so
+/// it is reported as one of the operation's source.
 func engineWork<Value, Failure: Error>(
     _ work: () throws(Failure) -> Value
 ) throws(ProviderError) -> Value {

@@ -4,7 +4,7 @@ package protocol ProviderWrapper: Provider {
 
     /// Makes one call of ``inner``.
     ///
-    /// - Parameter request: The call; it may be made again.
+    /// - Parameter request: The call, which may be repeated.
     func around<Value: Sendable>(
         _ call: ProviderCall,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
@@ -21,7 +21,7 @@ package enum ProviderCall: Sendable {
     case createDirectory(ObjectKey)
     case createSymlink(ObjectKey)
     case setAttributes(ObjectKey)
-    /// - Parameter isFile: Whether the object is a file, whose version is named.
+    /// - Parameter isFile: Whether the object is a file, with an expected version.
     case move(ObjectKey, isFile: Bool)
     case delete(ObjectKey)
     case space
