@@ -1,7 +1,7 @@
 import Glibc
 import TOMLKit
 
-/// `~/.config/apus/config.toml`, as far as credentials go.
+/// The credentials in `~/.config/apus/config.toml`.
 ///
 /// ```toml
 /// [[credentials]]
@@ -39,7 +39,7 @@ struct CredentialsFile {
         do {
             table = try TOMLTable(string: text)
         } catch let error as TOMLParseError {
-            // Not the parser's own words, which may quote a secret.
+            // Not the parser's own message, which may quote a secret.
             throw Self.failure(path, "line \(error.source.begin.line) is no TOML")
         } catch {
             throw Self.failure(path, "it is no TOML")
@@ -55,7 +55,7 @@ struct CredentialsFile {
         }
     }
 
-    /// The one whose source is that, or the nearest above it.
+    /// Returns the entry for a source, or for its nearest ancestor.
     func entry(for source: String) -> Entry? {
         entries.filter { source == $0.source || source.hasPrefix($0.source + "/") }
             .max { $0.source.utf8.count < $1.source.utf8.count }
@@ -107,7 +107,7 @@ struct CredentialsFile {
 }
 
 extension CredentialsFile.Entry {
-    /// - Throws: `.unavailable` where a command for the password fails.
+    /// - Throws: `.unavailable` if a password command fails.
     func credentials(_ commands: SecretCommands) async throws(SourceError) -> Credentials {
         switch proof {
         case .password(let password): return .password(user: user ?? "", password)
@@ -117,7 +117,7 @@ extension CredentialsFile.Entry {
         }
     }
 
-    /// The first line that a command prints.
+    /// Returns the first line of a command's output.
     private func output(
         of line: Secret, _ commands: SecretCommands
     ) async throws(SourceError) -> Secret {
