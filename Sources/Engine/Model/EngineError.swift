@@ -69,28 +69,28 @@ extension EngineError.Kind {
     /// The kind in a message, after the operation.
     package var phrase: String {
         switch self {
-        case .notFound: "it is not there"
-        case .exists: "it is there already"
-        case .isDirectory: "it is a directory"
-        case .notDirectory: "it is no directory"
-        case .notEmpty: "it is not empty"
-        case .invalid: "that makes no sense"
+        case .notFound: "not found"
+        case .exists: "already exists"
+        case .isDirectory: "is a directory"
+        case .notDirectory: "not a directory"
+        case .notEmpty: "directory not empty"
+        case .invalid: "invalid argument"
         case .readOnly: "the mount is read-only"
-        case .denied: "it is not allowed"
-        case .contained: "it leads out of the mount"
-        case .unsupported: "there is no such thing here"
-        case .nameTooLong: "the name is too long"
-        case .tooLarge: "it is too large"
-        case .outOfSpace: "there is no room"
-        case .tooManyOpen: "too many files are open"
-        case .noAttribute: "there is no such attribute"
+        case .denied: "permission denied"
+        case .contained: "the link leads out of the mount"
+        case .unsupported: "not supported"
+        case .nameTooLong: "name too long"
+        case .tooLarge: "too large"
+        case .outOfSpace: "no space left"
+        case .tooManyOpen: "too many open files"
+        case .noAttribute: "no such attribute"
         case .unreachable: "the remote cannot be reached"
         case .changedRemotely: "the remote no longer has this version"
-        case .noConflict: "there is no conflict at it"
-        case .ambiguous: "it is not clear which one is meant"
-        case .busy: "it is in use"
+        case .noConflict: "no conflict"
+        case .ambiguous: "more than one match"
+        case .busy: "in use"
         case .damaged: "the state is damaged"
-        case .interrupted: "it was interrupted"
+        case .interrupted: "interrupted"
         case .failed: "the disk failed"
         }
     }
@@ -98,9 +98,9 @@ extension EngineError.Kind {
 
 /// The reason why an operation has no result.
 ///
-/// File system operations are synchronous and use only local state. An operation that lacks data
-/// names it and changes nothing; it is called again once the data was fetched, see
-/// ``Engine/completing(_:)``.
+/// File system operations are synchronous, use only local state, may block on the local disk, and may
+/// be called on any thread. An operation that lacks data names it and changes nothing; it is called
+/// again once the data was fetched, see ``Engine/completing(_:)``.
 package enum Halt: Error {
     case failure(EngineError)
     case awaits(Need)

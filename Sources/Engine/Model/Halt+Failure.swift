@@ -3,7 +3,7 @@ extension Halt {
     var failure: EngineError {
         switch self {
         case .failure(let error): return error
-        case .awaits(let need): preconditionFailure("\(need) is needed where nothing may wait")
+        case .awaits(let need): preconditionFailure("\(need) is needed, but cannot be fetched")
         }
     }
 }

@@ -61,7 +61,7 @@ package struct ProviderError: Error {
     /// the next call uses the current one.
     init(outdated error: ProviderError) {
         self.init(
-            .busy, attempt: error.attempt, reason: "it is just being moved or changed",
+            .busy, attempt: error.attempt, reason: "it is being moved or changed",
             cause: error)
     }
 

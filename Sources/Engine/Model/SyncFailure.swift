@@ -12,17 +12,17 @@ extension SyncFailure {
     /// Whether it is retried soon; ``EngineError/Kind/busy`` needs a user's decision.
     package var isPassing: Bool { !isFinal && kind != .busy }
 
-    static let lostBytesRemedy = "put a copy in its place, or remove it"
+    static let lostBytesRemedy = "replace it with a copy, or remove it"
 }
 
 extension SyncFailure {
     static let awaitsConfirmation = SyncFailure(
-        kind: .busy, what: "remove it here as on the remote",
-        why: "the remote has deleted very much at once",
+        kind: .busy, what: "apply the remote deletion",
+        why: "bulk deletion on the remote",
         remedy: "`apus confirm-deletions` removes it here too; "
             + "put it back on the remote to keep it", isFinal: false)
     static let rests = SyncFailure(
         kind: .busy, what: "delete it on the remote",
-        why: "very much was deleted here at once; it rests for a minute",
-        remedy: "`apus confirm-deletions` deletes it at once", isFinal: false)
+        why: "bulk deletion: held for one minute before it is sent",
+        remedy: "`apus confirm-deletions` sends it at once", isFinal: false)
 }

@@ -36,7 +36,7 @@ final class Agenda: Sendable {
 }
 
 extension Agenda {
-    /// How long it takes until an inode that failed is tried again, where that is known.
+    /// Returns the delay until a failed inode is retried, if it is known.
     func retryDelay(of inode: InodeNumber) -> Duration? {
         queue.withLock { $0.due(inode) }.map { max(.zero, $0 - clock.uptime) }
     }
@@ -75,7 +75,7 @@ extension Agenda {
         } catch {
             // Synchronisation stops until the database works again; requests report its failure to
             // their callers.
-            logger.error("pending changes cannot be read", metadata: ["reason": "\(error)"])
+            logger.error("cannot read pending changes", metadata: ["reason": "\(error)"])
             queue.withLock { $0.refillFailed(at: clock.uptime) }
         }
     }
@@ -96,7 +96,7 @@ extension Agenda {
             }
             for inode in inodes { enqueue(inode, after: .zero) }
         } catch {
-            logger.debug("waiting changes not hastened", metadata: ["reason": "\(error)"])
+            logger.debug("cannot reschedule waiting changes", metadata: ["reason": "\(error)"])
         }
     }
 }

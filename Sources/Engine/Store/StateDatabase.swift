@@ -32,7 +32,7 @@ package enum StateDatabase {
                         database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
                 if tables.isEmpty { return .missing }
                 guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
-                    return .damaged("it lacks the tables of a state database")
+                    return .damaged("tables of the state database are missing")
                 }
                 guard thoroughly else { return .sound }
                 let words = try String.fetchAll(database, sql: "PRAGMA integrity_check(10)")

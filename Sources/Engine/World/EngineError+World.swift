@@ -1,15 +1,13 @@
-// The file system operations that the kernel requests. Each is synchronous, uses only local state,
-// may block on the local disk, and may be called on any thread.
 extension EngineError {
     /// Converts a store's failure to that of a request for bytes or names.
     init(_ error: ProviderError) {
         let (kind, remedy): (Kind, String?) =
             switch error.kind {
             case .unreachable, .busy: (.unreachable, "check the connection to the remote")
-            case .corrupt: (.failed, "the remote gave damaged replies; try again later")
+            case .corrupt: (.failed, "the remote sent damaged replies; try again later")
             case .changed: (.changedRemotely, "open the file again")
             case .missing: (.notFound, nil)
-            case .unauthorized: (.denied, "renew the credentials; it goes on by itself then")
+            case .unauthorized: (.denied, "renew the credentials; sync then resumes by itself")
             case .denied: (.denied, "check the permissions on the remote")
             case .full: (.outOfSpace, "free space on the remote")
             case .cancelled: (.interrupted, nil)

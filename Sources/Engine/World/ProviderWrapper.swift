@@ -32,7 +32,7 @@ extension ProviderCall: CustomStringConvertible {
     package var description: String {
         switch self {
         case .list(let key): "list \"\(key)\""
-        case .stat(let key): "look at \"\(key)\""
+        case .stat(let key): "read the metadata of \"\(key)\""
         case .read(let key): "read \"\(key)\""
         case .write(let key): "write \"\(key)\""
         case .abandon(let key): "abandon an upload of \"\(key)\""
@@ -41,7 +41,7 @@ extension ProviderCall: CustomStringConvertible {
         case .setAttributes(let key): "set the attributes of \"\(key)\""
         case .move(let key, _): "move \"\(key)\""
         case .delete(let key): "delete \"\(key)\""
-        case .space: "ask for the space"
+        case .space: "read the free space"
         case .publicLink(let key): "make a link to \"\(key)\""
         }
     }

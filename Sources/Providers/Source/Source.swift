@@ -82,14 +82,14 @@ package struct Source: Sendable {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }
         if text.hasPrefix("/") || text.hasPrefix(".") {
             return SourceError(
-                .misspelled, "\"\(text)\" does not say what kind of source it is",
+                .misspelled, "\"\(text)\" does not name a kind of source",
                 remedy: "for a folder write \"folder:\(text)\"")
         }
         let near = Spelling.nearest(
             to: scheme.lowercased(), among: ["folder", "s3", "rclone"] + WebDAVSource.schemes)
         let remedy = near.map { "did you mean \"\($0):\"?" } ?? "a source is written \(forms)"
         return SourceError(
-            .misspelled, "there is no kind of source \"\(scheme)\"", remedy: remedy)
+            .misspelled, "unknown kind of source \"\(scheme)\"", remedy: remedy)
     }
 }
 

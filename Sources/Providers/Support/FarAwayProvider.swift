@@ -19,7 +19,7 @@ package struct FarAwayProvider: Provider {
         _ inner: any Provider, clock: any Clock, latency: Duration = .zero,
         bytesPerSecond: UInt64? = nil
     ) {
-        precondition(bytesPerSecond != 0, "a transfer at no rate never ends")
+        precondition(bytesPerSecond != 0, "the rate must not be 0")
         self.inner = inner
         self.clock = clock
         self.latency = latency
@@ -120,7 +120,7 @@ package struct FarAwayProvider: Provider {
     package func isSame(_ former: ETag, as etag: ETag) -> Bool { inner.isSame(former, as: etag) }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try await travel("ask for the free space")
+        try await travel("read the free space")
         return try await inner.space()
     }
 

@@ -41,11 +41,11 @@ package enum Quantity {
         let unit = text.dropFirst(digits.count).drop { $0 == " " }.lowercased()
         let isNumber = digits.first?.isNumber == true && digits.last?.isNumber == true
         guard isNumber, let number = Double(digits) else {
-            throw QuantityError(text: text, expected: "a number and a unit, as \(example)")
+            throw QuantityError(text: text, expected: "a number and a unit, such as \(example)")
         }
         if unit.isEmpty && number == 0 { return 0 }
         guard let factor = units.first(where: { $0.0 == unit })?.1 else {
-            throw QuantityError(text: text, expected: "a number and a unit, as \(example)")
+            throw QuantityError(text: text, expected: "a number and a unit, such as \(example)")
         }
         return number * factor
     }
@@ -54,7 +54,7 @@ package enum Quantity {
 /// A size or time that cannot be parsed.
 package struct QuantityError: Error, Hashable, CustomStringConvertible {
     package let text: String
-    /// `a number and a unit, as 20ms, 1.5s or 2m`.
+    /// `a number and a unit, such as 20ms, 1.5s or 2m`.
     package let expected: String
 
     package init(text: String, expected: String) {

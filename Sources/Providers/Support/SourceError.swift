@@ -11,7 +11,7 @@ package struct SourceError: Error, CustomStringConvertible {
     }
 
     package let kind: Kind
-    /// The problem: `there is no kind of source "foldr"`.
+    /// The problem: `unknown kind of source "foldr"`.
     package let problem: String
     /// The remedy: `did you mean "folder:"?`.
     package let remedy: String
@@ -39,7 +39,7 @@ extension ProviderError {
         if let proxy = transport?.proxy {
             return (
                 reason,
-                "check that it runs, correct \(proxy.variable), or name the host in no_proxy"
+                "check that it runs, correct \(proxy.variable), or add the host to no_proxy"
             )
         }
         switch transport?.kind {
@@ -50,30 +50,30 @@ extension ProviderError {
             return (reason, "check this machine's clock, and the server's certificate")
         case .tls? where reason.contains("match"):
             return (
-                reason, "write the name that is in the server's certificate, or have it corrected"
+                reason, "use the name in the certificate, or have the certificate corrected"
             )
         // Also for a file without any certificate.
         case .tls?
         where reason.contains("certificate file") || reason.contains("ca cert file"):
             return (
                 reason,
-                "that file has to hold certificates in PEM: check --ca-file"
+                "check --ca-file: the file must contain PEM certificates"
             )
-        case .tls?: return (reason, "--ca-file names an authority of one's own")
+        case .tls?: return (reason, "use --ca-file for a private certificate authority")
         // The messages of OpenSSL, then of GnuTLS, for a reply in plain text.
         case .unreachable?
         where reason.contains("wrong version number") || reason.contains("unexpected TLS packet"):
             return (
-                "what answers there speaks no TLS",
-                "write http:// for https://, where it may go unencrypted, or check the port"
+                "the server does not speak TLS",
+                "check the port, or write http:// if an unencrypted connection is acceptable"
             )
         case .unreachable? where Self.olderTLS.contains(where: reason.contains):
             return (
-                "the server offers no TLS from 1.2 on (\(reason))",
-                "turn on TLS 1.2 or 1.3 there; what is older is not safe"
+                "the server does not support TLS 1.2 or later (\(reason))",
+                "enable TLS 1.2 or 1.3 on the server; older versions are not safe"
             )
         case .unreachable?:
-            return (reason, "check the address, and that the server runs there")
+            return (reason, "check the address, and that the server is running")
         default: return (reason, "check the address")
         }
     }

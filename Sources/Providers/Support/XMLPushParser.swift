@@ -46,12 +46,12 @@ package final class XMLPushParser {
             },
             doctype: { context in
                 Bridge.of(context).relay { _ throws(XMLError) in
-                    throw XMLError("it declares a document type, which is refused")
+                    throw XMLError("document types are refused")
                 }
             })
         guard
             let parser = apus_xml_open(events, Unmanaged.passUnretained(bridge).toOpaque())
-        else { throw XMLError("no memory for a parser") }
+        else { throw XMLError("out of memory") }
         self.parser = parser
         bridge.parser = parser
     }
@@ -68,7 +68,7 @@ package final class XMLPushParser {
             rest = rest.dropFirst(piece.count)
             // Checked before the parser sees the end of a tag and begins to compare.
             guard silentBytes + piece.count <= Self.silentBytesMax else {
-                throw XMLError("a tag in it is longer than \(Self.silentBytesMax) bytes")
+                throw XMLError("a tag is longer than \(Self.silentBytesMax) bytes")
             }
             let events = bridge.events
             let code = apus_xml_feed(
@@ -99,7 +99,7 @@ package final class XMLPushParser {
 
     private func check(_ code: Int32) throws(XMLError) {
         if let failure = bridge.failure { throw failure }
-        if code != 0 { throw XMLError("it is no well-formed XML (libxml2 error \(code))") }
+        if code != 0 { throw XMLError("not well-formed XML (libxml2 error \(code))") }
     }
 }
 
@@ -115,7 +115,7 @@ private final class Bridge {
     }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Bridge {
-        guard let context else { preconditionFailure("events come with their context") }
+        guard let context else { preconditionFailure("an event has no context") }
         return Unmanaged<Bridge>.fromOpaque(context).takeUnretainedValue()
     }
 

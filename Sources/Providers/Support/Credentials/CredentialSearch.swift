@@ -60,8 +60,8 @@ package struct CredentialSearch: Sendable {
         guard user == nil, password == nil else {
             throw SourceError(
                 .unavailable,
-                "of \(variables)_USERNAME and \(variables)_PASSWORD only one is set",
-                remedy: "set both, or none")
+                "only one of \(variables)_USERNAME and \(variables)_PASSWORD is set",
+                remedy: "set both or neither")
         }
         return nil
     }

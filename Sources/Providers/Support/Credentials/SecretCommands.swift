@@ -58,7 +58,7 @@ package final class SecretCommands: Sendable {
             if !state.isEnded { state.runs[ObjectIdentifier(run)] = run }
             return state.isEnded
         }
-        guard !isLate else { throw SecretCommand.Failure(problem: "was not run at the end") }
+        guard !isLate else { throw SecretCommand.Failure(problem: "was not run during shutdown") }
         logger.info("waiting for a command", metadata: ["command": "\(command.name)"])
         waitsFor(command.name)
         defer {
