@@ -2,7 +2,8 @@ import Synchronization
 
 /// A signal that wakes all tasks waiting for a change.
 ///
-/// To avoid a missed wake-up, read ``rings``, check the condition, then wait for a later ring.
+/// To avoid a missed wake-up, read ``rings``, check the condition, then wait for a later
+/// notification.
 package final class Doorbell: Sendable {
     private struct State {
         var rings: UInt64 = 0
@@ -14,7 +15,7 @@ package final class Doorbell: Sendable {
 
     package init() {}
 
-    /// The number of rings so far.
+    /// The number of notifications so far.
     package var rings: UInt64 { state.withLock { $0.rings } }
 
     package func ring() {
@@ -27,7 +28,7 @@ package final class Doorbell: Sendable {
         for (_, waiter) in waiters { waiter.resume() }
     }
 
-    /// Returns once the number of rings exceeds `rings`, or the task is cancelled.
+    /// Returns once there were more than `rings` notifications, or the task is cancelled.
     package func wait(after rings: UInt64) async {
         let ticket = state.withLock { state in
             state.nextWaiter += 1
