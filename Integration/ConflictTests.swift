@@ -56,7 +56,7 @@ extension MountedTests {
                 #expect(try folder.report().items.isEmpty)
                 try Apus.expectRefusal(
                     "resolve", folder.local("folder/plan.txt"), "--keep", "mine",
-                    naming: "there is no conflict at it", "apus status")
+                    naming: "no conflict", "apus status")
             }
         }
 

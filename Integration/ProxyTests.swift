@@ -127,8 +127,8 @@ extension MountedTests {
             try eventually("it listens", within: .seconds(30)) { LocalSocket.answers(port) }
             try Apus.expectRefusal(
                 "mount", "webdav+https://127.0.0.1:\(port)/", folder.point, "--state-dir",
-                folder.state, "--ca-file", authority.file, naming: "no TLS from 1.2 on",
-                "turn on TLS 1.2")
+                folder.state, "--ca-file", authority.file, naming: "not support TLS 1.2",
+                "enable TLS 1.2")
         }
 
         @Test func `a path that is a file, or nothing, says so and what to do`() async throws {

@@ -109,11 +109,11 @@ import Transport
         ("SSL certificate problem: certificate is not yet valid", "clock"),
         (
             "SSL: no alternative certificate subject name matches target host name 'h'",
-            "write the name"
+            "use the name"
         ),
-        ("SSL: certificate subject name (a) does not match target host name 'h'", "write the name"),
+        ("SSL: certificate subject name (a) does not match target host name 'h'", "use the name"),
         ("error setting certificate file: /a.pem", "PEM"),
-        ("SSL certificate problem: self-signed certificate", "--ca-file names"),
+        ("SSL certificate problem: self-signed certificate", "use --ca-file"),
     ])
     func `what is wrong with a certificate says what would help`(reason: String, part: String) {
         let error = ProviderError(

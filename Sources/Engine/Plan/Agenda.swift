@@ -1,14 +1,14 @@
 import Logging
 import Synchronization
 
-/// The pending inodes that are due, and when.
+/// The queue of pending inodes, with their due times.
 final class Agenda: Sendable {
     private let store: Store
     private let clock: any Clock
     private let logger: Logger
     private let queue: Mutex<SyncQueue>
     let conflictNames = ConflictNames()
-    /// Notified when there may be something new to decide.
+    /// Notified when there may be a new action to start.
     let signal = Doorbell()
     /// Notified whenever the status may have changed.
     let changes = Doorbell()
@@ -36,12 +36,12 @@ final class Agenda: Sendable {
 }
 
 extension Agenda {
-    /// How long it takes until an inode that failed is tried again, where that is known.
+    /// Returns the delay until a failed inode is retried, if it is known.
     func retryDelay(of inode: InodeNumber) -> Duration? {
         queue.withLock { $0.due(inode) }.map { max(.zero, $0 - clock.uptime) }
     }
 
-    /// Has an inode looked at once `delay` has passed.
+    /// Schedules an inode for planning after `delay`.
     func enqueue(_ inode: InodeNumber, after delay: Duration) {
         enqueue([inode], after: delay)
     }
@@ -56,7 +56,7 @@ extension Agenda {
         changes.ring()
     }
 
-    /// Has inodes no longer looked at that went along with another one.
+    /// Removes inodes from the queue that were synchronised together with another one.
     func settle(_ inodes: [InodeNumber]) {
         guard !inodes.isEmpty else { return }
         queue.withLock { queue in
@@ -73,20 +73,22 @@ extension Agenda {
             }
             queue.withLock { $0.refill(inodes, limit: limit, at: clock.uptime) }
         } catch {
-            // Without its database nothing goes on; each request says so to its caller.
-            logger.error("pending changes cannot be read", metadata: ["reason": "\(error)"])
+            // Synchronisation stops until the database works again; requests report its failure to
+            // their callers.
+            logger.error("cannot read pending changes", metadata: ["reason": "\(error)"])
             queue.withLock { $0.refillFailed(at: clock.uptime) }
         }
     }
 
-    /// Something has got done for an inode that is being synchronised.
+    /// Records progress of an inode that is being synchronised.
     func noteMove(of inode: InodeNumber) {
         queue.withLock { $0.noteMove(of: inode, at: clock.uptime) }
     }
 }
 
 extension Agenda {
-    /// Schedules the inodes whose last attempt found the remote unreachable, without their backoff.
+    /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
+    /// backoff.
     func hastenUnreachable() {
         do throws(Halt) {
             let inodes = try store.read {
@@ -94,7 +96,7 @@ extension Agenda {
             }
             for inode in inodes { enqueue(inode, after: .zero) }
         } catch {
-            logger.debug("waiting changes not hastened", metadata: ["reason": "\(error)"])
+            logger.debug("cannot reschedule waiting changes", metadata: ["reason": "\(error)"])
         }
     }
 }

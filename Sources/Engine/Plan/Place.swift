@@ -1,12 +1,12 @@
 import GRDB
 
-/// The place on the remote where an operation happens.
+/// The place of an operation on the remote.
 struct Place: Equatable {
-    /// The key of the object, or of the one to be created.
+    /// The key of the object, or of the object to be created.
     var key: ObjectKey
     /// The key that it moves to.
     var destination: ObjectKey?
-    /// The directory and name that it has there afterwards.
+    /// Its parent and name after the operation.
     var parent: InodeNumber
     var name: FileName
 
@@ -22,7 +22,7 @@ struct Place: Equatable {
             guard let synced = state.synced, let current else { return nil }
             return Place(key: current, parent: synced.parent, name: synced.name)
         case .moveAside:
-            // The root lies below nothing that could be moving too.
+            // The root has no parent that could be moving too.
             guard let current else { return nil }
             let name = FileName.aside(state.inode, salt: try database.salt())
             return Place(

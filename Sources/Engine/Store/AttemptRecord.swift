@@ -1,25 +1,27 @@
 import Foundation
 import GRDB
 
-/// One row of `attempts`: a change that the remote was asked for, and whose answer is not known.
+/// One row of `attempts`: a change sent to the remote whose outcome is unknown.
 ///
-/// It is stored before the request leaves and removed with the answer. One that is found without
-/// its request under way (the answer got lost, or the process died) is looked into before anything
-/// else is planned for its inode: else an object that we made would pass for somebody else's.
+/// It is stored before the request is sent and removed with the reply. If it is found without a
+/// request in progress (the reply was lost, or the process was killed), its outcome is determined
+/// before anything else is planned for the inode. Otherwise an object that we created would be
+/// taken for a foreign one.
 struct AttemptRecord: Hashable {
-    /// Where the object is, if the change happened.
+    /// The parent directory of the object, if the change took place.
     var parent: InodeNumber
     var name: FileName
-    /// What it is like then. The size and time also tell whether the object is ours.
+    /// The size of the object after the change. Size and time also show whether the object is ours.
     var size: UInt64
     var mode: UInt16
     var extendedAttributes: ExtendedAttributes
     var modified: Timestamp
-    /// The ``InodeRecord/generation`` whose bytes it has then, of a directory whose time.
+    /// The ``InodeRecord/generation`` of its bytes after the change; of a directory, of its time.
     var generation: Int64
     /// The inode whose place on the remote it takes.
     var replaced: InodeNumber?
-    /// What an upload sends; nil of other changes, and where size and time tell enough.
+    /// The digest of an uploaded content; nil for other changes, and if size and time are
+    /// sufficient.
     var digest: ContentDigest?
 }
 
@@ -33,7 +35,7 @@ extension Database {
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { AttemptRecord($0) }
     }
 
-    /// The inode that may have got a name on the remote.
+    /// Returns the inode that may have taken a name on the remote.
     func attemptingInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? LIMIT 1")
@@ -41,7 +43,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// Another inode that may have got the place that an inode is known to have on the remote.
+    /// Returns another inode that may have taken an inode's known place on the remote.
     func contender(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
@@ -51,7 +53,7 @@ extension Database {
         ).map { InodeNumber(rawValue: $0) }
     }
 
-    /// One of the inodes that may have got a name on the remote below a directory.
+    /// Returns an inode that may have taken a name on the remote below a directory.
     func firstAttemptingChild(of parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM attempts WHERE parent = ? LIMIT 1")
@@ -75,8 +77,8 @@ extension Database {
             .execute(arguments: [inode.rawValue])
     }
 
-    /// Where it is unknown where on the remote an inode is, the one that may have moved: itself, or
-    /// a directory above it.
+    /// Returns the inode that may have moved if the position of `inode` on the remote is uncertain:
+    /// itself, or a directory above it.
     func uncertainInode(atOrAbove inode: InodeNumber) throws -> InodeNumber? {
         var current = inode
         while current != .root {
@@ -87,8 +89,8 @@ extension Database {
         return nil
     }
 
-    /// Where an object is if a move that has not ended has taken it along already: its own, or that
-    /// of a directory above it. nil where there is none.
+    /// Returns the key of an object if a move in progress, of itself or of a directory above it,
+    /// has already taken place; nil if there is no such move.
     func remoteKeyAhead(of inode: InodeNumber) throws -> ObjectKey? {
         guard let moved = try uncertainInode(atOrAbove: inode),
             let attempt = try attempt(of: moved),
@@ -99,8 +101,8 @@ extension Database {
         return ObjectKey(place.names + key.names.dropFirst(former.names.count))
     }
 
-    /// All of them, and those that they wait for: a look for one that may have moved begins with
-    /// the directories above its places.
+    /// Returns all uncertain inodes above an inode, and those that they depend on: the search for a
+    /// moved object starts with the directories above its two places.
     func uncertainInodes(atOrAbove inode: InodeNumber) throws -> Set<InodeNumber> {
         var found: Set<InodeNumber> = []
         var open = [inode]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The first of several answers, for one who waits for it.
+/// A promise of one result: the first of several outcomes, for one waiting task.
 package final class Answer<Value: Sendable, Failure: Error>: Sendable {
     private typealias Outcome = Result<Value, Failure>
 
@@ -9,7 +9,7 @@ package final class Answer<Value: Sendable, Failure: Error>: Sendable {
 
     package init() {}
 
-    /// Counts only the first time.
+    /// Sets the result; only the first call has an effect.
     package func give(_ outcome: Result<Value, Failure>) {
         let waiter = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
             guard state.outcome == nil else { return nil }
@@ -20,7 +20,7 @@ package final class Answer<Value: Sendable, Failure: Error>: Sendable {
         waiter?.resume(returning: outcome)
     }
 
-    /// For one caller, which cancellation does not wake.
+    /// Returns the result to a single caller; cancellation does not end the wait.
     package func wait() async -> Result<Value, Failure> {
         await withCheckedContinuation { continuation in
             let outcome = state.withLock { state in

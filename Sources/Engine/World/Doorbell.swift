@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Wakes everybody who waits for something to change.
+/// A signal that wakes all tasks waiting for a change.
 ///
-/// Whoever waits takes ``rings`` first, looks at what it waits for, and then waits for the next
-/// ring after that number: so none is missed.
+/// To avoid a missed wake-up, read ``rings``, check the condition, then wait for a later
+/// notification.
 package final class Doorbell: Sendable {
     private struct State {
         var rings: UInt64 = 0
@@ -15,7 +15,7 @@ package final class Doorbell: Sendable {
 
     package init() {}
 
-    /// How often it has rung.
+    /// The number of notifications so far.
     package var rings: UInt64 { state.withLock { $0.rings } }
 
     package func ring() {
@@ -28,7 +28,7 @@ package final class Doorbell: Sendable {
         for (_, waiter) in waiters { waiter.resume() }
     }
 
-    /// Returns once it has rung more than `rings` times, or the task is cancelled.
+    /// Returns once there were more than `rings` notifications, or the task is cancelled.
     package func wait(after rings: UInt64) async {
         let ticket = state.withLock { state in
             state.nextWaiter += 1
@@ -48,7 +48,7 @@ package final class Doorbell: Sendable {
         }
     }
 
-    /// Like ``wait(after:)``, and returns at the latest when the clock has reached `deadline`.
+    /// Like ``wait(after:)``, but returns when the clock has reached `deadline` at the latest.
     func wait(after rings: UInt64, until deadline: Duration, on clock: any Clock) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait(after: rings) }

@@ -1,25 +1,25 @@
 package import Engine
 
-/// Makes any provider behave as if it were far away: each call waits, each transfer has a rate.
+/// Simulates a distant provider: each call has a latency, each transfer a rate.
 ///
-/// Reads are split into pieces, each of the same version, so a slow read holds no thread. Writes
-/// hand on a ``PacedByteSource``; a provider that does not ask it takes the bytes at once, and the
-/// call then ends when they would have been sent.
+/// Reads are split into pieces of the same version, so a slow read does not block a thread. Writes
+/// pass on a ``PacedByteSource``; a provider that does not wait for it reads the bytes at once, and
+/// the call then ends when they would have been sent.
 package struct FarAwayProvider: Provider {
     private let inner: any Provider
     private let clock: any Clock
     private let latency: Duration
-    /// nil where only the latency counts.
+    /// nil if only the latency is simulated.
     private let bytesPerSecond: UInt64?
 
     /// - Parameters:
-    ///   - latency: How long each call waits before it does anything.
-    ///   - bytesPerSecond: The rate of each transfer by itself, above 0; nil for no limit.
+    ///   - latency: The delay before each call.
+    ///   - bytesPerSecond: The rate of each single transfer, above 0; nil for no limit.
     package init(
         _ inner: any Provider, clock: any Clock, latency: Duration = .zero,
         bytesPerSecond: UInt64? = nil
     ) {
-        precondition(bytesPerSecond != 0, "a transfer at no rate never ends")
+        precondition(bytesPerSecond != 0, "the rate must not be 0")
         self.inner = inner
         self.clock = clock
         self.latency = latency
@@ -70,7 +70,7 @@ package struct FarAwayProvider: Provider {
         let paced = FarAwaySource(inner: source, clock: clock, pace: pace)
         let object = try await inner.write(
             key, from: paced, attributes: attributes, base: base, session: session)
-        // It is stored now; a cancellation that comes too late must not deny that.
+        // It is stored already; a late cancellation must not hide that.
         try? await clock.sleep(until: pace.due(bytes: source.size))
         return object
     }
@@ -120,7 +120,7 @@ package struct FarAwayProvider: Provider {
     package func isSame(_ former: ETag, as etag: ETag) -> Bool { inner.isSame(former, as: etag) }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try await travel("ask for the free space")
+        try await travel("read the free space")
         return try await inner.space()
     }
 
@@ -131,7 +131,7 @@ package struct FarAwayProvider: Provider {
 
     // MARK: Waiting
 
-    /// Waits as long as a request is on its way.
+    /// Waits for the latency of a request.
     private func travel(_ attempt: String) async throws(ProviderError) {
         try await wait(until: clock.uptime + latency, attempt)
     }
@@ -149,21 +149,21 @@ package struct FarAwayProvider: Provider {
     }
 }
 
-/// When the bytes of one transfer have passed the line.
+/// The times at which the bytes of one transfer have arrived.
 struct FarAwayPace: Sendable {
     let start: Duration
     let bytesPerSecond: UInt64
 
-    /// What passes in a twentieth of a second, within bounds that make sense for a request.
+    /// The bytes of a twentieth of a second, within reasonable bounds for a request.
     var pieceBytes: UInt64 { min(max(bytesPerSecond / 20, 4 << 10), 1 << 20) }
 
-    /// When `bytes` since the start have passed.
+    /// Returns the time at which `bytes` since the start have arrived.
     func due(bytes: UInt64) -> Duration {
         start + .seconds(Double(bytes) / Double(bytesPerSecond))
     }
 }
 
-/// The bytes of another source, due at a rate.
+/// The bytes of another source, due at a fixed rate.
 private struct FarAwaySource: PacedByteSource {
     let inner: any ByteSource
     let clock: any Clock

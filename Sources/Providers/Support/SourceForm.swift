@@ -1,6 +1,6 @@
 package import Engine
 
-/// One way to write a source. See the properties of `Source` that have the same names.
+/// One kind of source. See the properties of `Source` with the same names.
 package protocol SourceForm: Sendable {
     var description: String { get }
     var identity: String { get }

@@ -2,21 +2,20 @@ package import Engine
 package import Logging
 package import Transport
 
-/// What every source is opened with.
+/// The environment in which sources are opened.
 package struct SourceWorld: Sendable {
-    /// What latency, rates, deadlines and signatures are reckoned with.
+    /// The clock for latency, rates, deadlines and signatures.
     package var clock: any Clock
-    /// The process's one transport.
+    /// The transport shared by the whole process.
     package var transport: HTTPTransport
     package var logger: Logger
-    /// Takes what the user is told beside the success: a sentence without a full stop.
+    /// Receives notices for the user about an opened source: a sentence without a full stop.
     package var note: @Sendable (String) -> Void = { _ in }
-    /// Is told what is waited for while a source is opened, where that is not the remote itself:
-    /// `credential_process of the profile "work"`; nil once it is over.
+    /// Receives the name of anything except the remote that is waited for while a source is opened:
+    /// `credential_process of the profile "work"`; nil once the wait is over.
     package var waitsFor: @Sendable (String?) -> Void = { _ in }
-    /// Takes what has to be done before the process ends, whether or not the source could be opened:
-    /// an object's `deinit` does not come then. It may wait for some seconds, and nobody uses the
-    /// source any more.
+    /// Registers work for the end of the process, as a `deinit` does not run then, whether or not
+    /// the source could be opened. The work may take some seconds; the source is not used any more.
     package var atEnd: @Sendable (_ work: @escaping @Sendable () -> Void) -> Void = { _ in }
 
     package init(clock: any Clock, transport: HTTPTransport, logger: Logger) {
