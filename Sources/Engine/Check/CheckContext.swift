@@ -20,7 +20,7 @@ final class CheckContext {
     init(
         _ database: Database, _ disk: any Disk, now: Timestamp, owner: Caller, isDryRun: Bool,
         _ progress: @escaping (CheckProgress) -> Void
-    ) throws(Halt) {
+    ) throws(Blocked) {
         self.database = database
         self.now = now
         self.owner = owner

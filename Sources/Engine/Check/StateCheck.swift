@@ -37,7 +37,7 @@ package struct StateCheck {
     package func run(
         progress: @escaping (CheckProgress) -> Void = { _ in }
     ) throws(EngineError) -> CheckReport {
-        do throws(Halt) {
+        do throws(Blocked) {
             let report = try store.write { database in
                 try database.execute(sql: Self.notes)
                 defer { try? database.execute(sql: Self.notesEnd) }

@@ -7,8 +7,8 @@ extension ContentStore {
     /// - Throws: `.isDirectory`, `.notFound`.
     func read(
         _ inode: InodeNumber, at offset: UInt64, length: Int
-    ) throws(Halt) -> ReadableRange {
-        try withFile(inode) { file throws(Halt) in
+    ) throws(Blocked) -> ReadableRange {
+        try withFile(inode) { file throws(Blocked) in
             let (count, isHere) = file.state.withLock { state in
                 let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
                 guard offset < end else { return (0, true) }
@@ -26,7 +26,7 @@ extension ContentStore {
     /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
     func write(
         _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try configuration.requireWritable("write to inode \(inode)")
         let (end, isTooLarge) = offset.addingReportingOverflow(UInt64(bytes.count))
         guard !isTooLarge, end < ExtentSet.endMax else {
@@ -36,7 +36,7 @@ extension ContentStore {
         let attempt = "write \(bytes.count) bytes at \(offset) of inode \(inode)"
         while true {
             try space.reserve(for: UInt64(bytes.count), attempt)
-            let isWritten = try withFile(inode) { file throws(Halt) in
+            let isWritten = try withFile(inode) { file throws(Blocked) in
                 try write(bytes, offset..<end, of: file, attempt)
             }
             if isWritten { return }
@@ -47,8 +47,8 @@ extension ContentStore {
     private func write(
         _ bytes: UnsafeRawBufferPointer, _ extent: Range<UInt64>, of file: OpenFile,
         _ attempt: String
-    ) throws(Halt) -> Bool {
-        let isWritten = try file.withState { state throws(Halt) in
+    ) throws(Blocked) -> Bool {
+        let isWritten = try file.withState { state throws(Blocked) in
             try beginChange(file.inode, &state)
             do throws(DiskError) {
                 try state.file.write(bytes, at: extent.lowerBound)
@@ -72,7 +72,7 @@ extension ContentStore {
     /// overwrites them with bytes of the base version.
     private func storeWrittenExtent(
         _ extent: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         guard state.stored != .whole else { return }
         state.present.insert(extent)
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
@@ -85,13 +85,13 @@ extension ContentStore {
     }
 
     /// Sets a file's size; new bytes are zeros. POSIX: `ftruncate`.
-    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Halt) {
+    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Blocked) {
         guard size < ExtentSet.endMax else {
             throw .failure(.tooLarge, "resize inode \(inode) to \(size) bytes")
         }
         let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
         defer { releaseUse(of: inode) }
-        let hasWriters = try file.withState { state throws(Halt) in
+        let hasWriters = try file.withState { state throws(Blocked) in
             guard size != state.size else {
                 // POSIX: the time changes nevertheless; setAttributes sets it.
                 return true
@@ -101,7 +101,7 @@ extension ContentStore {
             // Beyond the new end this version consists of zeros, even if it grows again.
             state.present.insert(min(size, state.size)..<ExtentSet.endMax)
             state.size = size
-            do throws(Halt) {
+            do throws(Blocked) {
                 // A crash in between must not leave extents beyond the end of the bytes: for a
                 // partial file, the database is updated first.
                 if state.stored == .partial, size < before.size {
@@ -123,7 +123,7 @@ extension ContentStore {
 
     /// Stores the remaining extents of a partial file before it is truncated. The file stays
     /// partial until then, since the size of a whole file is that of its content file.
-    private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+    private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         let (size, present) = (state.size, state.present)
         try store.write { database in
             try database.setPartial(inode, size: size)
@@ -135,7 +135,7 @@ extension ContentStore {
     ///
     /// - Throws: A permanent failure to upload them that has not been reported to a program, once
     ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
-    func synchronize(_ inode: InodeNumber) throws(Halt) {
+    func synchronize(_ inode: InodeNumber) throws(Blocked) {
         if let file = files.existing(inode) {
             let content = file.state.withLock { state in
                 // The next write marks the file unsafe again.
@@ -158,7 +158,7 @@ extension ContentStore {
 
     /// Sets a content file's modification time to the file's, so that a time set by a program
     /// survives a kill.
-    func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+    func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         try onDisk("set the time of inode \(inode)") { () throws(DiskError) in
             try state.file.setModified(state.modified)
         }
@@ -167,7 +167,7 @@ extension ContentStore {
     /// Prepares a change of content: uploads continue from a clone, and the inode becomes pending.
     private func beginChange(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         detachFrozen(&state)
         if state.isChanged { return try durability.markUnsafe(inode, &state) }
         if state.writers == 0 { try markWriting(inode, &state) }
@@ -179,7 +179,7 @@ extension ContentStore {
             state.longWriterDue = clock.uptime + configuration.longWriterInterval
             agenda.enqueue(inode, after: configuration.longWriterInterval)
         }
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 
     /// Switches every upload that reads the content file to a clone of it.
@@ -203,7 +203,7 @@ extension ContentStore {
     /// - Returns: The stored inode.
     func storeVersion(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) -> InodeRecord {
+    ) throws(Blocked) -> InodeRecord {
         let (isChanged, size, modified) = (state.isChanged, state.size, state.modified)
         let (isWriting, isMarked) = (
             state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
@@ -233,7 +233,7 @@ extension ContentStore {
     /// Stores in the database which bytes are local.
     func storePresence(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let presence: Presence =
             state.isWhole
             ? .whole
@@ -264,7 +264,7 @@ extension ContentStore {
     /// - Returns: Whether all of it is safe now.
     private func synchronizeIfOwed(
         _ inode: InodeNumber, _ state: OpenFile.State
-    ) throws(Halt) -> Bool {
+    ) throws(Blocked) -> Bool {
         let (isKept, isSafe) = try store.read { database in
             let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
             return (try database.isKept(inode), isSafe)

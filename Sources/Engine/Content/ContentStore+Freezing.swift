@@ -5,8 +5,8 @@ extension ContentStore {
     /// Stores the current version and freezes its content for an upload.
     func freeze(
         _ file: OpenFile
-    ) throws(Halt) -> (FrozenContent, InodeRecord) {
-        try file.withState { state throws(Halt) in
+    ) throws(Blocked) -> (FrozenContent, InodeRecord) {
+        try file.withState { state throws(Blocked) in
             let record = try storeVersion(file.inode, &state)
             let frozen = FrozenContent(
                 state.file, size: state.size,

@@ -3,14 +3,14 @@ import Synchronization
 
 extension ContentStore {
     /// Adds a user of a file's content; ``releaseUse(of:)`` removes it.
-    func retain(_ inode: InodeNumber) throws(Halt) -> OpenFile {
-        try files.retain(inode) { () throws(Halt) in try load(inode) }
+    func retain(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
+        try files.retain(inode) { () throws(Blocked) in try load(inode) }
     }
 
     func releaseUse(of inode: InodeNumber) {
         files.release(inode) { file in
-            do throws(Halt) {
-                try file.withState { state throws(Halt) in try storePresence(inode, &state) }
+            do throws(Blocked) {
+                try file.withState { state throws(Blocked) in try storePresence(inode, &state) }
                 try noteAccess(of: file)
                 try reaper.reapUnused(inode)
             } catch {
@@ -23,7 +23,7 @@ extension ContentStore {
     }
 
     /// Records the time of last use to the minute, so that not every close costs a transaction.
-    private func noteAccess(of file: OpenFile) throws(Halt) {
+    private func noteAccess(of file: OpenFile) throws(Blocked) {
         let now = clock.wallTime
         let age = now.nanoseconds.subtractingReportingOverflow(file.accessed.nanoseconds)
         guard age.overflow || !(0..<60_000_000_000).contains(age.partialValue) else { return }
@@ -32,17 +32,19 @@ extension ContentStore {
 
     /// A variant of ``retain(_:)`` for callers that truncate the file to nothing and so need none
     /// of its bytes: lost bytes are no error.
-    func retainToEmpty(_ inode: InodeNumber) throws(Halt) -> OpenFile {
-        do throws(Halt) {
+    func retainToEmpty(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
+        do throws(Blocked) {
             return try retain(inode)
         } catch {
             guard case .failure(let failure) = error, failure.kind == .damaged else { throw error }
-            _ = try files.withExclusive(inode) { () throws(Halt) in try forgetLostBytes(of: inode) }
+            _ = try files.withExclusive(inode) { () throws(Blocked) in
+                try forgetLostBytes(of: inode)
+            }
             return try retain(inode)
         }
     }
 
-    private func forgetLostBytes(of inode: InodeNumber) throws(Halt) {
+    private func forgetLostBytes(of inode: InodeNumber) throws(Blocked) {
         let now = clock.wallTime
         try store.write { database in
             var record = try database.existingInode(inode)
@@ -57,14 +59,14 @@ extension ContentStore {
     }
 
     func withFile<Value>(
-        _ inode: InodeNumber, _ body: (OpenFile) throws(Halt) -> Value
-    ) throws(Halt) -> Value {
+        _ inode: InodeNumber, _ body: (OpenFile) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
         let file = try retain(inode)
         defer { releaseUse(of: inode) }
         return try body(file)
     }
 
-    private func load(_ inode: InodeNumber) throws(Halt) -> OpenFile {
+    private func load(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
         let (record, extents, isPending) = try store.read { database in
             let record = try database.existingInode(inode)
             let extents =
@@ -110,7 +112,7 @@ extension ContentStore {
 
     /// Requires that the content file has the length of the file. A shorter one was damaged from
     /// outside; zeros must not pass for its bytes (I5).
-    private func requireContent(of record: InodeRecord, in file: any DiskFile) throws(Halt) {
+    private func requireContent(of record: InodeRecord, in file: any DiskFile) throws(Blocked) {
         guard record.presence == .whole, !record.isWriting else { return }
         let size = try onDisk("read the content size of inode \(record.id)") {
             () throws(DiskError) in try file.status().size
@@ -133,7 +135,7 @@ extension ContentStore {
 
     /// A variant of ``retain(_:)`` for asynchronous callers.
     func retainForTransfer(_ inode: InodeNumber) throws(EngineError) -> OpenFile {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try retain(inode)
         } catch {
             throw error.failure

@@ -29,13 +29,13 @@ extension ContentStore {
     ///   kernel then looks the name up again.
     func markWriting(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         guard !state.isMarkedWriting else { return }
         // After a kill, the time of the content file is the time of the last write.
         try storeTime(inode, state)
         try store.write { database in
             guard try database.existingInode(inode).links > 0 else {
-                throw Halt.failure(.changedRemotely, "open inode \(inode) for writing")
+                throw Blocked.failure(.changedRemotely, "open inode \(inode) for writing")
             }
             try database.markWriting(inode)
         }
@@ -44,8 +44,8 @@ extension ContentStore {
 
     /// Completes a version after its last writer has closed: it is due after its settle time.
     func settle(_ inode: InodeNumber, _ file: OpenFile) {
-        do throws(Halt) {
-            try file.withState { state throws(Halt) in
+        do throws(Blocked) {
+            try file.withState { state throws(Blocked) in
                 guard state.writers == 0, state.isMarkedWriting else { return }
                 // Other users may keep it open for long, and the remote may have deleted it
                 // meanwhile.
@@ -61,7 +61,7 @@ extension ContentStore {
     }
 
     /// Sets a file to the size and time of its content file and starts a new version.
-    func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
+    func finishAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
         let status = try onDisk("read the content size of inode \(inode)") { () throws(DiskError) in
             try disk.open(StateFiles.content(of: inode)).status()
         }
@@ -83,8 +83,8 @@ extension ContentStore {
 
     /// Adds a writer to a file that the caller has retained. If an upload is reading the file, its
     /// snapshot is taken before this returns (I3).
-    func addWriter(to file: OpenFile) throws(Halt) {
-        try file.withState { state throws(Halt) in
+    func addWriter(to file: OpenFile) throws(Blocked) {
+        try file.withState { state throws(Blocked) in
             detachFrozen(&state)
             try markWriting(file.inode, &state)
             state.writers += 1

@@ -37,7 +37,7 @@ extension Durability {
     }
 
     func keepSafeOrLog() {
-        do throws(Halt) {
+        do throws(Blocked) {
             try keepSafe()
             try keepEvictionsSafe()
         } catch {
@@ -47,7 +47,7 @@ extension Durability {
 
     /// Synchronises the remaining files at shutdown, after the last write.
     func keepPendingSafe() {
-        do throws(Halt) {
+        do throws(Blocked) {
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
             if inodes.isEmpty { return }
             if inodes.count > Self.singleFilesMax { return try keepSafe() }
@@ -63,7 +63,7 @@ extension Durability {
 
     /// Synchronises the content of some files; the whole file system if there are more than
     /// ``singleFilesMax``.
-    private func synchronizeContent(of inodes: [InodeNumber]) throws(Halt) {
+    private func synchronizeContent(of inodes: [InodeNumber]) throws(Blocked) {
         try onDisk("synchronize the content") { () throws(DiskError) in
             if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
             // Few files are synchronised one by one, since synchronising a whole busy file system
@@ -74,14 +74,14 @@ extension Durability {
 
     /// Ensures that no power cut restores evicted bytes. If it did so after new bytes had begun to
     /// arrive, torn bytes would pass for whole ones.
-    func keepEvictionsSafe() throws(Halt) {
+    func keepEvictionsSafe() throws(Blocked) {
         let evicted = evictionsUnsynced.withLock { $0 }
         guard !evicted.isEmpty else { return }
         try store.synchronize()
         evictionsUnsynced.withLock { $0.subtract(evicted) }
     }
 
-    private func keepSafe() throws(Halt) {
+    private func keepSafe() throws(Blocked) {
         guard try store.read({ try $0.hasUnsafe() }) else { return }
         try store.write { try $0.beginSynchronizing() }
         let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }
@@ -90,15 +90,15 @@ extension Durability {
     }
 
     /// Records that bytes are about to change, so that a power cut meanwhile is detected.
-    func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Halt) {
+    func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         guard !state.isMarkedUnsafe else { return }
         if try store.write({ try $0.markUnsafe(inode) }) { try store.synchronize() }
         state.isMarkedUnsafe = true
     }
 
     /// Records that a program has synchronised a file.
-    func noteSynchronized(_ file: OpenFile) throws(Halt) {
-        try file.withState { state throws(Halt) in
+    func noteSynchronized(_ file: OpenFile) throws(Blocked) {
+        try file.withState { state throws(Blocked) in
             let isSafe = !state.isMarkedUnsafe
             try store.write { database in
                 guard try database.isPending(file.inode) else { return }

@@ -14,12 +14,13 @@ extension Evictor {
     /// Evicts the least recently used files while the cache exceeds its bound, and prunes the
     /// trash.
     func run() async {
-        var pruned: (rings: UInt64, next: Duration)?
+        var pruned: (notifications: UInt64, next: Duration)?
         while !Task.isCancelled {
-            do throws(Halt) {
-                if pruned.map({ $0.rings != trash.signal.rings || $0.next <= clock.uptime }) ?? true
-                {
-                    pruned = (trash.signal.rings, clock.uptime + .seconds(3600))
+            do throws(Blocked) {
+                if pruned.map({
+                    $0.notifications != trash.signal.notifications || $0.next <= clock.uptime
+                }) ?? true {
+                    pruned = (trash.signal.notifications, clock.uptime + .seconds(3600))
                     try trash.prune()
                 }
                 try evictDownToBound()
@@ -35,7 +36,7 @@ extension Evictor {
         }
     }
 
-    private func evictDownToBound() throws(Halt) {
+    private func evictDownToBound() throws(Blocked) {
         let bound = cacheBytesMax
         let total = try store.read { try $0.presentBytes() }
         guard total > bound else { return }

@@ -4,7 +4,7 @@ import Synchronization
 final class FillQueue: Sendable {
     private let queue = Mutex<[InodeNumber]>([])
     /// Notified when a file is added.
-    let signal = Doorbell()
+    let signal = Signal()
 
     func removeFirst() -> InodeNumber? {
         queue.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -27,6 +27,6 @@ extension FillQueue {
             return true
         }
         guard isQueued else { return file.state.withLock { $0.isFilling = false } }
-        signal.ring()
+        signal.notify()
     }
 }

@@ -20,7 +20,7 @@ extension LostAndFound {
     @discardableResult
     func keep(
         _ path: DiskPath, of inode: InodeNumber?, name: FileName? = nil
-    ) throws(Halt) -> Bool {
+    ) throws(Blocked) -> Bool {
         try onDisk("move \(path) to \(StateFiles.lostFolder)") { () throws(DiskError) in
             guard try disk.open(path).status().size > 0 else {
                 try disk.remove(path)

@@ -50,7 +50,7 @@ final class OpenFile: Sendable {
     let accessed: Timestamp
     let state: Mutex<State>
     /// Notified when bytes have arrived, or a fetch has ended without them.
-    let arrivals = Doorbell()
+    let arrivals = Signal()
 
     init(inode: InodeNumber, accessed: Timestamp, state: sending State) {
         self.inode = inode
@@ -60,10 +60,10 @@ final class OpenFile: Sendable {
 
     /// Runs `body` under the lock.
     func withState<Value>(
-        _ body: (inout State) throws(Halt) -> Value
-    ) throws(Halt) -> Value {
-        let result: Result<Value, Halt> = state.withLock { state in
-            do throws(Halt) {
+        _ body: (inout State) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
+        let result: Result<Value, Blocked> = state.withLock { state in
+            do throws(Blocked) {
                 return .success(try body(&state))
             } catch {
                 return .failure(error)

@@ -45,10 +45,10 @@ final class OpenFileTable: Sendable {
     ///
     /// - Throws: Errors of `load`; `.changedRemotely` while ``withUnused(_:_:)`` has the inode.
     func retain(
-        _ inode: InodeNumber, load: () throws(Halt) -> OpenFile
-    ) throws(Halt) -> OpenFile {
+        _ inode: InodeNumber, load: () throws(Blocked) -> OpenFile
+    ) throws(Blocked) -> OpenFile {
         // `load` runs under the lock: two first users must not create two files for one inode.
-        let result: Result<OpenFile, Halt> = shard(inode).entries.withLock { entries in
+        let result: Result<OpenFile, Blocked> = shard(inode).entries.withLock { entries in
             if let entry = entries[inode] {
                 entries[inode]?.users += 1
                 return .success(entry.file)
@@ -56,7 +56,7 @@ final class OpenFileTable: Sendable {
             guard entries.isFree(inode) else {
                 return .failure(.failure(.changedRemotely, "use the removed inode \(inode)"))
             }
-            do throws(Halt) {
+            do throws(Blocked) {
                 let file = try load()
                 entries[inode] = Entry(users: 1, file: file)
                 return .success(file)
@@ -86,11 +86,11 @@ final class OpenFileTable: Sendable {
     ///
     /// - Returns: nil, without running `body`, if the content is in use.
     func withExclusive<Value>(
-        _ inode: InodeNumber, _ body: () throws(Halt) -> Value
-    ) throws(Halt) -> Value? {
-        let result: Result<Value, Halt>? = shard(inode).entries.withLock { entries in
+        _ inode: InodeNumber, _ body: () throws(Blocked) -> Value
+    ) throws(Blocked) -> Value? {
+        let result: Result<Value, Blocked>? = shard(inode).entries.withLock { entries in
             guard entries.isFree(inode) else { return nil }
-            do throws(Halt) {
+            do throws(Blocked) {
                 return .success(try body())
             } catch {
                 return .failure(error)
@@ -102,8 +102,8 @@ final class OpenFileTable: Sendable {
     /// Runs `body` with the unused ones among some inodes. They cannot be retained meanwhile; no
     /// lock is held.
     func withUnused(
-        _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Halt) -> Void
-    ) throws(Halt) {
+        _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Void
+    ) throws(Blocked) {
         let unused = inodes.filter { inode in
             shard(inode).entries.withLock { entries in
                 entries.isFree(inode) && entries.closed.insert(inode).inserted

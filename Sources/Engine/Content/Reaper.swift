@@ -23,8 +23,8 @@ extension Reaper {
         while !rest.isEmpty {
             let batch = rest.prefix(removalsMax)
             rest = rest.dropFirst(batch.count)
-            do throws(Halt) {
-                try files.withUnused(Array(batch)) { unused throws(Halt) in
+            do throws(Blocked) {
+                try files.withUnused(Array(batch)) { unused throws(Blocked) in
                     let records = try store.read { database in
                         try unused.compactMap { try unlinked($0, database) }
                     }
@@ -39,7 +39,7 @@ extension Reaper {
     }
 
     /// A variant of ``reap(_:)`` for callers that know the content to be unused.
-    func reapUnused(_ inode: InodeNumber) throws(Halt) {
+    func reapUnused(_ inode: InodeNumber) throws(Blocked) {
         guard let record = try store.read({ try unlinked(inode, $0) }) else { return }
         try removeContent(of: record)
         try removeRows(of: [record])
@@ -48,7 +48,7 @@ extension Reaper {
     /// Reaps the leftovers of the previous process, in batches small enough not to delay others.
     func run() async {
         var last = InodeNumber(rawValue: 0)
-        do throws(Halt) {
+        do throws(Blocked) {
             while !Task.isCancelled {
                 let inodes = try store.read {
                     try $0.unreaped(after: last, limit: removalsMax)
@@ -73,7 +73,7 @@ extension Reaper {
     }
 
     private func isContentRemoved(_ record: InodeRecord) -> Bool {
-        do throws(Halt) {
+        do throws(Blocked) {
             try removeContent(of: record)
             return true
         } catch {
@@ -84,7 +84,7 @@ extension Reaper {
         }
     }
 
-    private func removeContent(of record: InodeRecord) throws(Halt) {
+    private func removeContent(of record: InodeRecord) throws(Blocked) {
         guard record.kind == .file else { return }
         if record.presence == .whole { try trash.move(record.id) }
         try onDisk("remove the content of inode \(record.id)") { () throws(DiskError) in
@@ -92,7 +92,7 @@ extension Reaper {
         }
     }
 
-    private func removeRows(of records: [InodeRecord]) throws(Halt) {
+    private func removeRows(of records: [InodeRecord]) throws(Blocked) {
         let isToDo = { (database: Database) in
             try records.contains { record in
                 try record.presence != .remote || record.isWriting

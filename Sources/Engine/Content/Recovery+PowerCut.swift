@@ -3,7 +3,7 @@ import Logging
 
 extension Recovery {
     /// Discards bytes that may be torn, if the machine was restarted since the last mount.
-    func recoverFromPowerCut() throws(Halt) {
+    func recoverFromPowerCut() throws(Blocked) {
         let boot = configuration.boot
         let last = try store.read {
             try String.fetchOne($0, sql: "SELECT value FROM settings WHERE key = 'boot'")
@@ -20,7 +20,7 @@ extension Recovery {
         try store.synchronize()
     }
 
-    private func distrustContent() throws(Halt) {
+    private func distrustContent() throws(Blocked) {
         try store.write { try $0.forgetUnsafeDiscarded() }
         for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
             let size = try onDisk("read the content size of inode \(inode)") {
@@ -80,17 +80,17 @@ extension Recovery {
             if var attempt, attempt.generation == synced.generation {
                 // The attempt concerns the synced version, which is current again.
                 attempt.generation = record.generation
-                try database.setAttempt(attempt, of: record.id)
+                try database.setIntent(attempt, of: record.id)
             } else {
                 // If the attempt succeeded after all, it is seen as a change by another client.
-                try database.removeAttempt(of: record.id)
+                try database.removeIntent(of: record.id)
             }
             record.size = synced.size
             record.modified = synced.modified
             synced.generation = record.generation
             try database.setSynced(synced, of: record.id)
         } else {
-            try database.removeAttempt(of: record.id)
+            try database.removeIntent(of: record.id)
             if let dirent = try database.dirent(of: record.id) {
                 try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
                 try restoreReplaced(by: dirent, database)

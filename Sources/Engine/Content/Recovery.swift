@@ -15,7 +15,7 @@ struct Recovery: Sendable {
 
 extension Recovery {
     /// Repairs the state of the previous engine, however it ended.
-    func run() throws(Halt) {
+    func run() throws(Blocked) {
         try identify()
         try recoverFromPowerCut()
         try recoverWrites()
@@ -24,7 +24,7 @@ extension Recovery {
 
     /// Creates the root and the salt of a new state, or verifies that an existing one belongs to
     /// this source.
-    private func identify() throws(Halt) {
+    private func identify() throws(Blocked) {
         let now = clock.wallTime
         let source = configuration.source
         let known = try store.write { database in
@@ -55,7 +55,7 @@ extension Recovery {
 
     /// Recovers files that were open for writing when the process ended: their content file is
     /// newer than the database (I1).
-    private func recoverWrites() throws(Halt) {
+    private func recoverWrites() throws(Blocked) {
         while true {
             let writing = try store.read {
                 try $0.inodes(where: "writing = 1", limit: 100)
@@ -71,7 +71,7 @@ extension Recovery {
     /// Removes clones of interrupted uploads, and content that was left because a crash came
     /// between the database and the disk. Content that is neither known to be on the remote nor a
     /// clone is kept.
-    private func clearAway() throws(Halt) {
+    private func clearAway() throws(Blocked) {
         var kept = 0
         for path in try paths(below: StateFiles.contentFolder) {
             let inode = StateFiles.inode(ofContentAt: path)
@@ -96,13 +96,13 @@ extension Recovery {
         }
     }
 
-    private func paths(below folder: DiskPath) throws(Halt) -> [DiskPath] {
+    private func paths(below folder: DiskPath) throws(Blocked) -> [DiskPath] {
         try onDisk("list \(folder)") { () throws(DiskError) in
             try disk.files(below: folder)
         }
     }
 
-    private func removeLeftover(_ path: DiskPath) throws(Halt) {
+    private func removeLeftover(_ path: DiskPath) throws(Blocked) {
         try onDisk("remove a leftover of a crash") { () throws(DiskError) in
             try disk.remove(path)
         }

@@ -14,7 +14,7 @@ extension Space {
     /// uploaded yet, or in use, are refused and stay.
     func evict(_ inode: InodeNumber) throws(EngineError) -> EvictionReport {
         var report = EvictionReport()
-        do throws(Halt) {
+        do throws(Blocked) {
             try evict(inode, &report)
         } catch {
             throw error.failure
@@ -22,7 +22,7 @@ extension Space {
         return report
     }
 
-    private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Halt) {
+    private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Blocked) {
         let record = try store.read { try $0.existingInode(inode) }
         switch record.kind {
         case .symlink: return
@@ -42,7 +42,7 @@ extension Space {
         }
     }
 
-    private func evictFile(_ record: InodeRecord, _ report: inout EvictionReport) throws(Halt) {
+    private func evictFile(_ record: InodeRecord, _ report: inout EvictionReport) throws(Blocked) {
         switch try evictFile(record.id) {
         case .evicted(let bytes):
             report.files += 1
@@ -65,8 +65,8 @@ extension Space {
     }
 
     /// Drops the bytes of one file if they are on the remote and not in use (I2).
-    func evictFile(_ inode: InodeNumber) throws(Halt) -> Eviction {
-        let eviction = try files.withExclusive(inode) { () throws(Halt) in
+    func evictFile(_ inode: InodeNumber) throws(Blocked) -> Eviction {
+        let eviction = try files.withExclusive(inode) { () throws(Blocked) in
             try evictUnused(inode)
         }
         guard let eviction else {
@@ -78,7 +78,7 @@ extension Space {
         return eviction
     }
 
-    private func evictUnused(_ inode: InodeNumber) throws(Halt) -> Eviction {
+    private func evictUnused(_ inode: InodeNumber) throws(Blocked) -> Eviction {
         var wasSafe = false
         let refusal = try store.write { database -> Eviction? in
             guard var record = try database.inode(inode), record.presence != .remote else {

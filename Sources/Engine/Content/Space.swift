@@ -11,7 +11,7 @@ final class Space: Sendable {
     let files: OpenFileTable
     let durability: Durability
     let kernelCache: KernelCacheRelay
-    private let budget = Mutex(RoomLedger())
+    private let budget = Mutex(SpaceBudget())
 
     init(
         store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
@@ -39,7 +39,7 @@ extension Space {
     /// Reserves space for `bytes`, evicting clean files if necessary. No lock may be held.
     ///
     /// - Throws: `.outOfSpace`.
-    func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Halt) {
+    func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Blocked) {
         let now = clock.uptime
         if try takeRoom(bytes, at: now) { return }
         guard !budget.withLock({ $0.isHopeless(at: now) }) else {
@@ -62,7 +62,7 @@ extension Space {
 
     /// - Throws: `.outOfSpace` while the database's own reserve is missing, and nothing can be
     ///   evicted for it.
-    func requireBallast(_ attempt: @autoclosure () -> String) throws(Halt) {
+    func requireBallast(_ attempt: @autoclosure () -> String) throws(Blocked) {
         if !isBallastWhole(at: clock.uptime) { try reserve(for: 0, attempt()) }
     }
 
@@ -74,7 +74,7 @@ extension Space {
     }
 
     /// Restores the database's reserve, evicting clean files if necessary.
-    func keepBallast() throws(Halt) {
+    func keepBallast() throws(Blocked) {
         if store.restoreBallast() { return }
         let freed = try evictLeastRecentlyUsed(atLeast: Self.evictionBytes)
         let isWhole = store.restoreBallast()
@@ -84,10 +84,10 @@ extension Space {
             metadata: ["freed": "\(freed)", "isWhole": "\(isWhole)"])
     }
 
-    private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
+    private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Blocked) -> Bool {
         // Written bytes are useless if they cannot be recorded.
         guard isBallastWhole(at: now) else { return false }
-        let result = budget.withLock { room -> Result<Bool, Halt> in
+        let result = budget.withLock { room -> Result<Bool, Blocked> in
             do {
                 return .success(try room.take(bytes, at: now) { try disk.space() })
             } catch let error as DiskError {
@@ -99,7 +99,7 @@ extension Space {
         return try result.get()
     }
 
-    private static func noRoom(_ attempt: String) -> Halt {
+    private static func noRoom(_ attempt: String) -> Blocked {
         .failure(
             .outOfSpace, attempt,
             remedy:
@@ -110,7 +110,7 @@ extension Space {
     /// Drops clean unused files, the least recently used first.
     ///
     /// - Returns: The number of freed bytes.
-    func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Halt) -> UInt64 {
+    func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Blocked) -> UInt64 {
         var freed: UInt64 = 0
         var last: (accessed: Int64, inode: Int64) = (.min, 0)
         while freed < wanted {

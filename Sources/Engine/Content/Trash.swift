@@ -15,7 +15,7 @@ final class Trash: Sendable {
     /// The maximum of bytes kept; the oldest files are removed first.
     let bytesMax: UInt64
     /// Notified when a file is added.
-    let signal = Doorbell()
+    let signal = Signal()
 
     init(
         store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
@@ -39,14 +39,14 @@ extension Trash {
     /// extended attributes. Unused files are moved there when they are reaped.
     func keep(_ inode: InodeNumber) {
         guard let file = files.existing(inode) else { return }
-        do throws(Halt) {
+        do throws(Blocked) {
             guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
-            try file.withState { state throws(Halt) in
+            try file.withState { state throws(Blocked) in
                 try onDisk("move a removed file to the trash") { () throws(DiskError) in
                     set(attributes, of: try disk.clone(state.file, to: destination))
                 }
             }
-            signal.ring()
+            signal.notify()
         } catch {
             // The remote has deleted it; a copy is a courtesy.
             logger.warning(
@@ -56,7 +56,7 @@ extension Trash {
 
     /// Moves the bytes of an unused discarded file to the trash, with its extended attributes. Does
     /// nothing for a file that is not discarded. Idempotent.
-    func move(_ inode: InodeNumber) throws(Halt) {
+    func move(_ inode: InodeNumber) throws(Blocked) {
         guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
         try onDisk("move a removed file to the trash") { () throws(DiskError) in
             let file = try disk.open(StateFiles.content(of: inode))
@@ -65,14 +65,14 @@ extension Trash {
             set(attributes, of: file)
             try disk.move(StateFiles.content(of: inode), to: destination)
         }
-        signal.ring()
+        signal.notify()
     }
 
     /// Returns the destination of a discarded file's bytes, their number, and its extended
     /// attributes.
     private func placeInTrash(
         _ inode: InodeNumber
-    ) throws(Halt) -> (path: DiskPath, size: UInt64, attributes: ExtendedAttributes)? {
+    ) throws(Blocked) -> (path: DiskPath, size: UInt64, attributes: ExtendedAttributes)? {
         try store.read { database in
             guard let discarded = try database.discarded(inode),
                 let record = try database.inode(inode), record.links == 0,
@@ -115,7 +115,7 @@ extension Trash {
     }
 
     /// Removes files that are too old, then the oldest ones above the maximum size.
-    func prune() throws(Halt) {
+    func prune() throws(Blocked) {
         try onDisk("clear the trash") { () throws(DiskError) in
             let oldest = clock.wallTime.nanoseconds - Self.trashAgeMax
             var kept: [(path: DiskPath, bytes: UInt64)] = []

@@ -25,17 +25,17 @@ extension Engine {
         _ inode: InodeNumber, keeping resolution: ConflictResolution
     ) async throws(EngineError) -> String {
         let (ours, original) = try conflict(at: inode)
-        try completed { () throws(Halt) in
+        try completed { () throws(Blocked) in
             try requireReplaceable(ours, original, keeping: resolution)
         }
         switch resolution {
         case .mine:
-            try await completing { () throws(Halt) in
+            try await retrying { () throws(Blocked) in
                 try rename(
                     ours.name, in: ours.parent, to: original, in: ours.parent, mode: .replace)
             }
         case .theirs:
-            try await completing { () throws(Halt) in
+            try await retrying { () throws(Blocked) in
                 guard try store.read({ try $0.dirent(original, in: ours.parent) }) != nil else {
                     throw .failure(
                         .notFound, "keep the remote's \"\(original)\"",
@@ -44,10 +44,10 @@ extension Engine {
                 try unlink(ours.name, in: ours.parent)
             }
         case .both:
-            try completed { () throws(Halt) in
+            try completed { () throws(Blocked) in
                 try store.write { try $0.removeConflict(ours.inode) }
             }
-            local.agenda.changes.ring()
+            local.agenda.changes.notify()
         }
         if resolution != .both {
             // The kernel did not ask for this change, and has either name cached.
@@ -55,7 +55,7 @@ extension Engine {
                 .name(ours.name, ours.parent), .name(original, ours.parent), .inode(ours.parent),
             ])
         }
-        let parent = try completed { () throws(Halt) in
+        let parent = try completed { () throws(Blocked) in
             try store.read { try $0.path(of: ours.parent) }
         }
         return ObjectKey(parent).appending(resolution == .both ? ours.name : original).description
@@ -64,7 +64,7 @@ extension Engine {
     /// A directory may contain items that are not part of the decision: the user removes it.
     private func requireReplaceable(
         _ ours: Dirent, _ original: FileName, keeping resolution: ConflictResolution
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let (isOurs, isTheirs) = try store.read { database in
             let theirs = try database.inode(named: original, in: ours.parent)
             return (
@@ -88,22 +88,22 @@ extension Engine {
     private func conflict(
         at inode: InodeNumber
     ) throws(EngineError) -> (ours: Dirent, original: FileName) {
-        try completed { () throws(Halt) in
+        try completed { () throws(Blocked) in
             try store.read { database in
                 guard let dirent = try database.dirent(of: inode) else {
-                    throw Halt.failure(.notFound, "find a conflict of inode \(inode)")
+                    throw Blocked.failure(.notFound, "find a conflict of inode \(inode)")
                 }
                 if let original = try database.conflictOriginal(of: inode) {
                     return (dirent, original)
                 }
                 let versions = try database.conflicts(with: dirent)
                 guard let ours = versions.first else {
-                    throw Halt.failure(
+                    throw Blocked.failure(
                         .noConflict, "resolve \"\(dirent.name)\"",
                         remedy: "`apus status` lists the conflicts")
                 }
                 guard versions.count == 1 else {
-                    throw Halt.failure(
+                    throw Blocked.failure(
                         .ambiguous,
                         "choose one of \(versions.count) versions of \"\(dirent.name)\"",
                         remedy: "name one of the versions: "
@@ -116,9 +116,9 @@ extension Engine {
 
     /// Runs a local operation that needs nothing from the remote.
     private func completed<Value>(
-        _ work: () throws(Halt) -> Value
+        _ work: () throws(Blocked) -> Value
     ) throws(EngineError) -> Value {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try work()
         } catch {
             throw error.failure

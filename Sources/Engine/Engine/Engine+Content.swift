@@ -8,7 +8,7 @@ extension Engine {
     /// - Throws: `.isDirectory`, `.notFound`.
     package func read(
         _ inode: InodeNumber, at offset: UInt64, length: Int
-    ) throws(Halt) -> ReadableRange {
+    ) throws(Blocked) -> ReadableRange {
         try local.content.read(inode, at: offset, length: length)
     }
 
@@ -17,7 +17,7 @@ extension Engine {
     /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
     package func write(
         _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try local.content.write(inode, bytes, at: offset)
     }
 
@@ -31,7 +31,7 @@ extension Engine {
     ///
     /// - Throws: A permanent failure to upload them that has not been reported to a program, once
     ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
-    package func synchronize(_ inode: InodeNumber) throws(Halt) {
+    package func synchronize(_ inode: InodeNumber) throws(Blocked) {
         try local.content.synchronize(inode)
     }
 
@@ -50,7 +50,7 @@ extension Engine {
     ///
     /// They do already: every write marked the inode in the database before it was acknowledged,
     /// and its bytes are in the content file.
-    package func flush(_ inode: InodeNumber) throws(Halt) {}
+    package func flush(_ inode: InodeNumber) throws(Blocked) {}
 
     /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
     ///
@@ -62,11 +62,11 @@ extension Engine {
     ///   remote has another version, or no file: the kernel then looks the name up again.
     package func open(
         _ inode: InodeNumber, access: FileAccess, truncating: Bool
-    ) throws(Halt) {
+    ) throws(Blocked) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file =
             truncating ? try local.content.retainToEmpty(inode) : try local.content.retain(inode)
-        do throws(Halt) {
+        do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }
             if access == .read { return try requireKind(of: file) }
             try local.content.addWriter(to: file)
@@ -75,7 +75,7 @@ extension Engine {
             throw error
         }
         guard truncating else { return }
-        do throws(Halt) {
+        do throws(Blocked) {
             try local.content.truncate(inode, to: 0)
         } catch {
             local.content.release(inode, access: .write)
@@ -92,10 +92,10 @@ extension Engine {
     /// bytes are needed next, so this costs no extra request. Files with local changes are opened
     /// as they are, and so are all files while the remote is unreachable: the program may not
     /// intend to read.
-    private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Halt) {
+    private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Blocked) {
         guard local.content.isNothingHere(of: file) else { return }
         let now = clock.uptime
-        guard !remote.metadata.isVain(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
+        guard !remote.metadata.isInBackoff(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
             try !store.read({ try $0.isPending(file.inode) })
         else { return }
         throw .awaits(.version(file.inode, access))
@@ -104,12 +104,12 @@ extension Engine {
     /// Checks whether an item that was listed as a file is a symbolic link, which only reading
     /// shows. Programs that have it open by then cannot be told; those that open it now are made to
     /// look it up again. The bytes are needed next, so this costs no extra request.
-    private func requireKind(of file: OpenFile) throws(Halt) {
+    private func requireKind(of file: OpenFile) throws(Blocked) {
         // An item with local changes is a file.
         let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
         guard (1...UInt64(Tree.targetBytesMax)).contains(size) else { return }
         let isKnown = try store.read { database in
-            try database.existingInode(file.inode).isDetailed || database.isPending(file.inode)
+            try database.existingInode(file.inode).hasMetadata || database.isPending(file.inode)
         }
         guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
     }

@@ -9,12 +9,12 @@ extension Engine {
     ///   `.unsupported` if the remote has no public links; otherwise the remote's error.
     package func publicLink(to inode: InodeNumber) async throws(EngineError) -> String {
         let key: ObjectKey
-        do throws(Halt) {
+        do throws(Blocked) {
             key = try store.read { database in
                 let path = ObjectKey(try database.path(of: inode))
                 guard try !database.isPending(inode), try database.remoteKey(of: inode) == path
                 else {
-                    throw Halt.failure(
+                    throw Blocked.failure(
                         .busy,
                         "create a link to \"\(path)\", which has changes that are not on the remote",
                         remedy: "run `apus sync` first")

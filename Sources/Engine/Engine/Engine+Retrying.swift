@@ -9,13 +9,13 @@ extension Engine {
     ///   that the operation needs it.
     /// - Throws: The operation's failure; `.unreachable` if a need cannot be met within the
     ///   deadline; `.interrupted` if the task is cancelled.
-    package func completing<Value>(
-        startingWith need: Need? = nil, _ operation: () throws(Halt) -> Value
+    package func retrying<Value>(
+        startingWith need: MissingData? = nil, _ operation: () throws(Blocked) -> Value
     ) async throws(EngineError) -> Value {
         let deadline = clock.uptime + configuration.requestDeadline
         var known = need
         while true {
-            do throws(Halt) {
+            do throws(Blocked) {
                 if let need = known.take() { throw .awaits(need) }
                 return try operation()
             } catch {
@@ -23,7 +23,7 @@ extension Engine {
                 case .failure(let failure): throw failure
                 case .awaits(.look(let inode)) where Task.isCancelled:
                     // Interrupted by a signal: the operation may do without the metadata.
-                    remote.metadata.giveUpLook(at: inode)
+                    remote.metadata.beginBackoff(at: inode)
                 case .awaits(let need):
                     // Also if the need was met repeatedly without success.
                     if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
@@ -42,7 +42,7 @@ extension Engine {
     ///   While the pages of a listing bring new entries, that is not before
     ///   ``EngineConfiguration/listingDeadline``; the listing itself continues.
     private func satisfyInTime(
-        _ need: Need, until deadline: Duration
+        _ need: MissingData, until deadline: Duration
     ) async throws(EngineError) {
         let (result, isCutShort) = await withWatchdog(
             { await self.outwait(need, until: deadline) },
@@ -52,7 +52,7 @@ extension Engine {
             .unreachable, "wait for \(need)", remedy: "check the connection to the remote")
     }
 
-    private func outwait(_ need: Need, until deadline: Duration) async {
+    private func outwait(_ need: MissingData, until deadline: Duration) async {
         let last = clock.uptime + configuration.listingDeadline
         var deadline = deadline
         while clock.uptime < deadline, !Task.isCancelled {
@@ -66,7 +66,7 @@ extension Engine {
     }
 
     /// Fetches the data that an operation needs, with retries while the remote is unreachable.
-    private func satisfy(_ need: Need, until deadline: Duration) async throws(EngineError) {
+    private func satisfy(_ need: MissingData, until deadline: Duration) async throws(EngineError) {
         var backoff = Backoff(first: .milliseconds(200), longest: .seconds(5))
         while true {
             let failure: ProviderError
@@ -76,12 +76,12 @@ extension Engine {
                 case .content(let inode, let range):
                     try await transfer.downloader.materialise(inode, range)
                 case .details(let inode):
-                    guard try await remote.metadata.lookAtDetails(of: inode) else {
+                    guard try await remote.metadata.fetchMetadata(of: inode) else {
                         throw ProviderError(
                             .busy, attempt: "fetch the metadata of inode \(inode)",
                             reason: "it is being moved or changed")
                     }
-                case .look(let inode): await remote.metadata.awaitLook(at: inode)
+                case .look(let inode): await remote.metadata.awaitMetadata(at: inode)
                 case .version(let inode, let access):
                     try await transfer.downloader.awaitVersion(of: inode, for: access)
                 }
@@ -90,7 +90,7 @@ extension Engine {
                 failure = error
             } catch let error as EngineError {
                 throw error
-            } catch let halt as Halt {
+            } catch let halt as Blocked {
                 throw halt.failure
             } catch is CancellationError {
                 throw EngineError(.interrupted, "wait for \(need)")

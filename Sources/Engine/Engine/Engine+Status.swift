@@ -6,7 +6,7 @@ extension Engine {
     ///   - inode: Only pending items at or below it are counted.
     ///   - limit: The maximum number of items returned.
     package func status(below inode: InodeNumber, limit: Int) throws(EngineError) -> EngineStatus {
-        do throws(Halt) {
+        do throws(Blocked) {
             let snapshot = ActivitySnapshot(self)
             var status = try store.read { database in
                 var status = EngineStatus()
@@ -44,7 +44,7 @@ extension Engine {
 
     /// Returns one item, pending or not.
     package func item(_ inode: InodeNumber) throws(EngineError) -> PendingItem {
-        do throws(Halt) {
+        do throws(Blocked) {
             let state = try itemState(of: inode)
             let snapshot = ActivitySnapshot(self)
             return try store.read { database in
@@ -58,7 +58,7 @@ extension Engine {
     }
 
     /// Returns the version of a file that both sides last agreed on; nil while the remote has none.
-    package func agreedVersion(of inode: InodeNumber) throws(Halt) -> ETag? {
+    package func agreedVersion(of inode: InodeNumber) throws(Blocked) -> ETag? {
         try store.read { try $0.synced(inode)?.etag }
     }
 
@@ -119,7 +119,7 @@ extension Engine {
     }
 
     /// The number of changes so far to anything that ``status(below:limit:)`` shows.
-    package var changeCount: UInt64 { local.agenda.changes.rings }
+    package var changeCount: UInt64 { local.agenda.changes.notifications }
 
     /// Returns once ``changeCount`` exceeds `count`, or the task is cancelled.
     package func waitForChange(after count: UInt64) async {
@@ -131,7 +131,7 @@ extension Engine {
 
     /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
-        do throws(Halt) {
+        do throws(Blocked) {
             let pending = try store.write { database in
                 let pending = try database.pending(below: inode, limit: .max)
                 for record in pending where record.failure != nil {
@@ -159,12 +159,12 @@ extension Engine {
                 throw EngineError(.notFound, "find \"\(path)\"")
             }
             let parent = inode
-            inode = try await completing { () throws(Halt) in try lookup(name, in: parent).inode }
+            inode = try await retrying { () throws(Blocked) in try lookup(name, in: parent).inode }
         }
         return inode
     }
 
-    func itemState(of inode: InodeNumber) throws(Halt) -> ItemState {
+    func itemState(of inode: InodeNumber) throws(Blocked) -> ItemState {
         if transfer.progress.transfers.withLock({ $0[inode] != nil }) { return .uploading }
         let (record, isPending) = try store.read {
             (try $0.existingInode(inode), try $0.isPending(inode))

@@ -5,12 +5,12 @@ import Synchronization
 extension Engine {
     /// Returns the attributes of an inode. POSIX: `stat`.
     ///
-    /// Waits for the metadata that a listing lacks, see ``requireDetails(of:)``.
+    /// Waits for the metadata that a listing lacks, see ``requireMetadata(of:)``.
     ///
     /// - Throws: `.notFound` if the inode no longer exists.
-    package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
+    package func attributes(of inode: InodeNumber) throws(Blocked) -> Attributes {
         let found = try store.read { try $0.seen($0.existingInode(inode)) }
-        try remote.metadata.requireDetails(of: found)
+        try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }
 
@@ -21,7 +21,7 @@ extension Engine {
     ///   `.readOnly`.
     package func setAttributes(
         of inode: InodeNumber, to change: AttributeChange
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         try configuration.requireWritable("change inode \(inode)")
         if let size = change.size { try local.content.truncate(inode, to: size) }
         let now = clock.wallTime
@@ -34,7 +34,7 @@ extension Engine {
         if let modified, let file = local.files.existing(inode) {
             // While a file is being written, its time is kept with its content, and stored at its
             // release.
-            try file.withState { state throws(Halt) in
+            try file.withState { state throws(Blocked) in
                 state.modified = modified
                 if state.isMarkedWriting { try local.content.storeTime(inode, state) }
             }
@@ -67,7 +67,9 @@ extension Engine {
     /// - `user.apus.control`: the path of the control socket.
     ///
     /// - Throws: `.noAttribute`.
-    package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Halt) -> [UInt8] {
+    package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Blocked)
+        -> [UInt8]
+    {
         let value =
             ExtendedAttributes.isKept(name)
             ? try local.tree.extendedAttributes(of: inode)[name]
@@ -76,7 +78,7 @@ extension Engine {
         return value
     }
 
-    private func ownAttribute(_ name: String, of inode: InodeNumber) throws(Halt) -> [UInt8]? {
+    private func ownAttribute(_ name: String, of inode: InodeNumber) throws(Blocked) -> [UInt8]? {
         switch name {
         case "user.apus.state":
             return Array(try itemState(of: inode).rawValue.utf8)
@@ -98,12 +100,12 @@ extension Engine {
     }
 
     /// Returns the attributes of a named item. Waits for the metadata that a listing lacks, see
-    /// ``requireDetails(of:)``.
+    /// ``requireMetadata(of:)``.
     ///
     /// - Throws: `.notFound`, `.notDirectory`.
-    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
+    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
         remote.schedule.noteUse(of: parent)
-        let found = try store.read { database -> SeenRecord? in
+        let found = try store.read { database -> FoundRecord? in
             if let inode = try database.inode(named: name, in: parent) {
                 return try database.seen(inode)
             }
@@ -111,7 +113,7 @@ extension Engine {
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
-        try remote.metadata.requireDetails(of: found)
+        try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }
 
@@ -124,16 +126,16 @@ extension Engine {
     /// - Parameter cookie: 0 for the first call, otherwise that of the last entry seen.
     package func entries(
         of directory: InodeNumber, after cookie: Int64, limit: Int
-    ) throws(Halt) -> [DirectoryEntry] {
+    ) throws(Blocked) -> [DirectoryEntry] {
         remote.schedule.noteUse(of: directory)
         let entries = try store.read { database in
             // A directory that was removed while open has no entries.
             let inode = try database.existingInode(directory)
             guard inode.kind == .directory else {
-                throw Halt.failure(.notDirectory, "list inode \(directory)")
+                throw Blocked.failure(.notDirectory, "list inode \(directory)")
             }
             if inode.links == 0 { return [] as [(Dirent, InodeRecord)] }
-            guard inode.isListed else { throw Halt.awaits(.listing(directory)) }
+            guard inode.isListed else { throw Blocked.awaits(.listing(directory)) }
             return try database.entries(of: directory, after: cookie, limit: limit)
         }
         var shown: [DirectoryEntry] = []
@@ -149,17 +151,17 @@ extension Engine {
     /// Returns the parent of a directory, for `..`; the root is its own.
     ///
     /// - Throws: `.notFound` for a removed directory.
-    package func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+    package func parent(of directory: InodeNumber) throws(Blocked) -> InodeNumber {
         try local.tree.parent(of: directory)
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
-    package func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+    package func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
         try local.tree.symbolicLink(inode)
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
-    package func readSymlink(_ inode: InodeNumber) throws(Halt) -> [UInt8] {
+    package func readSymlink(_ inode: InodeNumber) throws(Blocked) -> [UInt8] {
         try local.tree.symbolicLink(inode).target
     }
 
@@ -170,9 +172,9 @@ extension Engine {
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     package func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
-        do throws(Halt) {
+        do throws(Blocked) {
             try open(created.inode, access: .write, truncating: false)
         } catch {
             // There is no room for its content: the name must not stay, as nothing would ever
@@ -186,7 +188,7 @@ extension Engine {
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     package func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         try local.tree.createDirectory(name, in: parent, mode: mode, caller: caller)
     }
 
@@ -194,17 +196,17 @@ extension Engine {
     ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     package func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         try local.tree.createSymlink(name, in: parent, target: target, caller: caller)
     }
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
-    package func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+    package func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
         afterRemoval(try local.tree.unlink(name, in: parent))
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
-    package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+    package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
         afterRemoval(try local.tree.removeDirectory(name, in: parent))
     }
 
@@ -226,7 +228,7 @@ extension Engine {
     package func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let replaced = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode)
         if let replaced { reapUnlinked(replaced) }
@@ -236,7 +238,7 @@ extension Engine {
 
     /// Returns the attributes set by programs, which may be copied. Those of Apus are only found by
     /// name; otherwise every `cp -a` would copy them.
-    package func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+    package func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
         try local.tree.extendedAttributes(of: inode)
     }
 
@@ -248,7 +250,7 @@ extension Engine {
     package func setExtendedAttribute(
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange = .set,
         of inode: InodeNumber
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try local.tree.setExtendedAttribute(name, to: value, change, of: inode)
     }
 }

@@ -57,7 +57,7 @@ package final class Engine: Sendable {
 
     /// Runs all background work: uploads, refreshes, downloads, eviction. Returns when the calling
     /// task is cancelled and all of it has stopped, or was abandoned after
-    /// ``EngineConfiguration/departureGrace``. Changes that are not uploaded by then stay pending in
+    /// ``EngineConfiguration/shutdownGrace``. Changes that are not uploaded by then stay pending in
     /// the database (I6).
     package func run() async {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }

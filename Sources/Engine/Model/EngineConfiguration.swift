@@ -21,7 +21,7 @@ package struct EngineConfiguration: Sendable {
     /// Limit of the removed inodes that one transaction clears away, which other writers wait for.
     package var removalsMax = 100
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.
-    package var departureGrace: Duration = .seconds(10)
+    package var shutdownGrace: Duration = .seconds(10)
     /// The owner of remote objects.
     package var owner: Caller
     /// The permission bits of objects on a remote that does not keep any.
@@ -49,7 +49,7 @@ package struct EngineConfiguration: Sendable {
 }
 
 extension EngineConfiguration {
-    func requireWritable(_ attempt: @autoclosure () -> String) throws(Halt) {
+    func requireWritable(_ attempt: @autoclosure () -> String) throws(Blocked) {
         guard isReadOnly else { return }
         throw .failure(.readOnly, attempt(), remedy: "mount without --read-only")
     }

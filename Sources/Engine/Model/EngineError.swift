@@ -100,21 +100,21 @@ extension EngineError.Kind {
 ///
 /// File system operations are synchronous, use only local state, may block on the local disk, and may
 /// be called on any thread. An operation that lacks data names it and changes nothing; it is called
-/// again once the data was fetched, see ``Engine/completing(_:)``.
-package enum Halt: Error {
+/// again once the data was fetched, see ``Engine/retrying(_:)``.
+package enum Blocked: Error {
     case failure(EngineError)
-    case awaits(Need)
+    case awaits(MissingData)
 
     static func failure(
         _ kind: EngineError.Kind, _ attempt: String, remedy: String? = nil,
         cause: (any Error)? = nil
-    ) -> Halt {
+    ) -> Blocked {
         .failure(EngineError(kind, attempt, remedy: remedy, cause: cause))
     }
 }
 
 /// Data that an operation needs from the remote.
-package enum Need: Hashable, Sendable {
+package enum MissingData: Hashable, Sendable {
     /// The names in a directory that was never listed.
     case listing(InodeNumber)
     /// Bytes of a file. The range may extend beyond the end of the file.

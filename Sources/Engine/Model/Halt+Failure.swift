@@ -1,4 +1,4 @@
-extension Halt {
+extension Blocked {
     /// The failure, for callers that never need remote data.
     var failure: EngineError {
         switch self {

@@ -19,8 +19,8 @@ package struct ProviderTraits: Sendable {
     /// may leave the bytes without the attributes.
     package var storesAttributesAtOnce: Bool
     /// Whether listings contain all metadata that the store has; otherwise
-    /// ``RemoteObject/isDetailed`` says so for each object.
-    package var listsDetails: Bool
+    /// ``RemoteObject/hasMetadata`` says so for each object.
+    package var listsMetadata: Bool
     /// The extended attributes that it can keep; nil if it keeps none.
     package var extendedAttributes: ExtendedAttributeSpace?
 
@@ -28,7 +28,7 @@ package struct ProviderTraits: Sendable {
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
-        storesAttributesAtOnce: Bool = true, listsDetails: Bool = true,
+        storesAttributesAtOnce: Bool = true, listsMetadata: Bool = true,
         extendedAttributes: ExtendedAttributeSpace? = nil
     ) {
         self.name = name
@@ -39,7 +39,7 @@ package struct ProviderTraits: Sendable {
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
-        self.listsDetails = listsDetails
+        self.listsMetadata = listsMetadata
         self.extendedAttributes = extendedAttributes
     }
 }
@@ -105,7 +105,7 @@ package struct RemoteObject: Hashable, Sendable {
     /// Whether this is all metadata that the store has. A listing may lack metadata that only
     /// ``Provider/stat(_:)`` returns: the mode, the exact time, extended attributes, and that a
     /// file is really a symbolic link.
-    package var isDetailed: Bool
+    package var hasMetadata: Bool
     /// The time up to which this includes all changes of a file, as the last write time in
     /// listings: a later time there indicates further changes. It is nil if listings are complete,
     /// or if it is unknown.
@@ -115,7 +115,7 @@ package struct RemoteObject: Hashable, Sendable {
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
-        mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true,
+        mode: UInt16?, target: [UInt8]? = nil, hasMetadata: Bool = true,
         written: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil
     ) {
         self.name = name
@@ -125,7 +125,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.modified = modified
         self.mode = mode
         self.target = target
-        self.isDetailed = isDetailed
+        self.hasMetadata = hasMetadata
         self.written = written
         self.extendedAttributes = extendedAttributes
     }

@@ -9,9 +9,9 @@ final class Agenda: Sendable {
     private let queue: Mutex<SyncQueue>
     let conflictNames = ConflictNames()
     /// Notified when there may be a new action to start.
-    let signal = Doorbell()
+    let signal = Signal()
     /// Notified whenever the status may have changed.
-    let changes = Doorbell()
+    let changes = Signal()
 
     init(store: Store, clock: any Clock, logger: Logger, runningMax: Int) {
         self.store = store
@@ -30,8 +30,8 @@ final class Agenda: Sendable {
     func finish(_ inode: InodeNumber, _ outcome: SyncQueue.Outcome) {
         if case .done = outcome { conflictNames.forget([inode]) }
         queue.withLock { $0.finish(inode, outcome, at: clock.uptime) }
-        signal.ring()
-        changes.ring()
+        signal.notify()
+        changes.notify()
     }
 }
 
@@ -52,8 +52,8 @@ extension Agenda {
         queue.withLock { queue in
             for inode in inodes { queue.enqueue(inode, at: time) }
         }
-        signal.ring()
-        changes.ring()
+        signal.notify()
+        changes.notify()
     }
 
     /// Removes inodes from the queue that were synchronised together with another one.
@@ -63,11 +63,11 @@ extension Agenda {
             for inode in inodes { queue.settle(inode, at: clock.uptime) }
         }
         conflictNames.forget(inodes)
-        signal.ring()
+        signal.notify()
     }
 
     func refill(after last: InodeNumber, limit: Int, includesHeld: Bool) {
-        do throws(Halt) {
+        do throws(Blocked) {
             let inodes = try store.read {
                 try $0.pendingInodes(after: last, limit: limit, includesHeld: includesHeld)
             }
@@ -90,7 +90,7 @@ extension Agenda {
     /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
     /// backoff.
     func hastenUnreachable() {
-        do throws(Halt) {
+        do throws(Blocked) {
             let inodes = try store.read {
                 try $0.pendingInodes(failedAs: .unreachable, limit: SyncQueue.windowMax)
             }

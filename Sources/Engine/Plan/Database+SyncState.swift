@@ -33,7 +33,7 @@ extension Database {
             if record.kind == .directory {
                 state.remoteChild =
                     try firstSyncedChild(of: inode)
-                    ?? firstAttemptingChild(of: inode)
+                    ?? firstIntendedChild(of: inode)
             }
         }
         if try hasHeld() {
@@ -42,7 +42,7 @@ extension Database {
                 try heldDirectory(atOrAbove: dirent?.parent)
                 ?? heldDirectory(atOrAbove: synced?.parent)
         }
-        if let synced { state.contender = try contender(of: inode, at: synced) }
+        if let synced { state.claimant = try claimant(of: inode, at: synced) }
         if let synced, !isAside, let other = try self.dirent(synced.name, in: synced.parent) {
             state.isPlaceWanted = other.inode != inode
         }
@@ -53,7 +53,7 @@ extension Database {
 extension Database {
     /// Returns the inode that holds, on the remote, the place of a local name.
     fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
-        if let holder = try attemptingInode(dirent.name, in: dirent.parent), holder != inode,
+        if let holder = try intendedInode(dirent.name, in: dirent.parent), holder != inode,
             let record = try self.inode(holder)
         {
             // Its state on the remote is unknown; that inode finds out first.

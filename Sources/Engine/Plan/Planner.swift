@@ -11,7 +11,7 @@ enum SyncOperation: Hashable {
 
     // On the remote.
     /// Find out whether an earlier change took place.
-    case verify(AttemptRecord)
+    case verify(IntentRecord)
     case createDirectory
     case createSymlink
     /// Upload the content to the inode's local name, where the remote must hold `base`.
@@ -19,7 +19,7 @@ enum SyncOperation: Hashable {
     /// Move the object to the inode's local name.
     case move(replaced: Occupant?)
     /// Move the object to a temporary name: the first step of a rotation.
-    case moveAside
+    case moveToTemporaryName
     case setAttributes
     case delete
 
@@ -27,7 +27,7 @@ enum SyncOperation: Hashable {
     /// Forget an inode that exists on neither side any more.
     case forget
     /// Accept the remote object in the inode's place.
-    case takeRemote(RemoteObject)
+    case acceptRemote(RemoteObject)
     /// Remove the local name, as the remote object was deleted.
     case removeLocal
     /// Create an object again that was deleted on the remote but changed locally.
@@ -40,9 +40,10 @@ extension SyncOperation {
     /// Whether it changes something on the remote.
     var isOnRemote: Bool {
         switch self {
-        case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes, .delete:
+        case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName, .setAttributes,
+            .delete:
             true
-        case .none, .wait, .waitForWriter, .waitForConfirmation, .verify, .forget, .takeRemote,
+        case .none, .wait, .waitForWriter, .waitForConfirmation, .verify, .forget, .acceptRemote,
             .removeLocal, .createAnew, .conflict:
             false
         }
@@ -51,7 +52,7 @@ extension SyncOperation {
     /// Whether it changes the key of an object.
     var isMove: Bool {
         switch self {
-        case .move, .moveAside: true
+        case .move, .moveToTemporaryName: true
         default: false
         }
     }
@@ -71,7 +72,7 @@ enum Planner {
 
     private static func planAlone(_ state: SyncState) -> SyncOperation {
         if let attempt = state.attempt { return .verify(attempt) }
-        if let contender = state.contender { return .wait(contender) }
+        if let claimant = state.claimant { return .wait(claimant) }
         guard let local = state.local else { return planUnlinked(state) }
         if let remote = state.remote { return planObserved(state, local, remote) }
         guard let synced = state.synced else { return planCreation(state, local) }
@@ -125,7 +126,7 @@ enum Planner {
         // If inodes wait for each other in a circle, one that occupies another's place steps aside.
         // A parent below this inode may wait for the inode that wants this one's place.
         guard state.isParentSynced, !state.isParentBelow else {
-            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
+            return state.isPlaceWanted ? .moveToTemporaryName : .wait(local.parent)
         }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         // If something else took the unlinked file's place on the remote, that is applied locally
@@ -133,7 +134,7 @@ enum Planner {
         if occupant.isUnlinked, !occupant.isOvertaken, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
         }
-        return occupant.waitsForUs ? .moveAside : .wait(occupant.inode)
+        return occupant.waitsForUs ? .moveToTemporaryName : .wait(occupant.inode)
     }
 
     private static func planUnlinked(_ state: SyncState) -> SyncOperation {
@@ -142,11 +143,11 @@ enum Planner {
         case .gone: return .forget
         case .object(let object):
             // The local edit wins over the deletion.
-            return .takeRemote(object)
+            return .acceptRemote(object)
         case nil:
             if let successor = state.successor { return .wait(successor) }
             if let child = state.remoteChild {
-                return state.isPlaceWanted ? .moveAside : .wait(child)
+                return state.isPlaceWanted ? .moveToTemporaryName : .wait(child)
             }
             return .delete
         }
@@ -164,7 +165,7 @@ enum Planner {
             return isKept ? .createAnew : .removeLocal
         case .object(let object):
             if isContentEdited(state) || state.synced == nil { return .conflict(object) }
-            return .takeRemote(object)
+            return .acceptRemote(object)
         }
     }
 

@@ -13,10 +13,10 @@ struct SyncState: Hashable {
     /// A directory above its place on the remote whose deletion is held.
     var heldAncestor: InodeNumber?
     /// A change sent to the remote whose outcome is unknown.
-    var attempt: AttemptRecord?
+    var attempt: IntentRecord?
     /// Another inode that may have taken this one's place on the remote; only that inode can find
     /// out.
-    var contender: InodeNumber?
+    var claimant: InodeNumber?
     /// Whether its local parent directory is known to be on the remote.
     var isParentSynced: Bool
     /// Whether that directory is below this inode on the remote.

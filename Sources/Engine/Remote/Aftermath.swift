@@ -14,7 +14,7 @@ extension Aftermath {
     ///   every time.
     func finish(
         _ changes: RemoteChanges, planning planned: InodeNumber? = nil
-    ) throws(Halt) {
+    ) throws(Blocked) {
         for inode in changes.discarded { trash.keep(inode) }
         reaper.reap(changes.unlinked)
         agenda.settle(changes.settled)

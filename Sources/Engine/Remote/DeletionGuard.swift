@@ -2,7 +2,7 @@
 /// server, an `rm -rf` in the wrong folder) does not empty the other. Has no clock and no database:
 /// time and counts are arguments.
 ///
-/// Deletions at most one minute apart belong to one burst. A burst is suspicious once it exceeds
+/// DeletionHold at most one minute apart belong to one burst. A burst is suspicious once it exceeds
 /// ``countMin`` items and a third of the known items. An item that the remote loses repeatedly,
 /// because it was changed locally and recreated, counts once.
 struct DeletionGuard {

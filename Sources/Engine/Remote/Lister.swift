@@ -10,7 +10,7 @@ struct Lister: Sendable {
     let gate: RemoteGate
     let activity: RemoteActivity
     let answers: OutdatedAnswers
-    let schedule: RefreshSchedule
+    let schedule: DirectoriesInUse
     let space: Space
     let merger: Merger
     let listings = ListingQueue()

@@ -8,7 +8,7 @@ final class ListingQueue: Sendable {
     /// One listing, from the first request to its end.
     final class Flight: Sendable {
         /// Notified once, at the end.
-        let landing = Doorbell()
+        let completion = Signal()
         private let state: Mutex<(progress: Duration, result: Result<Void, any Error>?)>
 
         fileprivate init(at now: Duration) {
@@ -24,14 +24,14 @@ final class ListingQueue: Sendable {
 
         /// - Throws: The listing's error; `CancellationError` if the calling task is cancelled.
         func wait() async throws {
-            await landing.wait(after: 0)
+            await completion.wait(after: 0)
             try Task.checkCancellation()
             try state.withLock { $0.result }?.get()
         }
 
         fileprivate func land(_ result: Result<Void, any Error>) {
             state.withLock { $0.result = result }
-            landing.ring()
+            completion.notify()
         }
     }
 
@@ -43,7 +43,7 @@ final class ListingQueue: Sendable {
 
     private let state = Mutex(State())
     /// Notified when a listing is requested.
-    private let bell = Doorbell()
+    private let bell = Signal()
 
     /// Requests a listing, or joins the one in progress.
     func request(_ directory: InodeNumber, at now: Duration) -> Flight {
@@ -58,7 +58,7 @@ final class ListingQueue: Sendable {
             state.wanted.append(directory)
             return (flight, true)
         }
-        if isNew { bell.ring() }
+        if isNew { bell.notify() }
         return flight
     }
 
@@ -72,12 +72,12 @@ final class ListingQueue: Sendable {
     func run(_ list: @escaping @Sendable (InodeNumber, Flight) async throws -> Void) async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                let rings = bell.rings
+                let notifications = bell.notifications
                 let next = state.withLock { state in
                     state.wanted.isEmpty ? nil : state.wanted.removeFirst()
                 }
                 guard let directory = next, let flight = flight(of: directory) else {
-                    await bell.wait(after: rings)
+                    await bell.wait(after: notifications)
                     continue
                 }
                 // Unbounded, because a listing may wait for one of a directory above it.

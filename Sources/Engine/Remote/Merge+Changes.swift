@@ -17,10 +17,10 @@ extension Merge {
         _ operation: SyncOperation, _ state: SyncState
     ) throws {
         switch operation {
-        case .takeRemote(let object):
-            try takeRemote(object, state)
+        case .acceptRemote(let object):
+            try acceptRemote(object, state)
         case .removeLocal, .createAnew:
-            switch try vanish(state.inode) {
+            switch try applyRemoteDeletion(state.inode) {
             case nil: try goOnLater(state.inode)
             case .awaits(let writing): changes.awaited = writing
             case .nothing, .kept: break
@@ -59,14 +59,14 @@ extension Merge {
     ) throws -> InodeRecord {
         var defaultMode =
             object.kind == .directory ? configuration.directoryMode : configuration.fileMode
-        if !object.isDetailed, let former { defaultMode = former.mode }
+        if !object.hasMetadata, let former { defaultMode = former.mode }
         var inode = InodeRecord(
             kind: object.kind, mode: (object.mode ?? defaultMode) & 0o7777,
             owner: configuration.owner,
             size: object.kind == .symlink ? UInt64(object.target?.count ?? 0) : object.size,
             modified: object.modified, changed: clock.wallTime, target: object.target)
         if object.kind == .symlink { inode.mode = 0o777 }
-        inode.isDetailed = object.isDetailed
+        inode.hasMetadata = object.hasMetadata
         try database.insert(&inode)
         let extendedAttributes =
             object.extendedAttributes ?? former?.extendedAttributes ?? ExtendedAttributes()
@@ -83,14 +83,14 @@ extension Merge {
 
     /// Replaces a changed object by a new inode under the old name: open handles keep their
     /// version.
-    private mutating func takeRemote(
+    private mutating func acceptRemote(
         _ object: RemoteObject, _ state: SyncState
     ) throws {
         guard let synced = state.synced else { return }
         var object = object
         object.name = synced.name
         if state.kind == .directory {
-            switch try vanish(state.inode) {
+            switch try applyRemoteDeletion(state.inode) {
             case nil: return try goOnLater(state.inode)
             case .awaits(let writing):
                 changes.awaited = writing
@@ -107,7 +107,7 @@ extension Merge {
                 try database.removePending(state.inode)
                 changes.unlinked.append(state.inode)
             }
-            try revive(synced.parent)
+            try restore(synced.parent)
             return try install(object, in: synced.parent)
         }
         try database.removePending(state.inode)

@@ -4,13 +4,13 @@ import Logging
 extension Merge {
     /// Restores a removed directory and its ancestors, because it holds something not yet seen
     /// locally.
-    mutating func revive(
+    mutating func restore(
         _ directory: InodeNumber
     ) throws {
         guard var record = try database.inode(directory), record.links == 0,
             let synced = try database.synced(directory)
         else { return }
-        try revive(synced.parent)
+        try restore(synced.parent)
         var (parent, name) = (synced.parent, synced.name)
         if try database.isAside(directory, at: synced) {
             // Another object has taken its place.

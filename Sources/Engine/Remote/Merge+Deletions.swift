@@ -33,7 +33,7 @@ extension Merge {
     ///
     /// - Returns: The remainder; nil if this is too much for one transaction: part of the subtree
     ///   is then removed, and the next call continues.
-    mutating func vanish(
+    mutating func applyRemoteDeletion(
         _ inode: InodeNumber
     ) throws -> Remainder? {
         guard let record = try database.inode(inode) else { return .nothing }
@@ -41,7 +41,7 @@ extension Merge {
         let isKept = try database.syncState(of: inode).map(Planner.keepsWhenGone) ?? false
         var remainder: Remainder = isKept ? .kept : .nothing
         if record.kind == .directory {
-            guard let below = try vanishBelow(inode) else { return nil }
+            guard let below = try applyRemoteDeletionBelow(inode) else { return nil }
             remainder.add(below)
         }
         if case .awaits = remainder {
@@ -63,7 +63,7 @@ extension Merge {
     }
 
     /// Applies the remote deletion of everything that the remote had in a directory.
-    mutating func vanishBelow(
+    mutating func applyRemoteDeletionBelow(
         _ directory: InodeNumber
     ) throws -> Remainder? {
         var remainder = Remainder.nothing
@@ -75,7 +75,7 @@ extension Merge {
                 if try leaveToWriter(child) {
                     remainder.add(.awaits(child))
                 } else {
-                    guard let below = try vanish(child) else { return nil }
+                    guard let below = try applyRemoteDeletion(child) else { return nil }
                     remainder.add(below)
                 }
             }

@@ -32,7 +32,7 @@ extension Merge {
             listing.seen.insert(object.name)
             if listing.isTouched(object.name) { continue }
             // Possibly the result of our own attempt; its verification decides.
-            if try database.attemptingInode(object.name, in: listing.directory) != nil { continue }
+            if try database.intendedInode(object.name, in: listing.directory) != nil { continue }
             try observe(object, in: listing.directory)
         }
         if !directory.isListed {

@@ -8,7 +8,7 @@ extension Merge {
     mutating func observeGone(
         _ inodes: [InodeNumber]
     ) throws {
-        // Deletions seen before are already decided; and the remote cannot delete an object that it
+        // DeletionHold seen before are already decided; and the remote cannot delete an object that it
         // never had, or that it has lost and that is being recreated.
         let inodes = try database.agreed(among: inodes)
         guard !inodes.isEmpty else { return }
@@ -93,7 +93,7 @@ extension Merge {
     private func isAgreed(
         _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord
     ) -> Bool {
-        if !object.isDetailed, object.kind == .file, record.kind == .symlink {
+        if !object.hasMetadata, object.kind == .file, record.kind == .symlink {
             // The listing does not distinguish the two; the etag does.
             return gate.isSame(synced.etag, as: object.etag)
         }
@@ -110,11 +110,13 @@ extension Merge {
     private mutating func noteWritten(
         _ object: RemoteObject, _ record: InodeRecord
     ) throws {
-        guard record.kind == .file, !object.isDetailed, let written = object.written else { return }
+        guard record.kind == .file, !object.hasMetadata, let written = object.written else {
+            return
+        }
         let former = try database.written(record.id)
         if let former, written <= former { return }
         try database.setWritten(written, of: record.id)
-        guard former != nil, try database.forgetDetails(of: record.id) else { return }
+        guard former != nil, try database.forgetMetadata(of: record.id) else { return }
         changes.cacheChanges.append(.inode(record.id))
     }
 
@@ -145,10 +147,10 @@ extension Merge {
         changes.cacheChanges.append(.inode(record.id))
     }
 
-    mutating func takeDetails(
+    mutating func applyMetadata(
         _ object: RemoteObject, _ synced: SyncedRecord, of inode: InodeNumber
     ) throws {
-        guard var record = try database.inode(inode), !record.isDetailed else { return }
+        guard var record = try database.inode(inode), !record.hasMetadata else { return }
         guard object.kind == record.kind, object.kind != .file || object.etag == synced.etag else {
             return try observe(.object(object), of: inode)
         }
@@ -167,7 +169,7 @@ extension Merge {
         (synced.mode, synced.modified) = (mode, object.modified)
         synced.extendedAttributes = try database.adopt(
             object.extendedAttributes, of: inode, since: synced.extendedAttributes)
-        record.isDetailed = true
+        record.hasMetadata = true
         try database.update(record)
         try database.setSynced(synced, of: inode)
         if let written = object.written { try database.setWritten(written, of: inode) }

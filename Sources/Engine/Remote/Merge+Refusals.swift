@@ -17,7 +17,7 @@ extension Merge {
             if let source, dirent?.parent == place.parent, dirent?.name == place.name {
                 try observe(.object(source), of: state.inode)
             }
-        case .move, .moveAside:
+        case .move, .moveToTemporaryName:
             try noteMove(source, destination, plan, state, place)
         default:
             let observation = source.map { RemoteObservation.object($0) } ?? .gone

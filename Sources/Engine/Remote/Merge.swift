@@ -11,7 +11,7 @@ struct Merge {
         let clock: any Clock
         let logger: Logger
         let gate: any Provider
-        let deletions: Deletions
+        let deletions: DeletionHold
         let conflictNames: ConflictNames
         /// Maximum size of a file kept in the trash.
         let trashBytesMax: UInt64
@@ -40,8 +40,8 @@ extension Merge.Context {
     func setWritten(
         _ object: RemoteObject, of inode: InodeNumber, in database: Database
     ) throws {
-        guard !gate.traits.listsDetails, object.kind == .file else { return }
-        let isLookedAt = object.isDetailed && object.written == nil
+        guard !gate.traits.listsMetadata, object.kind == .file else { return }
+        let isLookedAt = object.hasMetadata && object.written == nil
         try database.setWritten(
             isLookedAt ? Timestamp(nanoseconds: 0) : object.written, of: inode)
     }
@@ -63,7 +63,7 @@ struct Merger: Sendable {
     @discardableResult
     func merge<Value>(
         planning planned: InodeNumber? = nil, _ body: (inout Merge) throws -> Value
-    ) throws(Halt) -> Value {
+    ) throws(Blocked) -> Value {
         let (value, changes) = try store.write { database in
             var merge = Merge(database, context)
             let value = try body(&merge)

@@ -16,13 +16,13 @@ final class MetadataFetcher: Sendable {
     private let answers: OutdatedAnswers
     private let lister: Lister
     private let merger: Merger
-    private let looks: LookQueue
-    private let walks = Mutex(DirectoryWalks())
+    private let looks: MetadataQueue
+    private let walks = Mutex(ReadaheadDetector())
 
     init(
         store: Store, clock: any Clock, logger: Logger, random: @escaping @Sendable () -> UInt64,
         gate: RemoteGate, activity: RemoteActivity, answers: OutdatedAnswers, lister: Lister,
-        merger: Merger, looks: LookQueue
+        merger: Merger, looks: MetadataQueue
     ) {
         self.store = store
         self.clock = clock
@@ -39,38 +39,38 @@ final class MetadataFetcher: Sendable {
 
 extension MetadataFetcher {
     /// How long a request waits that the listing could answer.
-    static var lookPatience: Duration { .seconds(5) }
+    static var patience: Duration { .seconds(5) }
 
     /// How long after a failed wait an inode is not awaited again.
-    private static var vainTime: Duration { .seconds(5) }
+    private static var backoffTime: Duration { .seconds(5) }
 
     /// Maximum number of requests for one object.
-    private static var lookTries: Int { 3 }
+    private static var triesMax: Int { 3 }
 
     /// Makes a program's access to a file or directory wait until all its remote metadata is known,
     /// so that no assumed mode, time or kind is shown.
     ///
     /// Does not wait if the remote is out of reach or a recent wait failed.
-    func requireDetails(of found: SeenRecord) throws(Halt) {
+    func requireMetadata(of found: FoundRecord) throws(Blocked) {
         let record = found.record
-        guard !record.isDetailed else { return }
+        guard !record.hasMetadata else { return }
         // During a move of our own, the answer would prove nothing.
         if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
         let isAwaited = found.isUnseen && isLookAwaited(record)
         looks.request(record.id, isAwaited: isAwaited)
         guard isAwaited else { return }
-        try lookAhead(of: record.id)
+        try fetchAhead(of: record.id)
         throw .awaits(.look(record.id))
     }
 
     private func isLookAwaited(_ record: InodeRecord) -> Bool {
         let now = clock.uptime
-        return record.kind != .symlink && !gate.traits.listsDetails
-            && !looks.isVain(record.id, at: now) && !gate.isOutOfReach(at: now)
+        return record.kind != .symlink && !gate.traits.listsMetadata
+            && !looks.isInBackoff(record.id, at: now) && !gate.isOutOfReach(at: now)
     }
 
     /// Requests the metadata that the program is likely to need next.
-    private func lookAhead(of inode: InodeNumber) throws(Halt) {
+    private func fetchAhead(of inode: InodeNumber) throws(Blocked) {
         let expected = try store.read { database -> [InodeNumber] in
             guard let dirent = try database.dirent(of: inode) else { return [] }
             let count = walks.withLock {
@@ -83,17 +83,17 @@ extension MetadataFetcher {
     }
 
     /// Returns once a fetch has ended, successfully or not, or has taken too long.
-    func awaitLook(at inode: InodeNumber) async {
+    func awaitMetadata(at inode: InodeNumber) async {
         let flight = looks.request(inode, isAwaited: true)
         let successes = looks.successes
-        await flight.landing.wait(
-            after: 0, until: clock.uptime + Self.lookPatience, on: clock)
-        guard flight.landing.rings > 0 else {
+        await flight.completion.wait(
+            after: 0, until: clock.uptime + Self.patience, on: clock)
+        guard flight.completion.notifications > 0 else {
             if Task.isCancelled { return }
-            let end = clock.uptime + ImpatientProvider.lookMax
-            looks.noteVain(inode, until: end)
+            let end = clock.uptime + DeadlineProvider.lookMax
+            looks.setBackoff(inode, until: end)
             // If the store has answered no request meanwhile, the next one would wait as long.
-            if looks.successes == successes { looks.noteVain(nil, until: end) }
+            if looks.successes == successes { looks.setBackoff(nil, until: end) }
             return
         }
         // Either the process is ending, or the inode's remote key is unknown: another request would
@@ -101,17 +101,19 @@ extension MetadataFetcher {
         let isSeen = try? store.read { database in
             try database.inode(inode).map { try !database.isUnseen($0) } ?? true
         }
-        if isSeen != true { giveUpLook(at: inode) }
+        if isSeen != true { beginBackoff(at: inode) }
     }
 
     var traits: ProviderTraits { gate.traits }
 
     /// Returns whether an inode is not to be awaited, because a recent wait failed.
-    func isVain(_ inode: InodeNumber, at now: Duration) -> Bool { looks.isVain(inode, at: now) }
+    func isInBackoff(_ inode: InodeNumber, at now: Duration) -> Bool {
+        looks.isInBackoff(inode, at: now)
+    }
 
     /// Makes the next requests for an inode use the listing.
-    func giveUpLook(at inode: InodeNumber) {
-        looks.noteVain(inode, until: clock.uptime + Self.vainTime)
+    func beginBackoff(at inode: InodeNumber) {
+        looks.setBackoff(inode, until: clock.uptime + Self.backoffTime)
     }
 
     func run() async {
@@ -119,20 +121,20 @@ extension MetadataFetcher {
             gate.isPaused
         } look: { [self] inode in
             var backoff = Backoff(first: .milliseconds(200), longest: .seconds(1))
-            for _ in 1..<Self.lookTries {
+            for _ in 1..<Self.triesMax {
                 if await fetchDetails(of: inode) { return }
                 try? await clock.sleep(until: clock.uptime + backoff.next(random))
             }
             if await fetchDetails(of: inode) { return }
             // A later access requests it again.
-            giveUpLook(at: inode)
+            beginBackoff(at: inode)
         }
     }
 
     /// - Returns: Whether no further request is needed.
     private func fetchDetails(of inode: InodeNumber) async -> Bool {
         do throws(ProviderError) {
-            guard try await lookAtDetails(of: inode) else { return false }
+            guard try await fetchMetadata(of: inode) else { return false }
             looks.noteSuccess()
             return true
         } catch {
@@ -140,10 +142,10 @@ extension MetadataFetcher {
                 "metadata not fetched", metadata: ["inode": "\(inode)", "reason": "\(error)"])
             if let delay = error.retryAfter {
                 // The store asks for a pause, which applies to other files too.
-                looks.noteVain(nil, until: clock.uptime + delay)
+                looks.setBackoff(nil, until: clock.uptime + delay)
                 return true
             }
-            if !error.isPassing { giveUpLook(at: inode) }
+            if !error.isPassing { beginBackoff(at: inode) }
             return !error.isPassing
         }
     }
@@ -152,10 +154,10 @@ extension MetadataFetcher {
     ///
     /// - Returns: Whether all available metadata is known; false if a change of our own intervened.
     /// - Throws: `.missing` if it is gone; `.busy` while our own change is in progress.
-    func lookAtDetails(of inode: InodeNumber) async throws(ProviderError) -> Bool {
-        let place = try engineWork { () throws(Halt) in
+    func fetchMetadata(of inode: InodeNumber) async throws(ProviderError) -> Bool {
+        let place = try engineWork { () throws(Blocked) in
             try store.read { database -> (ObjectKey, SyncedRecord)? in
-                guard let record = try database.inode(inode), !record.isDetailed,
+                guard let record = try database.inode(inode), !record.hasMetadata,
                     let synced = try database.synced(inode),
                     let key = try database.remoteKey(of: inode)
                 else { return nil }
@@ -164,7 +166,7 @@ extension MetadataFetcher {
         }
         guard let (key, synced) = place else { return true }
         let object = try await detailed(inode, at: key, synced)
-        return try engineWork { () throws(Halt) in
+        return try engineWork { () throws(Blocked) in
             try merger.merge { merge in
                 let database = merge.database
                 // Another object may be there since a directory above it was moved.
@@ -173,7 +175,7 @@ extension MetadataFetcher {
                     try database.uncertainInode(atOrAbove: inode) == nil,
                     !activity.isClaimed(key)
                 else { return false }
-                try merge.takeDetails(object, synced, of: inode)
+                try merge.applyMetadata(object, synced, of: inode)
                 return true
             }
         }
@@ -187,7 +189,7 @@ extension MetadataFetcher {
             return object
         } catch {
             guard error.kind == .missing || error.kind == .wrongKind else { throw error }
-            let isOurs = try engineWork { () throws(Halt) in
+            let isOurs = try engineWork { () throws(Blocked) in
                 guard try answers.isOutdated(inode, askedAt: key, etag: synced.etag) else {
                     return false
                 }

@@ -11,7 +11,7 @@ extension OutdatedAnswers {
     /// about to.
     func isOutdated(
         _ inode: InodeNumber, askedAt key: ObjectKey, etag: ETag?
-    ) throws(Halt) -> Bool {
+    ) throws(Blocked) -> Bool {
         if activity.isClaimed(key) { return true }
         return try store.read { database in
             try database.remoteKey(of: inode) != key || database.synced(inode)?.etag != etag
@@ -21,7 +21,7 @@ extension OutdatedAnswers {
 
     /// Schedules the uncertain inodes at or above an inode now rather than after their backoff,
     /// because a request below them is waiting.
-    func settleDoubt(atOrAbove inode: InodeNumber) throws(Halt) {
+    func settleDoubt(atOrAbove inode: InodeNumber) throws(Blocked) {
         for uncertain in try store.read({ try $0.uncertainInodes(atOrAbove: inode) }) {
             agenda.enqueue(uncertain, after: .zero)
         }

@@ -5,7 +5,7 @@ struct Refresher: Sendable {
     let store: Store
     let clock: any Clock
     let gate: RemoteGate
-    let schedule: RefreshSchedule
+    let schedule: DirectoriesInUse
     let lister: Lister
 }
 
@@ -17,9 +17,9 @@ extension Refresher {
             // A program that is about to write first asks for the free space.
             group.addTask { await self.refreshSpace() }
             while !Task.isCancelled {
-                let rings = schedule.signal.rings
+                let notifications = schedule.signal.notifications
                 if gate.isPaused {
-                    await schedule.signal.wait(after: rings)
+                    await schedule.signal.wait(after: notifications)
                     continue
                 }
                 let (due, next) = schedule.uses.withLock { $0.takeDue(at: clock.uptime) }
@@ -27,7 +27,7 @@ extension Refresher {
                     if directory == .root { group.addTask { await self.refreshSpace() } }
                     group.addTask { await self.refresh(directory) }
                 }
-                await schedule.signal.wait(after: rings, until: next, on: clock)
+                await schedule.signal.wait(after: notifications, until: next, on: clock)
             }
             group.cancelAll()
         }
@@ -45,7 +45,7 @@ extension Refresher {
         if isListed == true { await lister.refreshQuietly(directory) }
         schedule.uses.withLock { $0.end(directory) }
         // Another listing may start.
-        schedule.signal.ring()
+        schedule.signal.notify()
     }
 
     private func refreshSpace() async {

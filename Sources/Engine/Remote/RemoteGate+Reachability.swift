@@ -29,7 +29,7 @@ extension RemoteGate {
         if let lostAt = before.lostAt, clock.uptime - lostAt >= Self.outageMin {
             agenda.hastenUnreachable()
         }
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 
     /// Shorter outages are single requests that failed beside successful ones.
@@ -51,25 +51,25 @@ extension RemoteGate {
         }
         guard isNew else { return }
         if isUnauthorized {
-            pauseBell.ring()
+            pauseBell.notify()
         } else {
             logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
         }
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 
     private func resume() {
-        for signal in resumes { signal.ring() }
+        for signal in resumes { signal.notify() }
     }
 
     /// Probes refused credentials until they are accepted: at once, because the refusal may concern
     /// a single object, then periodically.
     func run() async {
         while !Task.isCancelled {
-            let rings = pauseBell.rings
+            let notifications = pauseBell.notifications
             if isPaused { await probe() }
             if isPaused { await waitForCredentials() }
-            await pauseBell.wait(after: rings)
+            await pauseBell.wait(after: notifications)
         }
     }
 

@@ -10,26 +10,26 @@ final class RemoteGate: ProviderWrapper {
     let random: @Sendable () -> UInt64
     let agenda: Agenda
     /// Notified when the credentials are accepted again.
-    let resumes: [Doorbell]
+    let resumes: [Signal]
     let reachability = Mutex<Reachability>(Reachability())
     /// Notified when the remote has refused the credentials.
-    let pauseBell = Doorbell()
+    let pauseBell = Signal()
     /// Inodes whose request was refused for its credentials and has not been retried.
     let refusals = Mutex<Set<InodeNumber>>([])
-    private let departure: Departure
+    private let departure: ShutdownGrace
     private let knownSpace = Mutex<StorageSpace?>(nil)
 
     init(
         _ provider: any Provider, grace: Duration, clock: any Clock, logger: Logger,
-        random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Doorbell]
+        random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Signal]
     ) {
         self.clock = clock
         self.logger = logger
         self.random = random
         self.agenda = agenda
         self.resumes = resumes
-        departure = Departure(grace: grace, clock: clock, logger: logger)
-        inner = ImpatientProvider(inner: provider, clock: clock, departure: departure)
+        departure = ShutdownGrace(grace: grace, clock: clock, logger: logger)
+        inner = DeadlineProvider(inner: provider, clock: clock, departure: departure)
     }
 
     func around<Value: Sendable>(

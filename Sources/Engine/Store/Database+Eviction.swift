@@ -27,7 +27,7 @@ extension Database {
 extension Store {
     /// The sizes of all files with local bytes, in bytes; partial files count in full.
     package func presentBytes() throws(EngineError) -> UInt64 {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try read { try $0.presentBytes() }
         } catch {
             throw error.failure

@@ -14,7 +14,7 @@ extension Database {
     ///   looks its name up again.
     func existingInode(_ number: InodeNumber) throws -> InodeRecord {
         guard let inode = try inode(number) else {
-            throw Halt.failure(.changedRemotely, "find inode \(number)")
+            throw Blocked.failure(.changedRemotely, "find inode \(number)")
         }
         return inode
     }
@@ -25,10 +25,10 @@ extension Database {
     func existingDirectory(_ number: InodeNumber) throws -> InodeRecord {
         let inode = try existingInode(number)
         guard inode.kind == .directory else {
-            throw Halt.failure(.notDirectory, "use inode \(number) as a directory")
+            throw Blocked.failure(.notDirectory, "use inode \(number) as a directory")
         }
         guard inode.links > 0 else {
-            throw Halt.failure(.notFound, "use the removed directory \(number)")
+            throw Blocked.failure(.notFound, "use the removed directory \(number)")
         }
         return inode
     }
@@ -36,7 +36,7 @@ extension Database {
     /// Returns a directory whose names are all known.
     func listedDirectory(_ number: InodeNumber) throws -> InodeRecord {
         let inode = try existingDirectory(number)
-        guard inode.isListed else { throw Halt.awaits(.listing(number)) }
+        guard inode.isListed else { throw Blocked.awaits(.listing(number)) }
         return inode
     }
 
@@ -53,7 +53,7 @@ extension Database {
             inode.kind.rawValue, inode.mode, inode.userID, inode.groupID, inode.links,
             inode.size.stored, inode.modified.nanoseconds, inode.changed.nanoseconds,
             inode.target.map { Data($0) }, inode.presence.rawValue, inode.generation,
-            inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.isDetailed,
+            inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.hasMetadata,
             inode.isMadeHere,
         ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
@@ -72,7 +72,7 @@ extension Database {
             inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
             inode.modified.nanoseconds, inode.changed.nanoseconds, inode.target.map { Data($0) },
             inode.presence.rawValue, inode.generation, inode.isWriting, inode.isListed,
-            inode.isDetailed, inode.id.rawValue,
+            inode.hasMetadata, inode.id.rawValue,
         ])
     }
 

@@ -25,7 +25,7 @@ struct InodeRecord {
     /// The last use of the content, to the minute.
     var accessed: Timestamp
     /// Whether all metadata that the remote has is known locally.
-    var isDetailed: Bool
+    var hasMetadata: Bool
     /// For a symbolic link, whether a local program made it, with this target.
     var isMadeHere: Bool
 
@@ -51,7 +51,7 @@ struct InodeRecord {
         isWriting = row[first + 12]
         isListed = row[first + 13]
         accessed = Timestamp(nanoseconds: row[first + 14])
-        isDetailed = row[first + 15]
+        hasMetadata = row[first + 15]
         isMadeHere = row[first + 16]
     }
 
@@ -75,14 +75,14 @@ struct InodeRecord {
         isWriting = false
         isListed = false
         accessed = changed
-        isDetailed = true
+        hasMetadata = true
         isMadeHere = false
     }
 
     var attributes: Attributes {
         Attributes(
             inode: id, kind: kind, mode: mode, userID: userID, groupID: groupID, links: links,
-            size: size, modified: modified, changed: changed, isProvisional: !isDetailed)
+            size: size, modified: modified, changed: changed, isProvisional: !hasMetadata)
     }
 }
 

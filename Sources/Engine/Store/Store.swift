@@ -59,13 +59,13 @@ package final class Store: Sendable {
         }
     }
 
-    func read<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
+    func read<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
             guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
             return try queue.unsafeRead { database in
                 try Self.withoutChanges(in: database) { try body(database) }
             }
-        } catch let halt as Halt {
+        } catch let halt as Blocked {
             throw halt
         } catch {
             throw .failure(EngineError(database: error, "read the state database"))
@@ -85,10 +85,10 @@ package final class Store: Sendable {
     /// Runs `body` as one transaction: committed on return, rolled back if it throws.
     ///
     /// - Parameter body: May run again after a rollback.
-    func write<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
+    func write<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
             return try withBallast { try writer.write(body) }
-        } catch let halt as Halt {
+        } catch let halt as Blocked {
             throw halt
         } catch {
             throw .failure(EngineError(database: error, "write the state database"))
@@ -97,7 +97,7 @@ package final class Store: Sendable {
 
     /// Returns once everything committed so far survives power loss. Concurrent callers share the
     /// next synchronisation.
-    func synchronize() throws(Halt) {
+    func synchronize() throws(Blocked) {
         let ticket = synchronizations.withLock { state in
             state.asked += 1
             return state.asked

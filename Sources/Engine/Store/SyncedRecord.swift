@@ -151,7 +151,7 @@ extension Database {
                 name: name, kind: FileKind(rawValue: row[1]) ?? .file,
                 etag: (row[2] as String?).map { ETag($0) },
                 size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
-                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, isDetailed: row[7],
+                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, hasMetadata: row[7],
                 extendedAttributes: (row[8] as Data?).map { ExtendedAttributes(stored: $0) }))
     }
 
@@ -201,7 +201,7 @@ extension Database {
             try insertion.execute(arguments: [
                 inode.rawValue, false, object.kind.rawValue, object.etag?.description,
                 object.size.stored, object.modified.nanoseconds, object.mode,
-                object.target.map { Data($0) }, object.isDetailed, object.extendedAttributes?.data,
+                object.target.map { Data($0) }, object.hasMetadata, object.extendedAttributes?.data,
             ])
         }
     }

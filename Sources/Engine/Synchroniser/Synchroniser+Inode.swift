@@ -34,7 +34,7 @@ extension Synchroniser {
             case .forget where try !store.read({ try $0.isPending(inode) }):
                 // Removed together with another inode.
                 return .done
-            case .takeRemote, .removeLocal, .createAnew, .forget:
+            case .acceptRemote, .removeLocal, .createAnew, .forget:
                 let awaited = try applyLocally(plan, to: inode)
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
@@ -45,7 +45,8 @@ extension Synchroniser {
                 }
             case .conflict(let object):
                 try await conflicts.resolve(state, object)
-            case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,
+            case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
+                .setAttributes,
                 .delete:
                 if let holder = try await uploader.perform(plan, state) {
                     return .blocked(by: holder)
@@ -61,7 +62,7 @@ extension Synchroniser {
     /// - Returns: The file open for writing that the plan has to wait for.
     private func applyLocally(
         _ plan: SyncOperation, to inode: InodeNumber
-    ) throws(Halt) -> InodeNumber? {
+    ) throws(Blocked) -> InodeNumber? {
         try merger.merge { merge in
             if let now = try merge.database.syncState(of: inode), Planner.plan(now) == plan {
                 try merge.applyLocally(plan, now)
@@ -77,7 +78,7 @@ extension Synchroniser {
     ///   sent either.
     private func wait(
         _ inode: InodeNumber, for other: InodeNumber
-    ) throws(Halt) -> SyncQueue.Outcome {
+    ) throws(Blocked) -> SyncQueue.Outcome {
         try store.write { database in
             guard let blocker = try database.pending(other) else {
                 return .again(after: .seconds(1))
@@ -97,7 +98,7 @@ extension Synchroniser {
     }
 
     /// Removes an inode from the pending ones, if its plan is still to do nothing.
-    private func settleIfDone(_ inode: InodeNumber) throws(Halt) -> Bool {
+    private func settleIfDone(_ inode: InodeNumber) throws(Blocked) -> Bool {
         try store.write { database in
             guard let state = try database.syncState(of: inode), Planner.plan(state) == .none
             else { return false }
@@ -131,8 +132,8 @@ extension Synchroniser {
     }
 
     /// Finishes a write that is in progress according to the database but has no writer.
-    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
-        let isFree: Void? = try content.files.withExclusive(inode) { () throws(Halt) in
+    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
+        let isFree: Void? = try content.files.withExclusive(inode) { () throws(Blocked) in
             try content.finishAbandonedWrite(inode)
         }
         if isFree == nil, let file = content.files.existing(inode) { content.settle(inode, file) }
@@ -148,7 +149,7 @@ extension Synchroniser {
             let isFirst = gate.refusals.withLock { $0.insert(inode).inserted }
             if isFirst { return .again(after: .seconds(1)) }
         }
-        do throws(Halt) {
+        do throws(Blocked) {
             let attempts = try store.write { database in
                 let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
                 var failure = SyncFailure(error)

@@ -10,7 +10,7 @@ struct Synchroniser: Sendable {
     let agenda: Agenda
     let content: ContentStore
     let gate: RemoteGate
-    let deletions: Deletions
+    let deletions: DeletionHold
     let merger: Merger
     let uploader: Uploader
     let conflicts: ConflictResolver
@@ -22,7 +22,7 @@ extension Synchroniser {
         await withDiscardingTaskGroup { group in
             var alarm: Duration?
             while !Task.isCancelled {
-                let rings = agenda.signal.rings
+                let notifications = agenda.signal.notifications
                 switch agenda.next() {
                 case .start(let inode):
                     group.addTask { await self.runOne(inode) }
@@ -33,10 +33,10 @@ extension Synchroniser {
                         alarm = until
                         group.addTask {
                             try? await self.clock.sleep(until: until)
-                            agenda.signal.ring()
+                            agenda.signal.notify()
                         }
                     }
-                    await agenda.signal.wait(after: rings)
+                    await agenda.signal.wait(after: notifications)
                 }
             }
             group.cancelAll()

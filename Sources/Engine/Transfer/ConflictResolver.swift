@@ -7,7 +7,7 @@ struct ConflictResolver: Sendable {
     let gate: RemoteGate
     let activity: RemoteActivity
     let comparison: ContentComparison
-    let schedule: RefreshSchedule
+    let schedule: DirectoriesInUse
     let merger: Merger
 }
 
@@ -42,7 +42,7 @@ extension ConflictResolver {
             }
             var object = object
             object.name = name
-            try merge.revive(parent)
+            try merge.restore(parent)
             try merge.install(object, in: parent)
             try database.markPending(state.inode, at: clock.wallTime)
         }
@@ -134,7 +134,7 @@ extension ConflictResolver {
                         since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
                 of: state.inode)
             try merge.context.setWritten(object, of: state.inode, in: database)
-            if !object.isDetailed, try database.forgetDetails(of: state.inode) {
+            if !object.hasMetadata, try database.forgetMetadata(of: state.inode) {
                 merge.changes.cacheChanges.append(.inode(state.inode))
             }
         }

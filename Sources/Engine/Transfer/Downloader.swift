@@ -10,7 +10,7 @@ struct Downloader: Sendable {
     let answers: OutdatedAnswers
     let lister: Lister
     let metadata: MetadataFetcher
-    let changes: Doorbell
+    let changes: Signal
 }
 
 extension Downloader {
@@ -41,21 +41,21 @@ extension Downloader {
         _ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64, fillsRest: Bool = false
     ) async throws {
         while true {
-            let rings = file.arrivals.rings
+            let notifications = file.arrivals.notifications
             let claim = file.state.withLock { Self.claim(range, pieceBytes: pieceBytes, &$0) }
             if fillsRest { content.fillQueue.request(file) }
             switch claim {
             case .here: return
             case .elsewhere:
-                await file.arrivals.wait(after: rings)
+                await file.arrivals.wait(after: notifications)
                 if Task.isCancelled {
                     throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
                 }
             case .ours(let piece):
                 defer {
                     file.state.withLock { $0.inFlight.remove(piece) }
-                    file.arrivals.ring()
-                    changes.ring()
+                    file.arrivals.notify()
+                    changes.notify()
                 }
                 try requireNoRest(of: file)
                 do {
@@ -149,7 +149,7 @@ extension Downloader {
             if error.kind == .wrongKind {
                 // It may have been a symbolic link all along: a listing need not distinguish it
                 // from a file.
-                _ = try await metadata.lookAtDetails(of: inode)
+                _ = try await metadata.fetchMetadata(of: inode)
                 throw ProviderError(
                     .changed, attempt: error.attempt, reason: error.reason, cause: error)
             }
@@ -167,7 +167,7 @@ extension Downloader {
             try await gate.read(key, range: piece, etag: etag, into: ContentSink(file: file))
         } catch {
             guard error.kind == .missing || error.kind == .changed,
-                let ahead = try engineWork({ () throws(Halt) in
+                let ahead = try engineWork({ () throws(Blocked) in
                     try store.read { try $0.remoteKeyAhead(of: file.inode) }
                 })
             else { throw error }
@@ -181,7 +181,7 @@ extension Downloader {
     }
 
     private func makeRoom(for piece: Range<UInt64>) throws(EngineError) {
-        do throws(Halt) {
+        do throws(Blocked) {
             try content.space.reserve(for: UInt64(piece.count), "fetch \(piece.count) bytes")
         } catch {
             throw error.failure
@@ -192,10 +192,10 @@ extension Downloader {
         await withTaskGroup(of: Void.self) { group in
             var running = 0
             while !Task.isCancelled {
-                let rings = content.fillQueue.signal.rings
+                let notifications = content.fillQueue.signal.notifications
                 let next = content.fillQueue.removeFirst()
                 guard let next else {
-                    await content.fillQueue.signal.wait(after: rings)
+                    await content.fillQueue.signal.wait(after: notifications)
                     continue
                 }
                 if running == Self.fillersMax {
@@ -230,7 +230,7 @@ extension Downloader {
             } catch {
                 // No request waits for it; the next read of these bytes meets the failure itself.
                 file.state.withLock { $0.isFilling = false }
-                changes.ring()
+                changes.notify()
                 return
             }
         }
@@ -255,7 +255,7 @@ extension Downloader {
             case .cancelled: throw error
             default:
                 // Bytes written meanwhile are kept, and merged with it later.
-                metadata.giveUpLook(at: inode)
+                metadata.beginBackoff(at: inode)
             }
         }
     }

@@ -8,13 +8,13 @@ struct Refusals: Sendable {
     let store: Store
     let logger: Logger
     let gate: RemoteGate
-    let deletions: Deletions
+    let deletions: DeletionHold
     let merger: Merger
 }
 
 extension Refusals {
     /// Records that the remote has carried out a local deletion.
-    func noteDeleted(_ inode: InodeNumber) throws(Halt) {
+    func noteDeleted(_ inode: InodeNumber) throws(Blocked) {
         try merger.merge { merge in
             try merge.database.removeSynced(inode)
             if let state = try merge.database.syncState(of: inode),
@@ -79,6 +79,6 @@ extension Refusals {
 
     /// Restores a directory that was removed locally but has unseen entries on the remote.
     private func restoreDirectory(_ directory: InodeNumber) throws {
-        try merger.merge { try $0.revive(directory) }
+        try merger.merge { try $0.restore(directory) }
     }
 }

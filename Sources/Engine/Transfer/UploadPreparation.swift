@@ -18,22 +18,22 @@ extension UploadPreparation {
     /// extended attributes included.
     ///
     /// - Returns: Whether metadata was missing, so that a new plan is needed.
-    func learnDetails(
+    func fetchMissingMetadata(
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) -> Bool {
         switch plan {
         case .upload, .setAttributes: break
         default: return false
         }
-        let isLacking = try engineWork { () throws(Halt) in
+        let isLacking = try engineWork { () throws(Blocked) in
             try store.read { database in
                 try database.inode(state.inode).map {
-                    try database.lacksDetails($0, metadata.traits)
+                    try database.lacksMetadata($0, metadata.traits)
                 } ?? false
             }
         }
         guard isLacking else { return false }
-        _ = try await metadata.lookAtDetails(of: state.inode)
+        _ = try await metadata.fetchMetadata(of: state.inode)
         return true
     }
 
@@ -103,8 +103,8 @@ extension UploadPreparation {
     /// Records the local path, present or former, by which the user knows an inode that is about to
     /// be moved aside. A removed directory may turn out to hold something unseen, and be restored:
     /// then its former name is used.
-    func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Halt) {
-        guard plan == .moveAside, let synced = state.synced else { return }
+    func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Blocked) {
+        guard plan == .moveToTemporaryName, let synced = state.synced else { return }
         try store.write { database in
             try database.noteFormerPath(of: state.inode)
             guard state.local == nil else { return }
@@ -113,7 +113,7 @@ extension UploadPreparation {
     }
 
     /// Marks an inode as gone if a directory above it on the remote is gone.
-    func noteLostPlace(_ state: SyncState) throws(Halt) {
+    func noteLostPlace(_ state: SyncState) throws(Blocked) {
         guard state.synced != nil else { return }
         try merger.merge { merge in
             if try merge.database.synced(state.inode) != nil,

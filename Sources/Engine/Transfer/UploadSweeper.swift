@@ -3,7 +3,7 @@ import Logging
 
 /// The engine's side of an upload session: stores the token with which an interrupted upload is
 /// resumed, and counts the bytes sent.
-struct EngineUpload: UploadSession {
+struct TrackedUpload: UploadSession {
     let store: Store
     let progress: TransferProgress
     let inode: InodeNumber
@@ -40,18 +40,18 @@ extension UploadSweeper {
     /// other upload of the inode are deleted from the store.
     func uploadSession(
         of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion
-    ) async throws(ProviderError) -> EngineUpload {
+    ) async throws(ProviderError) -> TrackedUpload {
         let upload = UploadRecord(
             generation: generation, key: key, base: base, token: UploadToken(""))
-        let earlier = try engineWork { () throws(Halt) in
+        let earlier = try engineWork { () throws(Blocked) in
             try store.read { try $0.upload(of: inode) }
         }
         guard let earlier else {
-            return EngineUpload(
+            return TrackedUpload(
                 store: store, progress: progress, inode: inode, upload: upload, token: nil)
         }
         if earlier.continues(upload) {
-            return EngineUpload(
+            return TrackedUpload(
                 store: store, progress: progress, inode: inode, upload: upload, token: earlier.token
             )
         }
@@ -62,14 +62,14 @@ extension UploadSweeper {
                 throw error
             }
             // A failed clean-up must not prevent the upload of new content.
-            try engineWork { () throws(Halt) in
+            try engineWork { () throws(Blocked) in
                 try store.write { try $0.removeUpload(of: inode) }
             }
             logger.warning(
                 "remains of an upload not deleted from the store",
                 metadata: ["reason": "\(error.reason)"])
         }
-        return EngineUpload(
+        return TrackedUpload(
             store: store, progress: progress, inode: inode, upload: upload, token: nil)
     }
 
@@ -77,7 +77,7 @@ extension UploadSweeper {
         _ upload: UploadRecord, of inode: InodeNumber
     ) async throws(ProviderError) {
         try await gate.abandon(upload.token, of: upload.key)
-        try engineWork { () throws(Halt) in
+        try engineWork { () throws(Blocked) in
             try store.write { database in
                 guard try database.upload(of: inode) == upload else { return }
                 try database.removeUpload(of: inode)

@@ -16,19 +16,19 @@ extension Uploader {
             throw ProviderError(
                 .busy, attempt: "send inode \(inode)", reason: "it is not completely fetched yet")
         }
-        let (frozen, record) = try engineWork { () throws(Halt) in try content.freeze(file) }
+        let (frozen, record) = try engineWork { () throws(Blocked) in try content.freeze(file) }
         defer { content.thaw(frozen, of: file) }
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
-            extendedAttributes: try engineWork { () throws(Halt) in
+            extendedAttributes: try engineWork { () throws(Blocked) in
                 try store.read { try $0.extendedAttributes(of: inode) }
             })
         let digest = try gate.traits.tellsOwnVersions ? nil : digest(of: frozen)
-        let attempt = AttemptRecord(
+        let attempt = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest)
-        let isWanted = try engineWork { () throws(Halt) in
+        let isWanted = try engineWork { () throws(Blocked) in
             // It may have been unlinked during the fetch.
             try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
         }
@@ -49,7 +49,7 @@ extension Uploader {
         try commit(
             object, of: inode, at: place, sent: attributes, generation: generation,
             replaced: replaced)
-        try engineWork { () throws(Halt) in try store.write { try $0.removeUpload(of: inode) } }
+        try engineWork { () throws(Blocked) in try store.write { try $0.removeUpload(of: inode) } }
     }
 
     private func digest(of frozen: FrozenContent) throws(ProviderError) -> ContentDigest {

@@ -21,11 +21,11 @@ extension Uploader {
     ///
     /// - Returns: Whether the plan holds.
     func begin(
-        _ attempt: AttemptRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
-    ) throws(Halt) -> Bool {
+        _ attempt: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
+    ) throws(Blocked) -> Bool {
         let isCurrent = try store.write { database in
             guard try isCurrent(database) else { return false }
-            try database.setAttempt(attempt, of: inode)
+            try database.setIntent(attempt, of: inode)
             return true
         }
         // If a power cut lost the record but not the request's effect, the remote would hold an
@@ -35,9 +35,9 @@ extension Uploader {
     }
 
     /// Deletes an attempt, if the refusal proves that nothing happened.
-    func noteAttempt(
+    func settleIntent(
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let inode = state.inode
         if mayBeHalfDone(plan, state) {
             switch error.kind {
@@ -51,7 +51,7 @@ extension Uploader {
             verifier.noteLoss(of: inode)
         case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
             .full, .unsupported:
-            try store.write { try $0.removeAttempt(of: inode) }
+            try store.write { try $0.removeIntent(of: inode) }
         }
     }
 
@@ -59,7 +59,7 @@ extension Uploader {
     private func mayBeHalfDone(_ plan: SyncOperation, _ state: SyncState) -> Bool {
         switch plan {
         case .upload: !gate.traits.storesAttributesAtOnce
-        case .move, .moveAside:
+        case .move, .moveToTemporaryName:
             state.kind != .directory || !gate.traits.movesDirectoriesAtOnce
         default: false
         }
@@ -82,7 +82,7 @@ extension Uploader {
         // another client must not pass for our own change.
         var unprepared: ProviderError?
         do throws(ProviderError) {
-            if try await preparation.learnDetails(before: plan, state) { return nil }
+            if try await preparation.fetchMissingMetadata(before: plan, state) { return nil }
             try await preparation.fetchBytes(before: plan, state)
         } catch {
             unprepared = error
@@ -112,7 +112,7 @@ extension Uploader {
         do throws(ProviderError) {
             try await carryOut(plan, state, target)
         } catch {
-            try noteAttempt(plan, state, failedWith: error)
+            try settleIntent(plan, state, failedWith: error)
             try await refusals.answerRefusal(error, plan, state, target)
         }
         return nil
@@ -132,7 +132,7 @@ extension Uploader {
                 if plan == .createDirectory {
                     return try await gate.createDirectory(place.key, attributes: attributes)
                 }
-                let target = try engineWork { () throws(Halt) in try self.target(of: inode) }
+                let target = try engineWork { () throws(Blocked) in try self.target(of: inode) }
                 return try await gate.createSymlink(
                     place.key, target: target, attributes: attributes)
             }
@@ -142,7 +142,7 @@ extension Uploader {
         case .move(let replaced):
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
             try await move(state, place, base: base, replaced: replaced?.inode)
-        case .moveAside:
+        case .moveToTemporaryName:
             try await move(state, place, base: .absent, replaced: nil)
         case .setAttributes:
             let attributes = state.attributes
@@ -159,7 +159,7 @@ extension Uploader {
                 try await gate.delete(
                     place.key, kind: state.kind, etag: state.baseVersion)
             }
-            try engineWork { () throws(Halt) in try refusals.noteDeleted(inode) }
+            try engineWork { () throws(Blocked) in try refusals.noteDeleted(inode) }
         default:
             preconditionFailure("\(plan) is not an operation on the remote")
         }
@@ -187,10 +187,10 @@ extension Uploader {
         _ object: RemoteObject, of inode: InodeNumber, at place: Place,
         sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
     ) throws(ProviderError) {
-        try engineWork { () throws(Halt) in
+        try engineWork { () throws(Blocked) in
             try merger.merge { merge in
                 let database = merge.database
-                try database.removeAttempt(of: inode)
+                try database.removeIntent(of: inode)
                 if let replaced {
                     try database.removeSynced(replaced)
                     merge.changes.unlinked.append(replaced)
@@ -206,7 +206,7 @@ extension Uploader {
                         generation: generation,
                         extendedAttributes: attributes.extendedAttributes),
                     of: inode)
-                if !gate.traits.listsDetails {
+                if !gate.traits.listsMetadata {
                     try database.setWritten(object.written, of: inode)
                 }
                 try database.setFailure(nil, attempts: 0, of: inode)
@@ -215,15 +215,15 @@ extension Uploader {
                 {
                     try database.markSent(inode)
                 }
-                guard hasOthersDetails(object, besides: attributes) else { return }
-                if try database.forgetDetails(of: inode) {
+                guard hasForeignMetadata(object, besides: attributes) else { return }
+                if try database.forgetMetadata(of: inode) {
                     merge.changes.cacheChanges.append(.inode(inode))
                 }
             }
         }
     }
 
-    private func target(of inode: InodeNumber) throws(Halt) -> [UInt8] {
+    private func target(of inode: InodeNumber) throws(Blocked) -> [UInt8] {
         let target = try store.read { try $0.existingInode(inode).target }
         guard let target else {
             throw .failure(.invalid, "read inode \(inode) as a symbolic link")
@@ -233,10 +233,10 @@ extension Uploader {
 
     /// Whether other clients have set metadata of an object that was just moved or given
     /// attributes, which no listing will show.
-    private func hasOthersDetails(
+    private func hasForeignMetadata(
         _ object: RemoteObject, besides sent: ObjectAttributes
     ) -> Bool {
-        guard !gate.traits.listsDetails, object.isDetailed, object.kind != .symlink else {
+        guard !gate.traits.listsMetadata, object.hasMetadata, object.kind != .symlink else {
             return false
         }
         return (object.mode ?? sent.mode) != sent.mode

@@ -2,7 +2,7 @@ import GRDB
 import Logging
 import Synchronization
 
-/// Determines whether a change whose answer was lost took effect, see ``AttemptRecord``.
+/// Determines whether a change whose answer was lost took effect, see ``IntentRecord``.
 final class Verifier: Sendable {
     private let configuration: EngineConfiguration
     private let store: Store
@@ -12,7 +12,7 @@ final class Verifier: Sendable {
     private let activity: RemoteActivity
     private let comparison: ContentComparison
     private let merger: Merger
-    private let doubts: Mutex<RequestDoubts>
+    private let doubts: Mutex<InFlightWindow>
 
     init(
         configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
@@ -26,7 +26,7 @@ final class Verifier: Sendable {
         self.activity = activity
         self.comparison = comparison
         self.merger = merger
-        doubts = Mutex(RequestDoubts(startedAt: clock.uptime))
+        doubts = Mutex(InFlightWindow(startedAt: clock.uptime))
     }
 
     /// Records that the answer to a request for an inode was lost.
@@ -40,7 +40,7 @@ extension Verifier {
     ///
     /// - Returns: nil if it is known now; otherwise when to check again.
     func verify(
-        _ attempt: AttemptRecord, _ state: SyncState
+        _ attempt: IntentRecord, _ state: SyncState
     ) async throws -> SyncQueue.Outcome? {
         let inode = state.inode
         let (former, place) = try store.read { database in
@@ -56,7 +56,7 @@ extension Verifier {
         if let above { return .blocked(by: above) }
         guard let place else {
             // Its parent directory is gone, and the object with it.
-            try store.write { try $0.removeAttempt(of: inode) }
+            try store.write { try $0.removeIntent(of: inode) }
             return nil
         }
         let claim = RemoteActivity.Claim(
@@ -98,7 +98,7 @@ extension Verifier {
 
     /// Whether the object at the source of a move is still the one to be moved, and not one that
     /// another client has put there since.
-    private func isOurs(_ object: RemoteObject, _ state: SyncState) throws(Halt) -> Bool {
+    private func isOurs(_ object: RemoteObject, _ state: SyncState) throws(Blocked) -> Bool {
         guard object.kind == state.kind else { return false }
         switch object.kind {
         case .directory: return true
@@ -138,7 +138,7 @@ extension Verifier {
 
     /// Continues an interrupted move of a directory.
     private func goOn(
-        _ attempt: AttemptRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
+        _ attempt: IntentRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
     ) async throws {
         var moved: RemoteObject?
         do throws(ProviderError) {
@@ -160,7 +160,7 @@ extension Verifier {
 
     /// Whether an object is the intended result of an attempt.
     private func isResult(
-        _ object: RemoteObject?, at key: ObjectKey, of attempt: AttemptRecord, _ state: SyncState
+        _ object: RemoteObject?, at key: ObjectKey, of attempt: IntentRecord, _ state: SyncState
     ) async throws -> Bool {
         guard let object, object.kind == state.kind else { return false }
         switch object.kind {
@@ -192,13 +192,13 @@ extension Verifier {
     /// Whether an object is the one that an attempt was to replace; it may have the same bytes,
     /// size and time as the new one.
     private func isReplaced(
-        _ object: RemoteObject?, by attempt: AttemptRecord
-    ) throws(Halt) -> Bool {
+        _ object: RemoteObject?, by attempt: IntentRecord
+    ) throws(Blocked) -> Bool {
         guard let etag = object?.etag, let replaced = attempt.replaced else { return false }
         return gate.isSame(try store.read { try $0.synced(replaced)?.etag }, as: etag)
     }
 
-    private func isUnchanged(_ state: SyncState, since attempt: AttemptRecord) -> Bool {
+    private func isUnchanged(_ state: SyncState, since attempt: IntentRecord) -> Bool {
         guard let local = state.local else { return false }
         return local.isWhole && !local.isWriting && local.generation == attempt.generation
     }
@@ -247,13 +247,13 @@ extension Verifier {
     }
 
     private func conclude(
-        _ attempt: AttemptRecord, _ inode: InodeNumber, with object: RemoteObject?,
+        _ attempt: IntentRecord, _ inode: InodeNumber, with object: RemoteObject?,
         seen: RemoteObject? = nil
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try merger.merge { merge in
             let database = merge.database
             guard try database.attempt(of: inode) == attempt else { return }
-            try database.removeAttempt(of: inode)
+            try database.removeIntent(of: inode)
             guard let object else {
                 return try noteAttributes(of: seen, inode, attempt, database)
             }
@@ -289,7 +289,7 @@ extension Verifier {
     }
 
     /// Returns the mode that an object without one is assumed to have.
-    private func modeOfOthers(_ object: RemoteObject, _ attempt: AttemptRecord) -> UInt16 {
+    private func modeOfOthers(_ object: RemoteObject, _ attempt: IntentRecord) -> UInt16 {
         guard gate.traits.keepsMode else { return attempt.mode }
         switch object.kind {
         case .file: return configuration.fileMode
@@ -301,7 +301,7 @@ extension Verifier {
     /// Stores the attributes found on the remote: a new mode or extended attribute leaves a file's
     /// version unchanged, so only its metadata shows whether it arrived.
     private func noteAttributes(
-        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: IntentRecord,
         _ database: Database
     ) throws {
         guard let object, let former = try database.synced(inode),
@@ -319,7 +319,7 @@ extension Verifier {
     /// Returns the extended attributes that both sides agree on after an attempt. Values that were
     /// neither requested nor there before came from other clients.
     private func agreed(
-        on object: RemoteObject, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        on object: RemoteObject, _ inode: InodeNumber, _ attempt: IntentRecord,
         _ database: Database
     ) throws -> ExtendedAttributes {
         let found = object.extendedAttributes ?? attempt.extendedAttributes

@@ -3,7 +3,7 @@ import Synchronization
 extension Tree {
     /// Returns the current attributes of an inode: for a file that is being written, the open file
     /// has newer values for size and time than the row.
-    func current(_ record: InodeRecord) throws(Halt) -> Attributes {
+    func current(_ record: InodeRecord) throws(Blocked) -> Attributes {
         var record = record
         // The last writer may close between reading the row and the open file. Then the next row,
         // or the next writer's open file, is current.
@@ -27,7 +27,7 @@ extension Tree {
     private func attributes(_ record: InodeRecord) -> Attributes {
         var attributes = record.attributes
         attributes.isKindProvisional =
-            attributes.isProvisional && record.kind == .file && !traits.listsDetails
+            attributes.isProvisional && record.kind == .file && !traits.listsMetadata
         return attributes
     }
 }

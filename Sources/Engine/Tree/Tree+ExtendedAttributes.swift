@@ -10,7 +10,7 @@ extension Tree {
 
     /// Returns the attributes set by programs, which may be copied. Those of Apus are only found by
     /// name; otherwise every `cp -a` would copy them.
-    func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+    func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
         try store.read { database in
             _ = try detailedInode(inode, database)
             return try database.extendedAttributes(of: inode)
@@ -25,7 +25,7 @@ extension Tree {
     func setExtendedAttribute(
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange,
         of inode: InodeNumber
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let attempt = "set \(String(decoding: name, as: UTF8.self)) of inode \(inode)"
         try configuration.requireWritable(attempt)
         guard ExtendedAttributes.isKept(name) else { throw .failure(.unsupported, attempt) }
@@ -36,10 +36,10 @@ extension Tree {
         let now = clock.wallTime
         try store.write { database in
             let record = try detailedInode(inode, database)
-            guard record.kind != .symlink else { throw Halt.failure(.unsupported, attempt) }
+            guard record.kind != .symlink else { throw Blocked.failure(.unsupported, attempt) }
             var attributes = try database.extendedAttributes(of: inode)
             let isThere = attributes[name] != nil
-            if isThere, change == .create { throw Halt.failure(.exists, attempt) }
+            if isThere, change == .create { throw Blocked.failure(.exists, attempt) }
             if !isThere, value == nil || change == .replace { throw Self.noAttribute(name, inode) }
             attributes[name] = value
             if value != nil { try requireSpace(for: attributes, attempt) }
@@ -55,12 +55,13 @@ extension Tree {
         _ inode: InodeNumber, _ database: Database
     ) throws -> InodeRecord {
         let record = try database.existingInode(inode)
-        if try database.lacksDetails(record, traits) { throw Halt.awaits(.details(inode)) }
+        if try database.lacksMetadata(record, traits) { throw Blocked.awaits(.details(inode)) }
         return record
     }
 
     /// - Throws: `.outOfSpace` if the attributes exceed the limit, here or on the remote.
-    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Halt) {
+    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Blocked)
+    {
         let names = attributes.names
         let listBytes = names.reduce(names.count) { $0 + $1.count }
         guard listBytes <= Self.listBytesMax, attributes.byteCount <= Self.attributesBytesMax else {
@@ -74,7 +75,7 @@ extension Tree {
         }
     }
 
-    static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Halt {
+    static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Blocked {
         .failure(
             .noAttribute, "find \(String(decoding: name, as: UTF8.self)) of inode \(inode)")
     }

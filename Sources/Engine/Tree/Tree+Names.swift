@@ -4,7 +4,7 @@ extension Tree {
     /// Returns the parent of a directory, for `..`; the root is its own.
     ///
     /// - Throws: `.notFound` for a removed directory.
-    func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+    func parent(of directory: InodeNumber) throws(Blocked) -> InodeNumber {
         guard directory != .root else { return .root }
         let dirent = try store.read { try $0.dirent(of: directory) }
         guard let dirent else { throw .failure(.notFound, "find the parent of inode \(directory)") }
@@ -12,10 +12,10 @@ extension Tree {
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
-    func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+    func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
         try store.read { database in
             guard let link = try symbolicLink(database.existingInode(inode), database) else {
-                throw Halt.failure(.invalid, "read inode \(inode) as a symbolic link")
+                throw Blocked.failure(.invalid, "read inode \(inode) as a symbolic link")
             }
             return link
         }
@@ -48,7 +48,7 @@ extension Tree {
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         var inode = newInode(.file, mode: mode, caller: caller)
         inode.presence = .whole
         inode.isWriting = true
@@ -58,7 +58,7 @@ extension Tree {
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         var inode = newInode(.directory, mode: mode, caller: caller)
         inode.isListed = true
         return try insert(inode, name, in: parent).attributes
@@ -71,7 +71,7 @@ extension Tree {
     ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         guard traits.keepsSymlinks else {
             throw .failure(.unsupported, "create a symbolic link on \(traits.name)")
         }
@@ -94,13 +94,13 @@ extension Tree {
 
     private func insert(
         _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
-    ) throws(Halt) -> InodeRecord {
+    ) throws(Blocked) -> InodeRecord {
         try configuration.requireWritable("create \"\(name)\"")
         try space.reserve(for: 1, "create \"\(name)\"")
         let created = try store.write { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
-                throw Halt.failure(.exists, "create \"\(name)\" in inode \(parent)")
+                throw Blocked.failure(.exists, "create \"\(name)\" in inode \(parent)")
             }
             let directory = try database.listedDirectory(parent)
             // POSIX: items in a set-group-ID directory inherit its group, directories also the bit.
@@ -120,13 +120,13 @@ extension Tree {
     }
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
-    func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Removal {
+    func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
         return try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             guard inode.kind != .directory else {
-                throw Halt.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
+                throw Blocked.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
             try remove(dirent, inode, at: now, database)
             return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
@@ -134,7 +134,7 @@ extension Tree {
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
-    func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Removal {
+    func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
         return try store.write { database in
@@ -150,7 +150,7 @@ extension Tree {
     ) throws -> (Dirent, InodeRecord) {
         guard let dirent = try database.dirent(name, in: parent) else {
             _ = try database.listedDirectory(parent)
-            throw Halt.failure(.notFound, "find \"\(name)\" in inode \(parent)")
+            throw Blocked.failure(.notFound, "find \"\(name)\" in inode \(parent)")
         }
         return (dirent, try database.existingInode(dirent.inode))
     }
@@ -158,7 +158,7 @@ extension Tree {
     private func requireEmpty(_ inode: InodeRecord, _ database: Database) throws {
         _ = try database.existingDirectory(inode.id)
         if try database.hasDirents(inode.id) {
-            throw Halt.failure(.notEmpty, "remove the directory \(inode.id)")
+            throw Blocked.failure(.notEmpty, "remove the directory \(inode.id)")
         }
         _ = try database.listedDirectory(inode.id)
     }
@@ -183,19 +183,19 @@ extension Tree {
     func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
-    ) throws(Halt) -> InodeNumber? {
+    ) throws(Blocked) -> InodeNumber? {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
         let (moved, replaced) = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
-                throw Halt.failure(.invalid, "move \"\(name)\" into itself")
+                throw Blocked.failure(.invalid, "move \"\(name)\" into itself")
             }
             let target = try database.dirent(newName, in: newParent)
             if let target {
                 guard mode == .replace else {
-                    throw Halt.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
+                    throw Blocked.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
                 }
                 // POSIX: if both are names of one file, nothing happens.
                 if target.inode == inode.id { return (inode.id, nil as InodeNumber?) }
@@ -218,10 +218,11 @@ extension Tree {
         let replaced = try database.existingInode(target.inode)
         switch (inode.kind == .directory, replaced.kind == .directory) {
         case (true, false):
-            throw Halt.failure(
+            throw Blocked.failure(
                 .notDirectory, "replace the file \"\(target.name)\" with a directory")
         case (false, true):
-            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" with a file")
+            throw Blocked.failure(
+                .isDirectory, "replace the directory \"\(target.name)\" with a file")
         case (true, true): try requireEmpty(replaced, database)
         case (false, false): break
         }

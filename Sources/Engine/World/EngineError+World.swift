@@ -21,7 +21,7 @@ extension EngineError {
             error.kind == .sink || error.kind == .source || error.isForLackOfDescriptors
         if isLocal, let inner = error.cause as? DiskError {
             self.init(inner, error.attempt)
-        } else if isLocal, case .failure(let inner)? = error.cause as? Halt {
+        } else if isLocal, case .failure(let inner)? = error.cause as? Blocked {
             self = inner
         } else if isLocal, let inner = error.cause as? EngineError {
             self = inner
@@ -36,7 +36,7 @@ extension EngineError {
 /// Runs disk work and converts its failures.
 func onDisk<Value>(
     _ attempt: @autoclosure () -> String, _ body: () throws(DiskError) -> Value
-) throws(Halt) -> Value {
+) throws(Blocked) -> Value {
     do throws(DiskError) {
         return try body()
     } catch {

@@ -18,7 +18,7 @@ extension SyncFailure {
             self.init(
                 kind: error.kind, what: error.attempt, why: error.kind.phrase,
                 remedy: error.remedy, isFinal: !error.isLocalAndPassing)
-        case .failure(let error) as Halt:
+        case .failure(let error) as Blocked:
             self.init(error)
         default:
             self.init(

@@ -7,7 +7,7 @@ import GRDB
 /// request in progress (the reply was lost, or the process was killed), its outcome is determined
 /// before anything else is planned for the inode. Otherwise an object that we created would be
 /// taken for a foreign one.
-struct AttemptRecord: Hashable {
+struct IntentRecord: Hashable {
     /// The parent directory of the object, if the change took place.
     var parent: InodeNumber
     var name: FileName
@@ -26,17 +26,17 @@ struct AttemptRecord: Hashable {
 }
 
 extension Database {
-    func attempt(of inode: InodeNumber) throws -> AttemptRecord? {
+    func attempt(of inode: InodeNumber) throws -> IntentRecord? {
         let statement = try cachedStatement(
             sql: """
                 SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
                 FROM attempts WHERE inode = ?
                 """)
-        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { AttemptRecord($0) }
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { IntentRecord($0) }
     }
 
     /// Returns the inode that may have taken a name on the remote.
-    func attemptingInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
+    func intendedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? LIMIT 1")
         return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
@@ -44,7 +44,7 @@ extension Database {
     }
 
     /// Returns another inode that may have taken an inode's known place on the remote.
-    func contender(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
+    func claimant(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
         return try Int64.fetchOne(
@@ -54,14 +54,14 @@ extension Database {
     }
 
     /// Returns an inode that may have taken a name on the remote below a directory.
-    func firstAttemptingChild(of parent: InodeNumber) throws -> InodeNumber? {
+    func firstIntendedChild(of parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM attempts WHERE parent = ? LIMIT 1")
         return try Int64.fetchOne(statement, arguments: [parent.rawValue])
             .map { InodeNumber(rawValue: $0) }
     }
 
-    func setAttempt(_ attempt: AttemptRecord, of inode: InodeNumber) throws {
+    func setIntent(_ attempt: IntentRecord, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(arguments: [
@@ -72,7 +72,7 @@ extension Database {
         ])
     }
 
-    func removeAttempt(of inode: InodeNumber) throws {
+    func removeIntent(of inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM attempts WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
     }
@@ -117,7 +117,7 @@ extension Database {
     }
 }
 
-extension AttemptRecord {
+extension IntentRecord {
     fileprivate init(_ row: Row) {
         parent = InodeNumber(rawValue: row[0])
         name = FileName(stored: [UInt8](row[1] as Data))

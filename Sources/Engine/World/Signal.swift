@@ -2,11 +2,11 @@ import Synchronization
 
 /// A signal that wakes all tasks waiting for a change.
 ///
-/// To avoid a missed wake-up, read ``rings``, check the condition, then wait for a later
+/// To avoid a missed wake-up, read ``notifications``, check the condition, then wait for a later
 /// notification.
-package final class Doorbell: Sendable {
+package final class Signal: Sendable {
     private struct State {
-        var rings: UInt64 = 0
+        var notifications: UInt64 = 0
         var nextWaiter: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     }
@@ -16,11 +16,11 @@ package final class Doorbell: Sendable {
     package init() {}
 
     /// The number of notifications so far.
-    package var rings: UInt64 { state.withLock { $0.rings } }
+    package var notifications: UInt64 { state.withLock { $0.notifications } }
 
-    package func ring() {
+    package func notify() {
         let waiters = state.withLock { state in
-            state.rings += 1
+            state.notifications += 1
             defer { state.waiters = [:] }
             // In the order of their arrival, so that a run can be replayed.
             return state.waiters.sorted { $0.key < $1.key }
@@ -28,8 +28,8 @@ package final class Doorbell: Sendable {
         for (_, waiter) in waiters { waiter.resume() }
     }
 
-    /// Returns once there were more than `rings` notifications, or the task is cancelled.
-    package func wait(after rings: UInt64) async {
+    /// Returns once there were more than `notifications` notifications, or the task is cancelled.
+    package func wait(after notifications: UInt64) async {
         let ticket = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -37,7 +37,7 @@ package final class Doorbell: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDue = state.withLock { state in
-                    if state.rings > rings || Task.isCancelled { return true }
+                    if state.notifications > notifications || Task.isCancelled { return true }
                     state.waiters[ticket] = continuation
                     return false
                 }
@@ -49,9 +49,9 @@ package final class Doorbell: Sendable {
     }
 
     /// Like ``wait(after:)``, but returns when the clock has reached `deadline` at the latest.
-    func wait(after rings: UInt64, until deadline: Duration, on clock: any Clock) async {
+    func wait(after notifications: UInt64, until deadline: Duration, on clock: any Clock) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.wait(after: rings) }
+            group.addTask { await self.wait(after: notifications) }
             group.addTask { try? await clock.sleep(until: deadline) }
             await group.next()
             group.cancelAll()

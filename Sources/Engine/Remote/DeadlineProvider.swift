@@ -2,10 +2,10 @@ import Synchronization
 
 /// Ends stalled provider calls so that they are retried: waiting longer on a dead connection is
 /// useless (I8). At shutdown it waits no longer than the grace period.
-struct ImpatientProvider: ProviderWrapper {
+struct DeadlineProvider: ProviderWrapper {
     let inner: any Provider
     let clock: any Clock
-    let departure: Departure
+    let departure: ShutdownGrace
 
     /// Maximum time without a byte in a transfer, not counting its wait for a turn.
     static let stallMax: Duration = .seconds(30)
@@ -106,7 +106,7 @@ private final class Progress: Sendable {
 
     func due(_ limit: Duration) -> Duration {
         let (last, isComplete) = state.withLock { $0 }
-        return last + (isComplete ? ImpatientProvider.changeMax : limit)
+        return last + (isComplete ? DeadlineProvider.changeMax : limit)
     }
 }
 

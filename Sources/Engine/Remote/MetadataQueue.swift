@@ -2,11 +2,11 @@ import Synchronization
 
 /// The metadata fetches of single objects: several in parallel, one at a time for each inode,
 /// awaited ones first.
-final class LookQueue: Sendable {
+final class MetadataQueue: Sendable {
     /// One fetch, from the first request to its end.
     final class Flight: Sendable {
         /// Notified once, at the end.
-        let landing = Doorbell()
+        let completion = Signal()
     }
 
     /// Maximum number of queued fetches that no request awaits. Awaited ones are bounded by the
@@ -29,7 +29,7 @@ final class LookQueue: Sendable {
 
     private let state = Mutex(State())
     /// Notified when a fetch is requested.
-    let signal = Doorbell()
+    let signal = Signal()
 
     /// Requests a fetch, or joins the one in progress.
     ///
@@ -42,7 +42,7 @@ final class LookQueue: Sendable {
             if state.isClosed
                 || (!isAwaited && !isKnown && state.expected.count >= Self.expectedMax)
             {
-                flight.landing.ring()
+                flight.completion.notify()
                 return (flight, false)
             }
             state.flights[inode] = flight
@@ -55,14 +55,14 @@ final class LookQueue: Sendable {
             if place != nil || !isKnown { state.awaited.append(inode) }
             return (flight, !isKnown)
         }
-        if isNew { signal.ring() }
+        if isNew { signal.notify() }
         return flight
     }
 
     // MARK: Backoff
 
     /// Returns whether an inode is not to be awaited, because a recent wait failed.
-    func isVain(_ inode: InodeNumber, at now: Duration) -> Bool {
+    func isInBackoff(_ inode: InodeNumber, at now: Duration) -> Bool {
         state.withLock { state in
             if let all = state.allVain, now < all { return true }
             guard let one = state.vain[inode] else { return false }
@@ -73,7 +73,7 @@ final class LookQueue: Sendable {
     }
 
     /// - Parameter inode: The inode not to be awaited; nil for all inodes.
-    func noteVain(_ inode: InodeNumber?, until end: Duration) {
+    func setBackoff(_ inode: InodeNumber?, until end: Duration) {
         state.withLock { state in
             guard let inode else {
                 state.allVain = end
@@ -111,9 +111,9 @@ final class LookQueue: Sendable {
                     await group.next()
                     running -= 1
                 }
-                let rings = signal.rings
+                let notifications = signal.notifications
                 guard !isResting(), let inode = next() else {
-                    await signal.wait(after: rings)
+                    await signal.wait(after: notifications)
                     continue
                 }
                 running += 1
@@ -139,6 +139,6 @@ final class LookQueue: Sendable {
     }
 
     private func end(_ inode: InodeNumber) {
-        state.withLock { $0.flights.removeValue(forKey: inode) }?.landing.ring()
+        state.withLock { $0.flights.removeValue(forKey: inode) }?.completion.notify()
     }
 }

@@ -3,9 +3,9 @@ import Testing
 @testable import Engine
 
 @Suite("Looking ahead in a directory")
-struct DirectoryWalksTests {
+struct ReadaheadDetectorTests {
     private static let directory = InodeNumber(rawValue: 7)
-    private var walks = DirectoryWalks()
+    private var walks = ReadaheadDetector()
 
     private mutating func note(_ cookie: Int64, at now: Duration = .zero) -> Int {
         walks.note(Self.directory, cookie: cookie, at: now)
@@ -29,7 +29,7 @@ struct DirectoryWalksTests {
         }
         #expect(missed == 2)
         #expect(counts.prefix(5) == [2, 4, 8, 16, 32])
-        #expect(counts.max() == DirectoryWalks.countMax)
+        #expect(counts.max() == ReadaheadDetector.countMax)
         #expect(counts.count < 50, "neither is the database asked at each step")
     }
 

@@ -6,7 +6,7 @@ import Testing
 /// Goal: an engine ends in time, even during a request that cannot be cancelled, and the result of
 /// the request is known after the next start.
 @Suite("Shutdown during a change that cannot be cancelled")
-struct DepartureTests {
+struct ShutdownGraceTests {
     private static var settings: SimulatedMountSettings {
         var settings = SimulatedMountSettings()
         settings.provider.finishesChanges = true
@@ -42,7 +42,7 @@ struct DepartureTests {
             }
             try await it.wait(.seconds(5))
             #expect(try it.status().items.contains { $0.transfer != nil }, "it is under way")
-            let grace = it.engine.configuration.departureGrace
+            let grace = it.engine.configuration.shutdownGrace
             #expect(await it.mount.stop() == grace)
             it.remote.stand(false)
             if change == .rename || change == .unlink {

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A promise of one result: the first of several outcomes, for one waiting task.
-package final class Answer<Value: Sendable, Failure: Error>: Sendable {
+package final class Promise<Value: Sendable, Failure: Error>: Sendable {
     private typealias Outcome = Result<Value, Failure>
 
     private let state = Mutex<(outcome: Outcome?, waiter: CheckedContinuation<Outcome, Never>?)>(
@@ -10,7 +10,7 @@ package final class Answer<Value: Sendable, Failure: Error>: Sendable {
     package init() {}
 
     /// Sets the result; only the first call has an effect.
-    package func give(_ outcome: Result<Value, Failure>) {
+    package func fulfil(_ outcome: Result<Value, Failure>) {
         let waiter = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
             guard state.outcome == nil else { return nil }
             state.outcome = outcome

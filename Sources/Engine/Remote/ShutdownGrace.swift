@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// An abandoned request may still take effect, as after a kill: its record in `attempts` makes the
 /// next start verify it. Nothing else is stored for it.
-final class Departure: Sendable {
+final class ShutdownGrace: Sendable {
     private struct State {
         var isOver = false
         var alarm: Task<Void, Never>?
@@ -77,17 +77,17 @@ final class Departure: Sendable {
         if state.withLock(\.isOver) {
             throw ProviderError(.cancelled, attempt: attempt(), reason: "the mount has ended")
         }
-        let answer = Answer<Value, ProviderError>()
+        let answer = Promise<Value, ProviderError>()
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         let task = Task(executorPreference: executor) {
             do throws(ProviderError) {
-                answer.give(.success(try await request()))
+                answer.fulfil(.success(try await request()))
             } catch {
-                answer.give(.failure(error))
+                answer.fulfil(.failure(error))
             }
         }
         let ticket = enter {
-            answer.give(
+            answer.fulfil(
                 .failure(
                     ProviderError(
                         .cancelled, attempt: attempt(), reason: "not answered before shutdown")))

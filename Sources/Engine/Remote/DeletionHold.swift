@@ -2,7 +2,7 @@ import Synchronization
 
 /// Holds bulk deletions on either side until they are confirmed or prove to be intended, see
 /// ``DeletionGuard``.
-final class Deletions: Sendable {
+final class DeletionHold: Sendable {
     private let store: Store
     private let clock: any Clock
     private let agenda: Agenda
@@ -22,8 +22,8 @@ final class Deletions: Sendable {
     }
 }
 
-extension Deletions {
-    func waitForConfirmation(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
+extension DeletionHold {
+    func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> SyncQueue.Outcome {
         guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
             return .held
         }
@@ -32,7 +32,7 @@ extension Deletions {
     }
 
     /// Returns when local deletions may be sent; nil means now.
-    func due() throws(Halt) -> Duration? {
+    func due() throws(Blocked) -> Duration? {
         guard guardian.withLock(\.mayHoldLocal) else { return nil }
         let now = clock.uptime
         return try store.read { database in
@@ -49,7 +49,7 @@ extension Deletions {
         }
     }
 
-    func waitForBurst(_ inode: InodeNumber) throws(Halt) -> SyncQueue.Outcome {
+    func waitForBurst(_ inode: InodeNumber) throws(Blocked) -> SyncQueue.Outcome {
         guard let due = try due() else { return .again(after: .zero) }
         if guardian.withLock(\.isLocalSuspicious),
             try store.read({ try $0.pending(inode)?.failure }) != .rests
@@ -64,7 +64,7 @@ extension Deletions {
     }
 
     /// Counts the deletions that are unsent when the process starts as one burst.
-    func recover() throws(Halt) {
+    func recover() throws(Blocked) {
         let count = try store.read { try $0.pendingDeletionCount() }
         guardian.withLock { $0.noteLocal(count, at: clock.uptime) }
     }
@@ -74,7 +74,7 @@ extension Deletions {
     /// - Returns: The remote deletions now applied locally, and the number of local deletions now
     ///   sent.
     func confirm() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
-        do throws(Halt) {
+        do throws(Blocked) {
             let here = try store.read { try $0.heldDeletions(below: .root) }
             let (released, waiting) = try store.write {
                 (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
@@ -89,7 +89,7 @@ extension Deletions {
 
     /// Returns the remote deletions at or below an inode that await confirmation.
     func held(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try store.read { try $0.heldDeletions(below: inode) }
         } catch {
             throw error.failure

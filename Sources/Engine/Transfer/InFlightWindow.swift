@@ -3,7 +3,7 @@
 ///
 /// Such a request may still be on its way, or queued at the store, and be carried out after a check
 /// that found no trace of it. So a check counts as "it did not happen" only some time later.
-struct RequestDoubts {
+struct InFlightWindow {
     /// How long a request may still be carried out after its sender has gone.
     static let requestLifeMax: Duration = .seconds(3)
 

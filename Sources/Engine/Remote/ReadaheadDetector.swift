@@ -1,7 +1,7 @@
 /// Decides how far to read ahead for a program that goes through a directory file by file, as
 /// `ls -l` and `cp -a` do. Access to a single file causes no readahead. Has no clock: time is an
 /// argument.
-struct DirectoryWalks {
+struct ReadaheadDetector {
     /// Maximum readahead in names.
     static let countMax = 64
     /// How many directories are remembered.

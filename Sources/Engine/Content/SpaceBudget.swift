@@ -2,7 +2,7 @@
 /// time. It has no access to disk or clock.
 ///
 /// ``StorageSpace/reserve`` stays free.
-struct RoomLedger {
+struct SpaceBudget {
     /// How long a measurement is valid: other processes write to the disk too.
     private static let age: Duration = .seconds(1)
 

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Decides which directories are listed again, and when: those in use, an interval after their last
 /// listing. Has no clock: time is an argument.
-struct UsedDirectories {
+struct RefreshSchedule {
     /// Number of remembered directories, those used last.
     private static let countMax = 1_024
     /// How long after its last use a directory counts as used. The kernel answers from its cache
@@ -78,23 +78,23 @@ struct UsedDirectories {
 }
 
 /// The directories in use, and when each is listed again.
-final class RefreshSchedule: Sendable {
-    let uses: Mutex<UsedDirectories>
+final class DirectoriesInUse: Sendable {
+    let uses: Mutex<RefreshSchedule>
     /// Notified when a directory may be due.
-    let signal = Doorbell()
+    let signal = Signal()
     private let clock: any Clock
 
     init(interval: Duration, clock: any Clock) {
-        uses = Mutex(UsedDirectories(interval: interval))
+        uses = Mutex(RefreshSchedule(interval: interval))
         self.clock = clock
     }
 }
 
-extension RefreshSchedule {
+extension DirectoriesInUse {
     /// Records the use of a directory. Known entries are shown at once; if they may be outdated,
     /// they are refreshed in the background and the kernel is told of changes.
     func noteUse(of directory: InodeNumber) {
         let now = clock.uptime
-        if uses.withLock({ $0.note(directory, at: now) }) { signal.ring() }
+        if uses.withLock({ $0.note(directory, at: now) }) { signal.notify() }
     }
 }
