@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// Ranges sent to a temporary name by PUT with `Content-Range` (RFC 9110, 14.5), then a MOVE. The ranges

@@ -1,4 +1,5 @@
 import Engine
+import Transport
 
 /// Creates directories.
 struct WebDAVDirectories: Sendable {

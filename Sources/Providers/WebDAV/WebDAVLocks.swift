@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// An exclusive lock that we hold on a resource (RFC 4918, 6).

@@ -1,4 +1,5 @@
 import Engine
+import Transport
 
 /// One MOVE.
 struct WebDAVMoveRequest {

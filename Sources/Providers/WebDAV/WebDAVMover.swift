@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Moves and renames objects.
 struct WebDAVMover: Sendable {

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Translates entries of a multistatus into objects, and compares versions.
 struct WebDAVObjects: Sendable {

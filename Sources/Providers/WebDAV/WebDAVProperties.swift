@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// Sets our own property, which holds the attributes that WebDAV has no property for.

@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import Transport
 
 /// Deletes objects.
 struct WebDAVRemover: Sendable {

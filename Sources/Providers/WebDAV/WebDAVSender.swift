@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// The steps of an upload that all strategies share.

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 extension WebDAVServer {
     /// Returns the last name of a key, if the server can store it.

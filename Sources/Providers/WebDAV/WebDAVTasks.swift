@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Runs `change` to its end even if the calling task is cancelled meanwhile, so that nothing is left
 /// halfway and the caller learns the outcome. Does not start in a cancelled task.

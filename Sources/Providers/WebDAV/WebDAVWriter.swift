@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Stores files and symbolic links, each with the strategy that suits the server and the size.
 struct WebDAVWriter: Sendable {
