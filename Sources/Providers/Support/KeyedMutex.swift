@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A task waits in the order in which it came. The queues have no bound of their own: every entry
 /// is an awaiting task.
-package final class KeyLocks: Sendable {
+package final class KeyedMutex: Sendable {
     private struct Waiter {
         let keys: Set<ObjectKey>
         let continuation: CheckedContinuation<Void, Never>

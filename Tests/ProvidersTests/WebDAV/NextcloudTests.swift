@@ -293,7 +293,7 @@ import Transport
     ])
     func `uploads are beside the files of the same user`(url: String, uploads: String?) throws {
         let address = try WebDAVSource(
-            scheme: "webdav+https", parsing: url.dropFirst("https:".count)
+            parsing: "webdav+\(url)"
         ).address
         let found = address.uploads?.map { String(decoding: $0, as: UTF8.self) }
         #expect(found?.joined(separator: "/") == uploads)
