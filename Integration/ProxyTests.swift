@@ -142,7 +142,7 @@ extension MountedTests {
                         folder.state, naming: "\"file\" is a file", "leave its name out")
                     try Apus.expectRefusal(
                         "mount", "\(server.source)/none", folder.point, "--state-dir",
-                        folder.state, naming: "nothing at this path", "make the directory")
+                        folder.state, naming: "nothing at this path", "create the directory")
                 }
             }
         }
