@@ -143,8 +143,8 @@ import Transport
         #expect(names[1].hasPrefix("rclone-drive-Photos-"))
     }
 
-    private var world: SourceWorld {
-        SourceWorld(
+    private var world: ProviderEnvironment {
+        ProviderEnvironment(
             clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
     }
 
@@ -160,12 +160,12 @@ import Transport
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test func `a source with latency is far away`() async throws {
+    @Test func `a source with latency is throttled`() async throws {
         let folder = try TemporaryFolder()
         let near = try await Source(parsing: "folder:\(folder.path)").connect(world)
         let far = try await Source(parsing: "folder:\(folder.path)?latency=1ms")
             .connect(world)
         #expect(near is FolderProvider)
-        #expect(far is FarAwayProvider)
+        #expect(far is ThrottledProvider)
     }
 }

@@ -5,7 +5,7 @@ import ProviderS3
 package import ProviderSupport
 import ProviderWebDAV
 
-/// What a user names as the cloud to be mounted.
+/// The remote to be mounted, as a user names it.
 ///
 /// ```
 /// folder:PATH[?latency=TIME&rate=SIZE]
@@ -48,8 +48,8 @@ package struct Source: Sendable {
     /// The source as it can be written, in one way only, and without secrets.
     package var description: String { form.description }
 
-    /// Where the bytes are, for telling sources apart: the description without what does not
-    /// change that, as how far away a folder pretends to be.
+    /// The place of the bytes, which distinguishes sources: the description without parameters that do
+    /// not change the place, such as a folder's latency.
     package var identity: String { form.identity }
 
     /// A name for what belongs to this source on this machine, such as its state directory.
@@ -64,12 +64,12 @@ package struct Source: Sendable {
     /// Opens it.
     ///
     /// - Throws: `.unavailable` if it cannot be reached now, or is not what it should be.
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await form.connect(world)
     }
 
-    /// What was written as a source, for an error that repeats it: user and password, which have no
-    /// place in it, are left out, also where they hold what would end them.
+    /// Returns a misspelled source for use in an error message, without user and password, even if these
+    /// contain characters that would end them.
     package static func withoutSecrets(_ text: String) -> String {
         text.replacing(/(\/\/|%2[Ff]%2[Ff])(?:[^\/?#&@:]*:[^&]*|[^\/?#&@]*)@/) { "\($0.1)…@" }
     }

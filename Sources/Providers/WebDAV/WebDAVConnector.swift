@@ -12,7 +12,7 @@ struct WebDAVConnector {
     let credentials: Credentials?
     /// Reads the credentials again after the server has refused them; nil to keep the old ones.
     let renewed: @Sendable () async -> Credentials?
-    let world: SourceWorld
+    let world: ProviderEnvironment
     var pageEntries = 1_000
     var chunkBytes = WebDAVProvider.chunkBytesUsual
 

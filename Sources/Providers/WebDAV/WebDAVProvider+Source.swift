@@ -11,7 +11,7 @@ extension WebDAVProvider {
     ///   - chunkBytes: The size of a chunk of a large file.
     package static func connect(
         to source: String, credentials: Credentials? = nil,
-        renewed: @escaping @Sendable () async -> Credentials? = { nil }, world: SourceWorld,
+        renewed: @escaping @Sendable () async -> Credentials? = { nil }, world: ProviderEnvironment,
         pageEntries: Int = 1_000, chunkBytes: UInt64 = Self.chunkBytesUsual
     ) async throws -> WebDAVProvider {
         try await WebDAVConnector(

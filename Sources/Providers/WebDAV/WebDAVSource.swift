@@ -44,7 +44,7 @@ package struct WebDAVSource: SourceForm, Hashable {
         address = WebDAVAddress(isSecure: isSecure, host: host, port: port, path: path)
     }
 
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         let commands = SecretCommands(world)
         let credentials = try await findCredentials(commands)
         if credentials != nil, !address.isSecure, !isLocal {

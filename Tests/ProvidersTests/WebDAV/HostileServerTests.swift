@@ -12,7 +12,7 @@ import Transport
 
 /// What a server says is looked at before it is believed.
 @Suite struct HostileServerTests {
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     // MARK: Answers

@@ -15,7 +15,7 @@ import Transport
 @Suite struct NextcloudTests {
     private static let chunk = 5 << 20
 
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     /// Serves `cloud` while `body` runs.

@@ -52,7 +52,7 @@ private final class TinyDAV: Sendable {
         } _: { server in
             let provider = try await WebDAVProvider.connect(
                 to: "webdav+http://127.0.0.1:\(server.port)/dav",
-                world: SourceWorld(
+                world: ProviderEnvironment(
                     clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
             )
             try await body(provider, server)

@@ -20,7 +20,7 @@ package final class SecretCommands: Sendable {
     ///     that asks its user for something.
     ///   - keepsTerminal: Whether one may ask its user something on our terminal; what it has started there
     ///     is then not killed with it.
-    ///   - waitsFor: Is told what is waited for, and nil once that is over.
+    ///   - waitsFor: Receives the name of a running command, and nil once it has ended.
     package init(
         limit: Duration = .seconds(300), keepsTerminal: Bool = false, logger: Logger,
         waitsFor: @escaping @Sendable (String?) -> Void = { _ in }
@@ -32,7 +32,7 @@ package final class SecretCommands: Sendable {
     }
 
     /// Those of a source, which end with the process.
-    package convenience init(_ world: SourceWorld) {
+    package convenience init(_ world: ProviderEnvironment) {
         self.init(
             keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor)
         world.atEnd { self.end() }
@@ -46,7 +46,7 @@ package final class SecretCommands: Sendable {
         return true
     }
 
-    /// Runs a command, and collects what it prints: at most 64 KiB. It is killed when the task is cancelled.
+    /// Runs a command and returns its output, at most 64 KiB. Cancelling the task kills it.
     package func output(
         of command: SecretCommand
     ) async throws(SecretCommand.Failure) -> [UInt8] {
@@ -84,7 +84,7 @@ package final class SecretCommands: Sendable {
         }
     }
 
-    /// Kills what runs, and runs nothing any more.
+    /// Kills the running commands and refuses further ones.
     func end() {
         let runs = state.withLock { state in
             state.isEnded = true
