@@ -5,10 +5,10 @@ import Synchronization
 /// A fixed number of own threads for calls that block, so that Swift's cooperative pool never does.
 ///
 /// Jobs start in the order they came. The queue has no bound of its own: every job in it is an
-/// awaiting task, so whoever bounds the tasks bounds the queue. The threads end once the pool has
-/// no reference left and its last job is done.
+/// awaiting task, so a bound on the tasks bounds the queue. The threads end once the pool has no
+/// reference left and its last job is done.
 package final class BlockingPool: Sendable {
-    /// What a cancelled task does with its job.
+    /// The effect of a cancellation on a job.
     package enum OnCancel: Sendable {
         /// Does not wait for it, not even once it runs: its result is dropped. For calls that
         /// change nothing and may hang, as on a dead NFS server.
@@ -21,8 +21,8 @@ package final class BlockingPool: Sendable {
 
     private let core: BlockingPoolCore
 
-    /// - Parameter threads: At least 1; fewer are made where the system refuses more.
-    /// - Throws: Where the system refuses even the first.
+    /// - Parameter threads: At least 1; fewer are started if the system refuses more.
+    /// - Throws: If the system refuses even the first.
     package init(name: String, threads: Int) throws(SystemError) {
         core = BlockingPoolCore(name: name)
         for index in 0..<threads {
@@ -39,7 +39,7 @@ package final class BlockingPool: Sendable {
 
     /// Runs `body` on one of the threads.
     ///
-    /// - Returns: What came of it; nil where the task was cancelled before that.
+    /// - Returns: Its result; nil if the task was cancelled before.
     package func run<Value: Sendable, Failure: Error>(
         onCancel: OnCancel, _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async -> Result<Value, Failure>? {
@@ -184,7 +184,7 @@ private final class BlockingPoolCore: @unchecked Sendable {
         return job
     }
 
-    /// Keeps taking from the front cheap: what was taken goes when it is half of the queue.
+    /// Removes the taken jobs once they are half of the queue, so that taking one stays cheap.
     private func dropTakenJobs() {
         guard next * 2 >= queue.count else { return }
         queue.removeFirst(next)

@@ -1,4 +1,4 @@
-/// What servers and programs say of themselves, on its way to a terminal or a log.
+/// Cleans messages of servers and programs for a terminal or a log.
 package enum ForeignWords {
     /// One line without control characters, of `charactersMax` Unicode scalars at the most.
     package static func line(_ text: String, charactersMax: Int) -> String {

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Lets changes of one key exclude each other within this process.
 ///
-/// A task waits in the order in which it came. The queues have no bound of their own: every entry
-/// is an awaiting task.
+/// Tasks are served in the order of their arrival. The queue needs no bound: each entry is an awaiting
+/// task.
 package final class KeyedMutex: Sendable {
     private struct Waiter {
         let keys: Set<ObjectKey>
@@ -20,8 +20,8 @@ package final class KeyedMutex: Sendable {
 
     package init() {}
 
-    /// Runs `body` while no other has any of `keys`; a cancelled task waits too, but not for long,
-    /// since those before it end soon when they are cancelled, and it then finds out by itself.
+    /// Runs `body` while no other call holds any of `keys`. A cancelled task waits, too; `body` has to
+    /// check for the cancellation.
     package func with<Value: Sendable>(
         _ keys: Set<ObjectKey>, _ body: () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
@@ -47,7 +47,7 @@ package final class KeyedMutex: Sendable {
             state.held.subtract(keys)
             var started: [CheckedContinuation<Void, Never>] = []
             var waiting: [Waiter] = []
-            // Whoever waits holds back those behind who want the same.
+            // A waiter blocks the later ones that share a key with it.
             var blocked = state.held
             for waiter in state.waiting {
                 if blocked.isDisjoint(with: waiter.keys) {

@@ -4,16 +4,16 @@ import Transport
 /// Why a SOURCE cannot be mounted: for the user, who wrote it.
 package struct SourceError: Error, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
-        /// The text is no SOURCE, or not in this version.
+        /// The text is not a SOURCE, or not one of this version.
         case misspelled
         /// It is one, and cannot be opened.
         case unavailable
     }
 
     package let kind: Kind
-    /// What is wrong: `there is no kind of source "foldr"`.
+    /// The problem: `there is no kind of source "foldr"`.
     package let problem: String
-    /// What the user can do: `did you mean "folder:"?`.
+    /// A suggestion for the user: `did you mean "folder:"?`.
     package let remedy: String
     /// The failure underneath, for the log; never shown alone.
     package let cause: (any Error)?
@@ -32,7 +32,7 @@ package struct SourceError: Error, CustomStringConvertible {
 }
 
 extension ProviderError {
-    /// Why a server that is to be mounted cannot be spoken to, and what to do about that.
+    /// Explains why a server cannot be reached, with a remedy.
     package var advice: (reason: String, remedy: String) {
         if let remedy { return (reason, remedy) }
         let transport = cause as? TransportError

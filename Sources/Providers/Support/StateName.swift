@@ -1,7 +1,7 @@
-/// Names for what belongs to a source on this machine.
+/// Names for the local state of a source.
 package enum StateName {
-    /// At most 60 bytes: the kind, a part to be recognised by people, and a hash of what tells the
-    /// source from all others of its kind.
+    /// At most 60 bytes: the kind, a part that people recognise, and a hash that distinguishes the
+    /// source from others of its kind.
     package static func make(
         kind: String, label: some Sequence<UInt8>, of identity: some Sequence<UInt8>
     ) -> String {

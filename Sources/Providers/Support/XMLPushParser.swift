@@ -2,10 +2,10 @@ import CXML
 
 /// Reads XML as it arrives, in memory that does not grow with the document.
 ///
-/// Elements are told with the URI of their name space, text in pieces. A document type is refused,
-/// and with it every entity that is not XML's own. One thread at a time uses it.
+/// Elements are reported with the URI of their name space, text in pieces. A document type is refused,
+/// and with it every entity that XML does not predefine. Not thread-safe.
 package final class XMLPushParser {
-    /// What the document holds, in its order. What a handler throws ends the parsing.
+    /// Receives the contents in document order. An error that it throws ends the parsing.
     package protocol Handler: AnyObject {
         func start(_ name: String, in space: String) throws(XMLError)
         func end() throws(XMLError)
@@ -15,7 +15,7 @@ package final class XMLPushParser {
     /// Bytes that may come without anything that they make known. A start tag of more has so many
     /// attributes that the parser, which compares each with all others, would not be done for long.
     static let silentBytesMax = 128 << 10
-    /// What the parser gets at a time: little, so that it never holds much more than that.
+    /// The bytes passed to the parser at a time, which bound the memory that it needs.
     private static let pieceBytes = 16 << 10
 
     private let parser: UnsafeMutablePointer<apus_xml>
@@ -92,7 +92,7 @@ package final class XMLPushParser {
         try result.get()
     }
 
-    /// To be called after the last byte: only now is the document known to be whole.
+    /// Ends the document after its last byte, and throws unless it is complete.
     package func finish() throws(XMLError) {
         try check(apus_xml_feed(parser, nil, 0, 1))
     }
@@ -103,7 +103,7 @@ package final class XMLPushParser {
     }
 }
 
-/// What the C callbacks get as their context.
+/// The context of the C callbacks.
 private final class Bridge {
     private unowned let handler: any XMLPushParser.Handler
     var parser: UnsafeMutablePointer<apus_xml>?

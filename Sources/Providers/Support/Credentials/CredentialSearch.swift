@@ -2,8 +2,8 @@ import Glibc
 
 /// Looks for the credentials of a source: in the environment, in our own file, in `~/.netrc`.
 ///
-/// The first of these that has some is taken. The command line is no such place, as every user of
-/// the machine sees it.
+/// The first of these that has some is used. Credentials are not accepted on the command line, which
+/// every user of the machine can see.
 package struct CredentialSearch: Sendable {
     /// A variable of the environment.
     package var variable: @Sendable (String) -> String?
@@ -20,11 +20,11 @@ package struct CredentialSearch: Sendable {
     ///   - source: The source's identity: `webdav+https://host/path`.
     ///   - host: Its host, without port.
     ///   - variables: How the names of variables begin: `APUS_WEBDAV` for `APUS_WEBDAV_BEARER`.
-    ///   - commands: Runs what prints a password.
-    ///   - normalised: A source of this kind in the way in which its identity is written; nil where the text is none.
-    /// - Returns: nil where nobody has any.
-    /// - Throws: `.unavailable`, where a file cannot be read, must not be trusted, or makes no
-    ///   sense. Never with a word of its contents.
+    ///   - commands: Runs commands that print a password.
+    ///   - normalised: Returns the identity of a source of this kind; nil if the text is not one.
+    /// - Returns: nil if none has any.
+    /// - Throws: `.unavailable` if a file is unreadable, untrusted or invalid. The message quotes nothing of
+    ///   its contents.
     package func find(
         source: String, host: String, variables: String, commands: SecretCommands,
         normalised: (String) -> String?

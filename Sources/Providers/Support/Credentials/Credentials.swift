@@ -1,4 +1,4 @@
-/// What proves to a store who is asking. It shows itself nowhere.
+/// The credentials for a store. Descriptions do not reveal them.
 package enum Credentials: Hashable, Sendable {
     case password(user: String, Secret)
     case bearer(Secret)

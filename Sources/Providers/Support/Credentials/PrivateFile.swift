@@ -1,11 +1,11 @@
 import Glibc
 
-/// A file with secrets, which nobody but its owner may read.
+/// A file with secrets, readable by its owner only.
 enum PrivateFile {
     private static let bytesMax = 1 << 20
 
-    /// - Returns: Its text; nil where there is no such file.
-    /// - Throws: `.unavailable` where others may read or change it, with what to do about it.
+    /// - Returns: Its text; nil if there is no such file.
+    /// - Throws: `.unavailable`, with a remedy, if other users may read or change it.
     static func text(at path: String) throws(SourceError) -> String? {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else {

@@ -36,20 +36,20 @@ final class SecretCommandRun: Sendable {
 
     private func kill(_ state: State) {
         guard let process = state.process else { return }
-        // On a terminal the group is our own, and what the command has started there hears the Ctrl-C itself.
+        // On a terminal the group is our own, and Ctrl-C reaches the command's children by itself.
         if !keepsTerminal { _ = Glibc.kill(-process, SIGKILL) }
         // Right after its start it leads no group yet.
         _ = Glibc.kill(process, SIGKILL)
     }
 
-    /// What it has said so far.
+    /// The output so far.
     private struct Words {
         var output: [UInt8] = []
         /// The beginning of its standard error.
         var errors: [UInt8] = []
         var hasEnded = false
 
-        /// A problem, with the command's own words where it has some.
+        /// Describes a problem, with the command's own message if there is one.
         func failure(_ problem: String) -> SecretCommand.Failure {
             let words = ForeignWords.line(
                 String(decoding: errors, as: UTF8.self), charactersMax: 300)
@@ -57,7 +57,7 @@ final class SecretCommandRun: Sendable {
         }
     }
 
-    /// - Returns: What it printed, once it has ended.
+    /// - Returns: Its output, once it has ended.
     func run() throws(SecretCommand.Failure) -> [UInt8] {
         let pipes = (output: Pipe(), errors: Pipe())
         let process = try start(output: pipes.output, errors: pipes.errors)
@@ -101,7 +101,7 @@ final class SecretCommandRun: Sendable {
         }
     }
 
-    /// Its end counts, not that of its output: what it leaves running may keep that open.
+    /// Waits for the end of the process, not of its output, which its children may keep open.
     private func listen(to output: Pipe, _ errors: Pipe, untilEndOf process: pid_t) -> Words {
         let deadline = ContinuousClock.now + limit
         let end = apus_pidfd_open(process)
@@ -124,7 +124,7 @@ final class SecretCommandRun: Sendable {
                 readers[1],
                 {
                     words.errors.append($0, max: Self.errorBytesMax)
-                    // For the log, or whoever is asked something on a terminal.
+                    // For the log, or for a user who is asked something on a terminal.
                     _ = Glibc.write(STDERR_FILENO, Array($0), $0.count)
                 })
             {
@@ -136,7 +136,7 @@ final class SecretCommandRun: Sendable {
         return words
     }
 
-    /// Takes what is there: at most what a pipe holds, as a command may write for ever.
+    /// Reads the available bytes, at most the capacity of a pipe, since a command may write endlessly.
     ///
     /// - Returns: Whether more may come.
     private static func drain(_ descriptor: Int32, _ take: (ArraySlice<UInt8>) -> Void) -> Bool {
