@@ -64,7 +64,7 @@ package struct Source: Sendable {
     /// Opens the source.
     ///
     /// - Throws: `.unavailable` if it cannot be reached at present, or is not of the expected kind.
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await form.connect(world)
     }
 

@@ -3,9 +3,9 @@ import Synchronization
 
 /// Makes changes of one key exclude each other within this process.
 ///
-/// Tasks wait in the order of their arrival. The queues have no limit of their own: every entry
-/// belongs to an awaiting task.
-package final class KeyLocks: Sendable {
+/// Tasks are served in the order of their arrival. The queue needs no bound: each entry is an awaiting
+/// task.
+package final class KeyedMutex: Sendable {
     private struct Waiter {
         let keys: Set<ObjectKey>
         let continuation: CheckedContinuation<Void, Never>

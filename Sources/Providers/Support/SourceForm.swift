@@ -7,7 +7,7 @@ package protocol SourceForm: Sendable {
     var stateName: String { get }
     var localFolder: String? { get }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider
+    func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider
 }
 
 extension SourceForm {

@@ -33,7 +33,7 @@ package final class SecretCommands: Sendable {
     }
 
     /// Runs the commands of a source that is in use until the process ends.
-    package convenience init(_ world: SourceWorld) {
+    package convenience init(_ world: ProviderEnvironment) {
         self.init(
             keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor)
         world.atEnd { self.end() }

@@ -4,7 +4,7 @@ import ProviderSupport
 import Simulation
 import Testing
 
-@Suite struct FarAwayProviderTests {
+@Suite struct ThrottledProviderTests {
     private let folder: TemporaryFolder
     private let clock = ClockAtOnce()
     private let key: ObjectKey
@@ -15,8 +15,8 @@ import Testing
         key = ObjectKey([try #require(FileName("file"))])
     }
 
-    private func provider(bytesPerSecond: UInt64?) async throws -> FarAwayProvider {
-        FarAwayProvider(
+    private func provider(bytesPerSecond: UInt64?) async throws -> ThrottledProvider {
+        ThrottledProvider(
             try await FolderProvider.connect(path: Array(folder.path.utf8)), clock: clock,
             latency: .milliseconds(20), bytesPerSecond: bytesPerSecond)
     }
@@ -52,7 +52,7 @@ import Testing
 
     @Test func `a provider that does not ask for the pace takes as long`() async throws {
         let inner = SimulatedProvider(clock: clock, random: SeededGenerator(seed: 1))
-        let provider = FarAwayProvider(inner, clock: clock, bytesPerSecond: 1_000)
+        let provider = ThrottledProvider(inner, clock: clock, bytesPerSecond: 1_000)
         let writing = try await time {
             _ = try await provider.write(
                 key, from: ZeroSource(size: 10_000), attributes: attributes, base: .absent,
