@@ -49,6 +49,12 @@ extension Engine {
             }
             local.agenda.changes.ring()
         }
+        if resolution != .both {
+            // The kernel did not ask for this change, and has either name cached.
+            local.kernelCache.announce([
+                .name(ours.name, ours.parent), .name(original, ours.parent), .inode(ours.parent),
+            ])
+        }
         let parent = try completed { () throws(Halt) in
             try store.read { try $0.path(of: ours.parent) }
         }

@@ -292,9 +292,7 @@ import Transport
         ("https://h/remote.php/webdav", nil), ("https://h/remote.php/dav/files", nil),
     ])
     func `uploads are beside the files of the same user`(url: String, uploads: String?) throws {
-        let address = try WebDAVSource(
-            scheme: "webdav+https", parsing: url.dropFirst("https:".count)
-        ).address
+        let address = try WebDAVSource(parsing: "webdav+\(url)").address
         let found = address.uploads?.map { String(decoding: $0, as: UTF8.self) }
         #expect(found?.joined(separator: "/") == uploads)
     }
