@@ -3,9 +3,9 @@ import Testing
 
 /// The table in `docs/sync.md` of what is planned.
 struct PlannerTable {
-    static let header = ["what", "here", "agreed", "there", "in the way", "plan"]
+    static let header = ["kind", "here", "agreed", "there", "in the way", "plan"]
     /// The row that speaks of other rows' plans.
-    private static let remoteChanges = "what changes the remote"
+    private static let remoteChanges = "changes of the remote"
 
     struct Row: CustomTestStringConvertible, Sendable {
         var description: String

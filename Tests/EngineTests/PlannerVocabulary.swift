@@ -23,7 +23,7 @@ enum PlannerVocabulary {
             "name free", "name held", "name held in a circle", "name of an unlinked file",
             "name of an overtaken file", "name of an unlinked folder",
         ],
-        ["no successor", "a successor"],
+        ["no replacement", "a replacement"],
         ["no child there", "a child there"],
         ["not held", "held"],
         ["nothing held above", "held above"],
@@ -75,7 +75,7 @@ struct WordedState: CustomStringConvertible {
         case "never": has("in place") && has("unedited") && has("untouched")
         case "place contended", "held above", "place wanted": has("agreed")
         case "parent below it": has("named") && has("agreed") && has("folder")
-        case "a successor": has("unlinked") && has("agreed") && has("file")
+        case "a replacement": has("unlinked") && has("agreed") && has("file")
         case "a child there": has("unlinked") && has("agreed") && has("folder")
         case "held": has("agreed") && has("gone")
         case _ where word.hasPrefix("name "): has("named")
@@ -106,7 +106,7 @@ struct WordedState: CustomStringConvertible {
         state.isParentBelow = has("parent below it")
         state.isPlaceWanted = has("place wanted")
         state.occupant = occupant
-        if has("a successor") { state.successor = Self.successor }
+        if has("a replacement") { state.successor = Self.successor }
         if has("a child there") { state.remoteChild = Self.child }
         state.isHeld = has("held")
         if has("held above") { state.heldAncestor = Self.held }
@@ -185,10 +185,10 @@ struct WordedState: CustomStringConvertible {
         case "wait for a confirmation": return .waitForConfirmation
         case "wait for the parent": return local.map { .wait($0.parent) }
         case "wait for the holder": return .wait(Self.holder)
-        case "wait for the successor": return .wait(Self.successor)
+        case "wait for the replacement": return .wait(Self.successor)
         case "wait for the child": return .wait(Self.child)
         case "wait for the claimant": return .wait(Self.claimant)
-        case "wait for what is held": return .wait(Self.held)
+        case "wait for the held folder": return .wait(Self.held)
         case "look whether it happened": return attempt.map { .verify($0) }
         case "make the folder": return .createDirectory
         case "make the link": return .createSymlink
@@ -205,7 +205,7 @@ struct WordedState: CustomStringConvertible {
         case "forget": return .forget
         case "take the remote's": return .acceptRemote(object)
         case "remove here": return .removeLocal
-        case "create anew": return .createAnew
+        case "create again": return .createAnew
         case "conflict": return .conflict(object)
         default: return nil
         }
