@@ -17,7 +17,7 @@ build: ## Builds .build/release/apus, and apus.debug beside it, which backtraces
 		objcopy --only-keep-debug apus apus.debug && \
 		objcopy --strip-all --add-gnu-debuglink=apus.debug apus; fi
 
-test: ## Runs unit, simulation and mounted tests; ends with "N passed, N failed"
+test: ## Runs all tests, mounted ones JOBS=… at a time; ends with "N passed, N failed"
 	@scripts/test
 
 soak: ## Simulates fresh seeds for SECONDS=…, or SEED=… again; SCENARIO=… for one kind of world

@@ -106,7 +106,7 @@ extension MountedTests {
                 try folder.mount()
                 let file = folder.local("new")
                 expectFailure(EIO) { () throws(CallError) in _ = try Files.read(file) }
-                try Apus.expectRefusal("evict", file, naming: "put a copy in its place")
+                try Apus.expectRefusal("evict", file, naming: "replace it with a copy")
                 #expect(try Apus.run("sync", folder.point).status == 1)
 
                 try Program.require("cp", folder.local("small"), file)

@@ -55,7 +55,12 @@ extension MountedTests {
                 let report = try folder.report()
                 #expect(report.counts.pending > 0)
                 #expect(try Apus.run("status", folder.point).status == 0)
-                for (name, bytes) in written {
+                // A file that was sent and evicted in the meantime needs room to be read.
+                let here = try written.filter {
+                    try !["remote", "partial"].contains(folder.state(of: $0.key))
+                }
+                #expect(here.count > 1 && here[last] != nil)
+                for (name, bytes) in here {
                     #expect(try Files.read(folder.local(name)) == bytes, "\(name)")
                 }
 

@@ -19,7 +19,7 @@ import Transport
     "What is very large", .serialized, .timeLimit(.minutes(10)),
     .enabled(if: LargeFiles.haveRoom, "it takes 16 GiB of disk"))
 struct LargeTests {
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     @Test(arguments: ProviderConformance.largeCases)

@@ -15,7 +15,7 @@ import Transport
 /// A server takes seconds to start, so all cases share one, each with a prefix of its own.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct S3Tests {
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     private static func connect(

@@ -26,7 +26,7 @@ struct SecureWebDAVTests {
         options.pathBytesMax = 3_000
         let fixed = options
         try await WebDAVServer.with(.secureApache) { server in
-            let world = SourceWorld(
+            let world = ProviderEnvironment(
                 clock: SystemClock(), transport: transport(server), logger: Logger(label: "test"))
             try await ProviderConformance(options: fixed) {
                 try await WebDAVProvider.connect(to: server.source, world: world, pageEntries: 10)

@@ -21,7 +21,7 @@ struct WebDAVTests {
         return options
     }
 
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     private func run(

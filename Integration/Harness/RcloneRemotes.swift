@@ -76,8 +76,8 @@ final class RcloneRemotes: Sendable {
         try? FileManager.default.removeItem(atPath: base)
     }
 
-    var world: SourceWorld {
-        SourceWorld(
+    var world: ProviderEnvironment {
+        ProviderEnvironment(
             clock: SystemClock(), transport: HTTPTransport(),
             logger: Logger(label: "rclone", factory: { _ in SwiftLogNoOpLogHandler() }))
     }

@@ -108,7 +108,7 @@ import Testing
         #expect(item?.path == "docs/dirty.txt")
         #expect(item?.failure?.isFinal == true)
         #expect(item?.failure?.why.hasPrefix("its bytes are lost") == true)
-        #expect(throws: Halt.self) {
+        #expect(throws: Blocked.self) {
             try engine.open(InodeNumber(rawValue: 4), access: .read, truncating: false)
         }
     }

@@ -28,8 +28,8 @@ struct MigrationTests {
         try store.read { database in
             let record = try #require(try database.inode(file))
             // Whether the remote has extended attributes of it is not known.
-            #expect(!record.isDetailed)
-            #expect(try database.inode(.root)?.isDetailed == true)
+            #expect(!record.hasMetadata)
+            #expect(try database.inode(.root)?.hasMetadata == true)
             #expect(try database.extendedAttributes(of: file).isEmpty)
             #expect((record.userID, record.size, record.generation) == (5, 3, 4))
             #expect(try database.path(of: file).map(\.description) == ["a"])

@@ -104,7 +104,7 @@ struct PlannerTests {
             inode: .other, kind: .file, etag: .agreed, isUnlinked: false, waitsForUs: false)
         #expect(Planner.plan(state) == .wait(.other))
         state.occupant?.waitsForUs = true
-        #expect(Planner.plan(state) == .moveAside)
+        #expect(Planner.plan(state) == .moveToTemporaryName)
     }
 
     @Test func `a directory does not replace a file on the remote`() {
@@ -139,7 +139,7 @@ struct PlannerTests {
         state.remote = .gone
         #expect(Planner.plan(state) == .removeLocal)
         state.remote = .object(.changed)
-        #expect(Planner.plan(state) == .takeRemote(.changed))
+        #expect(Planner.plan(state) == .acceptRemote(.changed))
     }
 
     @Test func `an edit wins over a deletion, on either side`() {
@@ -151,7 +151,7 @@ struct PlannerTests {
         var deletedHere = SyncState.file()
         deletedHere.local = nil
         deletedHere.remote = .object(.changed)
-        #expect(Planner.plan(deletedHere) == .takeRemote(.changed))
+        #expect(Planner.plan(deletedHere) == .acceptRemote(.changed))
     }
 
     @Test func `a file that moved here and went there comes back only with its bytes`() {
@@ -180,19 +180,19 @@ struct PlannerTests {
         state.local?.name = .other
         state.isParentSynced = false
         state.isPlaceWanted = true
-        #expect(Planner.plan(state) == .moveAside)
+        #expect(Planner.plan(state) == .moveToTemporaryName)
 
         var removed = SyncState.file(kind: .directory)
         removed.local = nil
         removed.remoteChild = .other
         removed.isPlaceWanted = true
-        #expect(Planner.plan(removed) == .moveAside)
+        #expect(Planner.plan(removed) == .moveToTemporaryName)
     }
 
     @Test func `nothing is done in a place that another inode may have got`() {
         var state = SyncState.file()
         state.local = nil
-        state.contender = .other
+        state.claimant = .other
         #expect(Planner.plan(state) == .wait(.other))
     }
 
@@ -203,7 +203,7 @@ struct PlannerTests {
         #expect(Planner.plan(state) == .wait(.parent))
         // The parent may wait for a new directory of the name that this one has there.
         state.isPlaceWanted = true
-        #expect(Planner.plan(state) == .moveAside)
+        #expect(Planner.plan(state) == .moveToTemporaryName)
     }
 
     @Test func `an object of another kind in the place of a clean one is taken`() {
@@ -211,7 +211,7 @@ struct PlannerTests {
         directory.kind = .directory
         var state = SyncState.file()
         state.remote = .object(directory)
-        #expect(Planner.plan(state) == .takeRemote(directory))
+        #expect(Planner.plan(state) == .acceptRemote(directory))
     }
 
     @Test func `a conflict is not settled under a writer`() {

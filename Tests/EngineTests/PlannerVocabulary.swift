@@ -91,7 +91,7 @@ struct WordedState: CustomStringConvertible {
     static let holder = InodeNumber(rawValue: 8)
     static let successor = InodeNumber(rawValue: 9)
     static let child = InodeNumber(rawValue: 10)
-    static let contender = InodeNumber(rawValue: 11)
+    static let claimant = InodeNumber(rawValue: 11)
     static let held = InodeNumber(rawValue: 12)
     static let agreedETag = ETag("agreed")
     static let holderETag = ETag("holder")
@@ -102,7 +102,7 @@ struct WordedState: CustomStringConvertible {
         var state = SyncState(
             inode: Self.inode, kind: kind, local: local, synced: synced, remote: remote,
             attempt: attempt, isParentSynced: has("parent there"))
-        if has("place contended") { state.contender = Self.contender }
+        if has("place contended") { state.claimant = Self.claimant }
         state.isParentBelow = has("parent below it")
         state.isPlaceWanted = has("place wanted")
         state.occupant = occupant
@@ -155,9 +155,9 @@ struct WordedState: CustomStringConvertible {
             mode: nil)
     }
 
-    var attempt: AttemptRecord? {
+    var attempt: IntentRecord? {
         guard has("answer lost") else { return nil }
-        return AttemptRecord(
+        return IntentRecord(
             parent: Self.parent, name: FileName(stored: Array("old".utf8)), size: 5, mode: 0o644,
             extendedAttributes: ExtendedAttributes(), modified: Timestamp(seconds: 1),
             generation: 1, replaced: nil)
@@ -187,7 +187,7 @@ struct WordedState: CustomStringConvertible {
         case "wait for the holder": return .wait(Self.holder)
         case "wait for the successor": return .wait(Self.successor)
         case "wait for the child": return .wait(Self.child)
-        case "wait for the contender": return .wait(Self.contender)
+        case "wait for the claimant": return .wait(Self.claimant)
         case "wait for what is held": return .wait(Self.held)
         case "look whether it happened": return attempt.map { .verify($0) }
         case "make the folder": return .createDirectory
@@ -199,11 +199,11 @@ struct WordedState: CustomStringConvertible {
             return .upload(base: .version(Self.holderETag), replaced: Self.holder)
         case "move": return .move(replaced: nil)
         case "move over the unlinked file": return occupant.map { .move(replaced: $0) }
-        case "step aside": return .moveAside
+        case "step aside": return .moveToTemporaryName
         case "set attributes": return .setAttributes
         case "delete": return .delete
         case "forget": return .forget
-        case "take the remote's": return .takeRemote(object)
+        case "take the remote's": return .acceptRemote(object)
         case "remove here": return .removeLocal
         case "create anew": return .createAnew
         case "conflict": return .conflict(object)

@@ -141,11 +141,11 @@ struct RemoteActivityTests {
 }
 
 @Suite("The directories in use")
-struct UsedDirectoriesTests {
+struct RefreshScheduleTests {
     private let directory = InodeNumber(rawValue: 5)
 
     @Test func `are listed when first used, and again after the interval`() {
-        var used = UsedDirectories(interval: .seconds(30))
+        var used = RefreshSchedule(interval: .seconds(30))
         #expect(used.takeDue(at: .zero).due == [.root])
         used.end(.root)
         let isDue = used.note(directory, at: .seconds(1))
@@ -160,13 +160,13 @@ struct UsedDirectoriesTests {
     }
 
     @Test func `are left alone once nobody looks into them, but for the root`() {
-        var used = UsedDirectories(interval: .seconds(30))
+        var used = RefreshSchedule(interval: .seconds(30))
         _ = used.note(directory, at: .zero)
         #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
     }
 
     @Test func `are listed a few at a time, and one that takes long not twice`() {
-        var used = UsedDirectories(interval: .seconds(30))
+        var used = RefreshSchedule(interval: .seconds(30))
         let directories = (2...6).map { InodeNumber(rawValue: $0) }
         for directory in directories { _ = used.note(directory, at: .zero) }
         #expect(used.takeDue(at: .zero).due == [.root] + directories.prefix(3))

@@ -67,7 +67,7 @@ import Testing
         #expect(store.restoreBallast())
         try store.write { try Self.insert($0, bytes: 6_000) }
         #expect(!store.restoreBallast())
-        let halt = #expect(throws: Halt.self) {
+        let halt = #expect(throws: Blocked.self) {
             try store.write { try Self.insert($0, bytes: 100_000) }
         }
         #expect(halt?.failure.kind == .outOfSpace)
@@ -83,14 +83,14 @@ import Testing
         let ballast = PageBallast(database, pieces: 2, hasQuota: hasQuota)
         let store = try Store(database, ballast: ballast)
         var attempts = 0
-        let result = Result { () throws(Halt) in
+        let result = Result { () throws(Blocked) in
             try store.write { _ in
                 attempts += 1
                 if attempts < 4 { throw DatabaseError(resultCode: .SQLITE_IOERR_WRITE) }
             }
         }
         #expect(attempts == (hasQuota ? 3 : 1))
-        let halt = #expect(throws: Halt.self) { try result.get() }
+        let halt = #expect(throws: Blocked.self) { try result.get() }
         #expect(halt?.failure.kind == (hasQuota ? .outOfSpace : .failed))
     }
 }

@@ -20,7 +20,7 @@ struct RequestServerTests {
                 timeouts: CacheTimeouts(), readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
                 cachesSymlinks: false, logger: Logger(label: "test"))
             let runs = Mutex(0)
-            let list = { @Sendable () throws(Halt) in
+            let list = { @Sendable () throws(Blocked) in
                 runs.withLock { $0 += 1 }
                 return try engine.entries(of: .root, after: 0, limit: 10)
             }

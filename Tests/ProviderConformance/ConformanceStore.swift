@@ -123,7 +123,7 @@ package struct ConformanceStore: Sendable {
     func expect(_ listed: [RemoteObject], shows objects: [RemoteObject]) throws {
         try require(listed.map(\.name), equals: objects.map(\.name), "the names in the listing")
         for (listed, object) in zip(listed, objects) {
-            guard !listed.isDetailed else {
+            guard !listed.hasMetadata else {
                 try require(listed, equals: object, "\"\(object.name)\" in the listing")
                 continue
             }

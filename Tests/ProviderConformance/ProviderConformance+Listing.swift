@@ -18,7 +18,7 @@ extension ProviderConformance {
             }
         },
         Case("a listing that does not tell all tells no later write of what is new") { store in
-            guard !store.provider.traits.listsDetails else { return }
+            guard !store.provider.traits.listsMetadata else { return }
             for size in [0, 10, store.options.bytesOfSeveralPieces] {
                 let object = try await store.write("\(size)", store.bytes(size))
                 let listed = try await store.list("").first { $0.name == object.name }?.written
@@ -29,7 +29,7 @@ extension ProviderConformance {
             }
         },
         Case("a listing that does not tell all tells what others set right after us") { store in
-            guard !store.provider.traits.listsDetails else { return }
+            guard !store.provider.traits.listsMetadata else { return }
             let sizes = [0, store.options.bytesOfSeveralPieces, 10]
             var object = try await store.write("file", store.bytes(10))
             for step in 0..<sizes.count + 2 {

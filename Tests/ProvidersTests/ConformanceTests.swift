@@ -40,11 +40,11 @@ import Testing
     }
 
     @Test(arguments: ProviderConformance.cases)
-    func `a folder far away keeps the contract`(
+    func `a throttled folder keeps the contract`(
         testCase: ProviderConformance.Case
     ) async throws {
         try await ProviderConformance(options: fewEntries) {
-            FarAwayProvider(
+            ThrottledProvider(
                 try await folder(nil), clock: SystemClock(), latency: .microseconds(100),
                 bytesPerSecond: 100 << 20)
         }.run(testCase)

@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func `changes of one key exclude each other, in order`() async throws {
-        let locks = KeyLocks()
+        let locks = KeyedMutex()
         let a = ObjectKey([try #require(FileName("a"))])
         let b = ObjectKey([try #require(FileName("b"))])
         try await confirmation(expectedCount: 30) { isDone in

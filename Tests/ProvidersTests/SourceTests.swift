@@ -48,11 +48,11 @@ import Transport
         ("nonsense", "a source is written folder:/PATH"),
         ("ftp://host/path", "a source is written folder:/PATH"),
         ("webdav:/dav", "write webdav+https://HOST/PATH"),
-        ("webdav:///dav", "no name of a host"),
-        ("webdav://a b/dav", "no name of a host"),
-        ("webdav://[::1/dav", "no name of a host"),
-        ("webdav://host:0/dav", "no port"),
-        ("webdav://host:x/dav", "no port"),
+        ("webdav:///dav", "is not a host name"),
+        ("webdav://a b/dav", "is not a host name"),
+        ("webdav://[::1/dav", "is not a host name"),
+        ("webdav://host:0/dav", "is not a port"),
+        ("webdav://host:x/dav", "is not a port"),
         ("webdav://me:hush@host/dav", "~/.netrc"),
         ("webdav://host/dav?x=1", "%3F"),
         ("webdav://host/dav/../x", "without . and .."),
@@ -109,11 +109,11 @@ import Transport
         ("SSL certificate problem: certificate is not yet valid", "clock"),
         (
             "SSL: no alternative certificate subject name matches target host name 'h'",
-            "write the name"
+            "use the name"
         ),
-        ("SSL: certificate subject name (a) does not match target host name 'h'", "write the name"),
+        ("SSL: certificate subject name (a) does not match target host name 'h'", "use the name"),
         ("error setting certificate file: /a.pem", "PEM"),
-        ("SSL certificate problem: self-signed certificate", "--ca-file names"),
+        ("SSL certificate problem: self-signed certificate", "use --ca-file"),
     ])
     func `what is wrong with a certificate says what would help`(reason: String, part: String) {
         let error = ProviderError(
@@ -143,8 +143,8 @@ import Transport
         #expect(names[1].hasPrefix("rclone-drive-Photos-"))
     }
 
-    private var world: SourceWorld {
-        SourceWorld(
+    private var world: ProviderEnvironment {
+        ProviderEnvironment(
             clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
     }
 
@@ -160,12 +160,12 @@ import Transport
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test func `a source with latency is far away`() async throws {
+    @Test func `a source with latency is throttled`() async throws {
         let folder = try TemporaryFolder()
         let near = try await Source(parsing: "folder:\(folder.path)").connect(world)
         let far = try await Source(parsing: "folder:\(folder.path)?latency=1ms")
             .connect(world)
         #expect(near is FolderProvider)
-        #expect(far is FarAwayProvider)
+        #expect(far is ThrottledProvider)
     }
 }

@@ -216,7 +216,7 @@ struct ConflictTests {
         } _: { it in
             let file = try await it.find("folder/file")
             try await it.open(file)
-            try await it.engine.completing { () throws(Halt) in
+            try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.open(file, access: .read, truncating: false)
             }
             #expect(try await it.read("folder/file") == [1, 2, 3])

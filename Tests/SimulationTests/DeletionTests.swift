@@ -192,7 +192,7 @@ struct DeletionTests {
         } _: { it in
             _ = try await it.read("photo.jpg")
             let inode = try await it.find("photo.jpg")
-            try await it.engine.completing { () throws(Halt) in
+            try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.open(inode, access: .read, truncating: false)
             }
             try it.remote.otherClientDeletes(Scenario.key("photo.jpg"))
@@ -330,9 +330,9 @@ struct DeletionTests {
             let (open, other) = (try await it.find("f0"), try await it.find("f1"))
             try await it.open(open)
             let engine = it.engine
-            try engine.local.files.withUnused([open, other]) { unused throws(Halt) in
+            try engine.local.files.withUnused([open, other]) { unused throws(Blocked) in
                 #expect(unused == [other])
-                let refusal = #expect(throws: Halt.self) {
+                let refusal = #expect(throws: Blocked.self) {
                     try engine.open(other, access: .read, truncating: false)
                 }
                 guard case .failure(let failure) = refusal else {

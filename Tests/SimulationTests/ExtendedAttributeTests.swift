@@ -185,7 +185,7 @@ struct ExtendedAttributeTests {
 
     private static var headersOnly: SimulatedMountSettings {
         var settings = SimulatedMountSettings()
-        settings.provider.listsDetails = false
+        settings.provider.listsMetadata = false
         return settings
     }
 
@@ -195,7 +195,7 @@ struct ExtendedAttributeTests {
             try $0.otherClientSets("user.a", "1", of: Self.file)
         } _: { it in
             let file = try await it.find("file")
-            let found = try await it.engine.completing { () throws(Halt) in
+            let found = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.extendedAttribute(Array("user.a".utf8), of: file)
             }
             #expect(found == Array("1".utf8))
@@ -210,7 +210,7 @@ struct ExtendedAttributeTests {
             let file = try await it.find("file")
             try it.engine.open(file, access: .write, truncating: true)
             try it.remote.otherClientWrites(Self.file, [1])
-            try await it.engine.completing { () throws(Halt) in
+            try await it.engine.retrying { () throws(Blocked) in
                 try it.set("user.a", "1", of: file)
             }
             it.engine.release(file, access: .write)
@@ -228,7 +228,7 @@ struct ExtendedAttributeTests {
             try $0.otherClientSets("user.a", "1", of: Self.file)
         } _: { it in
             let entry = try #require(
-                try await it.engine.completing { () throws(Halt) in
+                try await it.engine.retrying { () throws(Blocked) in
                     try it.engine.entries(of: .root, after: 0, limit: 1)
                 }.first)
             let file = entry.attributes.inode
@@ -268,17 +268,17 @@ extension Scenario {
     func set(
         _ name: String, _ value: String?, _ change: ExtendedAttributeChange = .set,
         of inode: InodeNumber
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try engine.setExtendedAttribute(
             Array(name.utf8), to: value.map { Array($0.utf8) }, change, of: inode)
     }
 
-    func attribute(_ name: String, of inode: InodeNumber) throws(Halt) -> String {
+    func attribute(_ name: String, of inode: InodeNumber) throws(Blocked) -> String {
         String(
             decoding: try engine.extendedAttribute(Array(name.utf8), of: inode), as: UTF8.self)
     }
 
-    func attributes(of inode: InodeNumber) throws(Halt) -> [String: String] {
+    func attributes(of inode: InodeNumber) throws(Blocked) -> [String: String] {
         try engine.extendedAttributes(of: inode).asText
     }
 
@@ -293,7 +293,7 @@ extension Scenario {
         #expect(sourceLocation: sourceLocation) {
             try body()
         } throws: { error in
-            guard case .failure(let error)? = error as? Halt else { return false }
+            guard case .failure(let error)? = error as? Blocked else { return false }
             return error.kind == kind
         }
     }

@@ -36,12 +36,12 @@ struct FailureTests {
             let inode = try await it.find("bad")
             let failure = try it.engine.item(inode).failure
             #expect(failure?.isFinal == true)
-            let told = try await it.engine.completing { () throws(Halt) in
+            let told = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.extendedAttribute(Array("user.apus.error".utf8), of: inode)
             }
             #expect(String(decoding: told, as: UTF8.self).contains("refused"))
             // The next fsync reports it to the program, once.
-            let error = try #require(throws: Halt.self) { try it.engine.synchronize(inode) }
+            let error = try #require(throws: Blocked.self) { try it.engine.synchronize(inode) }
             #expect(error.kind == failure?.kind)
             try it.engine.synchronize(inode)
             it.remote.refuse(nil)
@@ -62,7 +62,7 @@ struct FailureTests {
             #expect(item.failure?.remedy == nil)
             #expect(item.retry != nil)
             #expect(try it.status().pending.failed == 0)
-            let told = try await it.engine.completing { () throws(Halt) in
+            let told = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.extendedAttribute(Array("user.apus.error".utf8), of: inode)
             }
             #expect(String(decoding: told, as: UTF8.self).hasPrefix("waiting to retry in "))
@@ -339,7 +339,7 @@ struct FailureTests {
     }
 }
 
-extension Halt {
+extension Blocked {
     fileprivate var kind: EngineError.Kind? {
         if case .failure(let error) = self { error.kind } else { nil }
     }

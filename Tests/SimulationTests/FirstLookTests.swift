@@ -13,7 +13,7 @@ struct FirstLookTests {
         _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
         var settings = SimulatedMountSettings()
-        settings.provider.listsDetails = false
+        settings.provider.listsMetadata = false
         settings.provider.latency = latency...latency
         try Scenario.run(settings: settings) { remote in
             for number in 0..<count {
@@ -40,7 +40,7 @@ struct FirstLookTests {
     /// A directory closed to others must not be open to them until the second query.
     @Test func `of a directory fetches its mode`() throws {
         var settings = SimulatedMountSettings()
-        settings.provider.listsDetails = false
+        settings.provider.listsMetadata = false
         try Scenario.run(settings: settings) { remote in
             try remote.otherClientMakesDirectory(Scenario.key("closed"), mode: 0o700)
             try remote.otherClientMakesDirectory(Scenario.key("closed/within"), mode: 0o1770)
@@ -54,7 +54,7 @@ struct FirstLookTests {
 
     @Test func `at all files of a directory takes no round trip for each`() throws {
         try Self.run { it in
-            let entries = try await it.engine.completing { () throws(Halt) in
+            let entries = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.entries(of: .root, after: 0, limit: .max)
             }
             let begin = it.mount.clock.uptime
@@ -72,7 +72,7 @@ struct FirstLookTests {
         try Self.run { it in
             _ = try await it.look(at: "file 1000")
             try await it.wait(.seconds(5))
-            let entries = try await it.engine.completing { () throws(Halt) in
+            let entries = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.entries(of: .root, after: 0, limit: .max)
             }
             #expect(entries.filter { !$0.attributes.isProvisional }.count == 1)
@@ -92,7 +92,7 @@ struct FirstLookTests {
                 let found = try await it.look(at: "file \(1_000 + number)")
                 #expect(found.isProvisional)
             }
-            #expect(it.mount.clock.uptime - begin == MetadataFetcher.lookPatience)
+            #expect(it.mount.clock.uptime - begin == MetadataFetcher.patience)
             it.remote.stand(false)
             try await it.wait(.seconds(130))
             let found = try await it.look(at: "file 1100")
@@ -130,7 +130,7 @@ struct FirstLookTests {
     /// time passes.
     @Test func `is answered from the listing if its remote path is not known`() throws {
         var settings = SimulatedMountSettings()
-        settings.provider.listsDetails = false
+        settings.provider.listsMetadata = false
         try Scenario.run(settings: settings) { remote in
             try remote.otherClientMakesDirectory(Scenario.key("d"))
             try remote.otherClientWrites(Scenario.key("d/a"), [1])
@@ -159,7 +159,7 @@ struct FirstLookTests {
 
     @Test func `is answered from the listing during the move of a directory above it`() throws {
         var settings = SimulatedMountSettings()
-        settings.provider.listsDetails = false
+        settings.provider.listsMetadata = false
         settings.provider.movesDirectoriesAtOnce = false
         settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
         try Scenario.run(settings: settings) { remote in
@@ -243,7 +243,7 @@ extension FirstLookTests {
             try await it.refresh()
             // By its number, which queries no metadata.
             let entry = try #require(
-                try await it.engine.completing { () throws(Halt) in
+                try await it.engine.retrying { () throws(Blocked) in
                     try it.engine.entries(of: .root, after: 0, limit: .max)
                 }.first { $0.name.description == "file 1000" })
             try await it.open(entry.attributes.inode)
@@ -307,7 +307,7 @@ extension FirstLookTests {
 extension Scenario {
     /// Whether an entry of the root is known only from a listing.
     fileprivate func isProvisional(_ name: String) async throws -> Bool? {
-        let entries = try await engine.completing { () throws(Halt) in
+        let entries = try await engine.retrying { () throws(Blocked) in
             try engine.entries(of: .root, after: 0, limit: .max)
         }
         return entries.first { $0.name.description == name }?.attributes.isProvisional
@@ -315,6 +315,6 @@ extension Scenario {
 
     fileprivate func look(at path: String) async throws -> Attributes {
         let inode = try await find(path)
-        return try await engine.completing { () throws(Halt) in try engine.attributes(of: inode) }
+        return try await engine.retrying { () throws(Blocked) in try engine.attributes(of: inode) }
     }
 }

@@ -56,7 +56,7 @@ struct HalfDoneTests {
             for (path, bytes) in expected {
                 #expect(it.remoteBytes(path) == bytes)
                 let inode = try await it.find(path)
-                let attributes = try await it.engine.completing { () throws(Halt) in
+                let attributes = try await it.engine.retrying { () throws(Blocked) in
                     try it.engine.attributes(of: inode)
                 }
                 let object = try await it.remote.stat(Scenario.key(path))
@@ -293,9 +293,9 @@ struct HalfDoneTests {
     }
 
     @Test func `a request counts as not performed only when it can no longer be`() {
-        let life = RequestDoubts.requestLifeMax
+        let life = InFlightWindow.requestLifeMax
         let (one, other) = (InodeNumber(rawValue: 7), InodeNumber(rawValue: 8))
-        var doubts = RequestDoubts(startedAt: .seconds(100))
+        var doubts = InFlightWindow(startedAt: .seconds(100))
         #expect(doubts.rest(of: one, at: .seconds(100)) == life)
         #expect(doubts.rest(of: one, at: .seconds(100) + life) == nil)
         doubts.noteLoss(of: one, at: .seconds(200))

@@ -172,7 +172,9 @@ struct ListingTests {
             #expect(waited < it.engine.configuration.listingDeadline + .seconds(60))
             let names = try await it.names(in: "")
             #expect(names.count == 50)
-            let told = it.mount.log.lines.filter { $0.contains("warning: large listing in progress") }
+            let told = it.mount.log.lines.filter {
+                $0.contains("warning: large listing in progress")
+            }
             #expect(told.count == 2)
             let first = try #require(told.first)
             #expect(first.hasSuffix("directory= entries=15 seconds=300"), "\(first)")

@@ -13,7 +13,7 @@ import Testing
             let former = try await it.find("file")
             try it.remote.otherClientWrites(Scenario.key("file"), [2, 2])
             let error = await #expect(throws: EngineError.self) {
-                try await it.engine.completing { () throws(Halt) in
+                try await it.engine.retrying { () throws(Blocked) in
                     try it.engine.open(former, access: access, truncating: false)
                 }
             }
@@ -38,7 +38,7 @@ import Testing
             let file = try await it.find("file")
             try it.remote.otherClientDeletes(Scenario.key("file"))
             let error = await #expect(throws: EngineError.self) {
-                try await it.engine.completing { () throws(Halt) in
+                try await it.engine.retrying { () throws(Blocked) in
                     try it.engine.open(file, access: access, truncating: false)
                 }
             }

@@ -15,7 +15,7 @@ struct OthersAttributesTests {
         _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
         var settings = SimulatedMountSettings()
-        settings.provider.listsDetails = false
+        settings.provider.listsMetadata = false
         settings.provider.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         try Scenario.run(settings: settings) { remote in
             try remote.otherClientMakesDirectory(Scenario.key("d"))
@@ -150,7 +150,7 @@ struct OthersAttributesTests {
 extension Scenario {
     fileprivate func mode(of path: String) async throws -> UInt16 {
         let inode = try await find(path)
-        return try await engine.completing { () throws(Halt) in
+        return try await engine.retrying { () throws(Blocked) in
             try engine.attributes(of: inode)
         }.mode
     }

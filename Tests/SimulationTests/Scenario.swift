@@ -29,7 +29,7 @@ struct Scenario: Sendable {
 
     func names(in path: String) async throws -> [String] {
         let directory = try await find(path)
-        return try await engine.completing { () throws(Halt) in
+        return try await engine.retrying { () throws(Blocked) in
             try engine.entries(of: directory, after: 0, limit: .max)
         }.map(\.name.description).sorted()
     }
@@ -39,11 +39,11 @@ struct Scenario: Sendable {
         let inode: InodeNumber
         if let found = try? await find(path) {
             inode = found
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 try engine.open(inode, access: .write, truncating: true)
             }
         } else {
-            inode = try await engine.completing { () throws(Halt) in
+            inode = try await engine.retrying { () throws(Blocked) in
                 try engine.createFile(
                     name, in: parent, mode: 0o644, caller: Caller(userID: 0, groupID: 0))
             }.inode
@@ -54,27 +54,27 @@ struct Scenario: Sendable {
 
     /// Opens a file for writing, and leaves it open.
     func open(_ inode: InodeNumber) async throws {
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             try engine.open(inode, access: .write, truncating: false)
         }
     }
 
     func write(_ bytes: [UInt8], at offset: UInt64, of inode: InodeNumber) async throws {
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             try Self.write(bytes, at: offset, engine, inode)
         }
     }
 
     func read(_ path: String) async throws -> [UInt8] {
         let inode = try await find(path)
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             try engine.open(inode, access: .read, truncating: false)
         }
         defer { engine.release(inode, access: .read) }
-        let size = try await engine.completing { () throws(Halt) in
+        let size = try await engine.retrying { () throws(Blocked) in
             try engine.attributes(of: inode)
         }.size
-        let range = try await engine.completing { () throws(Halt) in
+        let range = try await engine.retrying { () throws(Blocked) in
             try engine.read(inode, at: 0, length: Int(size))
         }
         return try [UInt8](unsafeUninitializedCapacity: range.count) { buffer, filled in
@@ -84,16 +84,16 @@ struct Scenario: Sendable {
 
     private static func write(
         _ bytes: [UInt8], at offset: UInt64, _ engine: Engine, _ inode: InodeNumber
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(Halt) in try engine.write(inode, buffer, at: offset) }
+            Result { () throws(Blocked) in try engine.write(inode, buffer, at: offset) }
         }
         try result.get()
     }
 
     func makeDirectory(_ path: String) async throws {
         let (parent, name) = try await place(path)
-        _ = try await engine.completing { () throws(Halt) in
+        _ = try await engine.retrying { () throws(Blocked) in
             try engine.createDirectory(
                 name, in: parent, mode: 0o755, caller: Caller(userID: 0, groupID: 0))
         }
@@ -101,12 +101,12 @@ struct Scenario: Sendable {
 
     func unlink(_ path: String) async throws {
         let (parent, name) = try await place(path)
-        try await engine.completing { () throws(Halt) in try engine.unlink(name, in: parent) }
+        try await engine.retrying { () throws(Blocked) in try engine.unlink(name, in: parent) }
     }
 
     func removeDirectory(_ path: String) async throws {
         let (parent, name) = try await place(path)
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             try engine.removeDirectory(name, in: parent)
         }
     }
@@ -114,13 +114,15 @@ struct Scenario: Sendable {
     func rename(_ path: String, to newPath: String) async throws {
         let (parent, name) = try await place(path)
         let (newParent, newName) = try await place(newPath)
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             try engine.rename(name, in: parent, to: newName, in: newParent, mode: .replace)
         }
     }
 
     /// Lists a directory on the remote like a refresh.
-    func refresh(_ path: String = "") async throws { try await engine.remote.lister.list(try await find(path)) }
+    func refresh(_ path: String = "") async throws {
+        try await engine.remote.lister.list(try await find(path))
+    }
 
     private func place(_ path: String) async throws -> (InodeNumber, FileName) {
         let key = Self.key(path)

@@ -15,11 +15,11 @@ struct StatusTests {
         } _: { it in
             let film = try await it.find("film")
             #expect(try it.status().downloading == 0)
-            try await it.engine.completing { () throws(Halt) in
+            try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.open(film, access: .read, truncating: false)
             }
             // The first byte arrives with the first piece; the rest follows by itself.
-            _ = try await it.engine.completing { () throws(Halt) in
+            _ = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.read(film, at: 0, length: 1)
             }
             let status = try it.status()

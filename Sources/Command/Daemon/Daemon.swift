@@ -7,7 +7,7 @@ import UnixSignals
 /// Serves one mount until it is unmounted, in this process.
 ///
 /// - Parameters:
-///   - waitsFor: See `SourceWorld.waitsFor`.
+///   - waitsFor: See `ProviderEnvironment.waitsFor`.
 ///   - ready: Called once, when the folder and its control socket are usable, with notes for the
 ///     user.
 /// - Throws: The reason why the folder could not be mounted or served, which is also logged.

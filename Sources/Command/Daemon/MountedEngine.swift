@@ -34,7 +34,7 @@ final class MountedEngine: MountedFolder {
     ///
     /// - Parameters:
     ///   - hooks: Receives work for the end of the process, even if this initialiser fails.
-    ///   - waitsFor: See `SourceWorld.waitsFor`.
+    ///   - waitsFor: See `ProviderEnvironment.waitsFor`.
     /// - Throws: `CommandFailure` for a source that is misspelled or cannot be reached, and for a
     ///   state directory that is in use or on a full disk.
     init(
@@ -54,7 +54,7 @@ final class MountedEngine: MountedFolder {
             var transport = TransportOptions()
             transport.caFile = options.caFile
             let notes = Notes()
-            var world = SourceWorld(
+            var world = ProviderEnvironment(
                 clock: clock, transport: HTTPTransport(transport), logger: logger)
             world.note = { notes.add($0) }
             world.waitsFor = waitsFor

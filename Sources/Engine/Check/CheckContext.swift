@@ -20,7 +20,7 @@ final class CheckContext {
     init(
         _ database: Database, _ disk: any Disk, now: Timestamp, owner: Caller, isDryRun: Bool,
         _ progress: @escaping (CheckProgress) -> Void
-    ) throws(Halt) {
+    ) throws(Blocked) {
         self.database = database
         self.now = now
         self.owner = owner
@@ -36,7 +36,7 @@ final class CheckContext {
         progress(CheckProgress(step: step, done: done, total: total))
     }
 
-    /// Reports an error: `.lost` with a loss, else `.left` without a repair.
+    /// Reports an error: `.lost` with a loss, otherwise `.left` without a repair.
     func tell(
         _ kind: CheckFinding.Kind, _ inode: InodeNumber? = nil, path: String? = nil, _ what: String,
         repair: String? = nil, loss: String? = nil
@@ -49,7 +49,7 @@ final class CheckContext {
                 kind, outcome, inode: inode, path: known, what: what, repair: repair, loss: loss))
     }
 
-    /// Returns the path of an inode for people, as far as its names lead.
+    /// Returns the path of an inode for people, as far as its names can be followed.
     func describe(_ inode: InodeNumber) throws -> String? {
         var names: [String] = []
         var current = inode
@@ -122,7 +122,7 @@ final class CheckContext {
             sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode.rawValue])
     }
 
-    /// Has a directory listed again, since the remote may hold more than is known.
+    /// Marks a directory for another listing, since the remote may hold more than is known.
     func unlist(_ directory: InodeNumber) throws {
         try database.execute(
             sql: "UPDATE inodes SET listed = 0 WHERE id = ? AND kind = 1",
@@ -131,7 +131,7 @@ final class CheckContext {
 
     /// Stores an inode whose number is known from a name or a content file.
     ///
-    /// - Parameter size: Of a file, all of which is in its content file.
+    /// - Parameter size: For a file, the size of its complete content file.
     func recreate(_ inode: InodeNumber, as kind: FileKind, size: UInt64 = 0) throws {
         let isFile = kind == .file
         try database.execute(

@@ -105,7 +105,7 @@ package struct CheckReport: Hashable, Sendable, Codable {
         counts[outcome.rawValue] ?? 0
     }
 
-    /// Whether no errors were found.
+    /// Whether there were no errors.
     package var isClean: Bool {
         count(.repaired) == 0 && isInOrder
     }

@@ -5,25 +5,25 @@ final class CheckedFiles {
     /// Paths in use in `lost+found/`.
     private var lostPaths: Set<String> = []
 
-    init(_ disk: any Disk, isDryRun: Bool) throws(Halt) {
+    init(_ disk: any Disk, isDryRun: Bool) throws(Blocked) {
         self.disk = disk
         self.isDryRun = isDryRun
         lostPaths = Set(try list(StateFiles.lostFolder).map(\.description))
     }
 
-    func list(_ folder: DiskPath) throws(Halt) -> [DiskPath] {
+    func list(_ folder: DiskPath) throws(Blocked) -> [DiskPath] {
         try onDisk { () throws(DiskError) in try disk.files(below: folder) }
     }
 
-    func open(_ path: DiskPath) throws(Halt) -> any DiskFile {
+    func open(_ path: DiskPath) throws(Blocked) -> any DiskFile {
         try onDisk { () throws(DiskError) in try disk.open(path) }
     }
 
-    func size(of path: DiskPath) throws(Halt) -> UInt64 {
+    func size(of path: DiskPath) throws(Blocked) -> UInt64 {
         try onDisk { () throws(DiskError) in try disk.open(path).status().size }
     }
 
-    func remove(_ path: DiskPath) throws(Halt) {
+    func remove(_ path: DiskPath) throws(Blocked) {
         if !isDryRun { try onDisk { () throws(DiskError) in try disk.remove(path) } }
     }
 
@@ -32,7 +32,7 @@ final class CheckedFiles {
     /// Moves a file to `lost+found/`, under a name made of its old path.
     ///
     /// - Returns: Its new path.
-    func moveToLost(_ path: DiskPath, inode: InodeNumber?, was old: String?) throws(Halt)
+    func moveToLost(_ path: DiskPath, inode: InodeNumber?, was old: String?) throws(Blocked)
         -> DiskPath
     {
         let place = lostPlace(inode, old ?? path.description)
@@ -41,7 +41,7 @@ final class CheckedFiles {
     }
 
     /// Copies a file to `lost+found/`, as ``moveToLost(_:inode:was:)`` moves it.
-    func copyToLost(_ path: DiskPath, inode: InodeNumber, was old: String?) throws(Halt)
+    func copyToLost(_ path: DiskPath, inode: InodeNumber, was old: String?) throws(Blocked)
         -> DiskPath
     {
         let place = lostPlace(inode, old ?? path.description)
@@ -51,8 +51,8 @@ final class CheckedFiles {
         return place
     }
 
-    /// Makes a file with these bytes in `lost+found/`.
-    func writeToLost(_ bytes: [UInt8], inode: InodeNumber, was old: String) throws(Halt)
+    /// Writes bytes to a new file in `lost+found/`.
+    func writeToLost(_ bytes: [UInt8], inode: InodeNumber, was old: String) throws(Blocked)
         -> DiskPath
     {
         let place = lostPlace(inode, old)
@@ -71,7 +71,7 @@ final class CheckedFiles {
         return place
     }
 
-    private func onDisk<Value>(_ body: () throws(DiskError) -> Value) throws(Halt) -> Value {
+    private func onDisk<Value>(_ body: () throws(DiskError) -> Value) throws(Blocked) -> Value {
         do throws(DiskError) {
             return try body()
         } catch {

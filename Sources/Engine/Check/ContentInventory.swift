@@ -17,7 +17,7 @@ struct ContentInventory: CheckStep {
             } else {
                 let place = try context.files.moveToLost(path, inode: nil, was: nil)
                 try context.tell(
-                    .stray, path: path.description, "it is not in the place of a content file",
+                    .stray, path: path.description, "it is not at the path of a content file",
                     repair: "it is moved to \(place)")
             }
         }

@@ -13,7 +13,7 @@ package enum DatabaseRescue {
     /// Saves into a new database file.
     ///
     /// - Parameter newPath: A path without a file.
-    /// - Returns: All tables, those without saved rows too.
+    /// - Returns: All tables, including those without saved rows.
     package static func rescue(
         _ path: String, into newPath: String
     ) throws(EngineError) -> [Table] {
@@ -86,7 +86,7 @@ package enum DatabaseRescue {
 
 /// Copies the rows of one table from one database to another.
 private struct TableCopy {
-    /// The number of failed reads after which the rest is given up.
+    /// The number of failed reads after which the rest is abandoned.
     private static let failuresMax = 2_000
 
     private let name: String
@@ -115,8 +115,8 @@ private struct TableCopy {
         return try copy(from: .min, to: .max, depth: 0)
     }
 
-    /// Copies the rows with ids between two. If reading fails on the way up, it goes on from above,
-    /// then in each half of the remaining range.
+    /// Copies the rows with ids between two. If reading upwards fails, it continues downwards from
+    /// the top, then in each half of the remaining range.
     private mutating func copy(from low: Int64, to high: Int64, depth: Int) throws -> Bool {
         var (low, high) = (low, high)
         while true {
@@ -168,11 +168,11 @@ private struct TableCopy {
         return nil
     }
 
-    /// Copies a table without row ids from its beginning, then from its end, up to the first failure
-    /// each.
+    /// Copies a table without row ids from its beginning, then from its end, each up to the first
+    /// failure.
     private mutating func copyByKey() throws -> Bool {
         let key = try target.primaryKey(name).columns
-        // A row has at least a byte; if there are more rows than bytes, the pages form a circle.
+        // A row has at least one byte; if there are more rows than bytes, the pages form a circle.
         let sizes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
         let bytes = try Int.fetchOne(source, sql: sizes) ?? 0
         for order in ["", " DESC"] {

@@ -32,7 +32,7 @@ struct ExtentCheck: CheckStep {
         }
         var kept = ""
         if try context.isChanged(record), try context.contentSize(of: inode) ?? 0 > 0 {
-            // The bytes cut off may be the changes.
+            // The clipped bytes may be the changes.
             let place = try context.files.copyToLost(
                 StateFiles.content(of: inode), inode: inode, was: context.describe(inode))
             kept = "; a copy of all its bytes is in \(place)"
@@ -40,7 +40,7 @@ struct ExtentCheck: CheckStep {
         try context.database.setExtents(validExtents(of: record), of: inode)
         try context.tell(
             .extents, inode, "its extents overlap, are empty, or exceed its size",
-            repair: "they are cut to valid ranges" + kept)
+            repair: "they are clipped to valid ranges" + kept)
     }
 
     private func validExtents(of record: InodeRecord) throws -> ExtentSet {

@@ -1,6 +1,6 @@
 import GRDB
 
-/// Removes names that point at nothing or lie in no directory.
+/// Removes names without an inode or a parent directory.
 struct NameCheck: CheckStep {
     let context: CheckContext
 
@@ -65,7 +65,7 @@ struct NameCheck: CheckStep {
                 sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [row[0] as Int64])
             try context.unlist(InodeNumber(rawValue: row[2]))
             try context.tell(
-                .name, inode, path: path, "a name points at no inode",
+                .name, inode, path: path, "the inode of a name is missing",
                 repair: isKnownThere
                     ? "the name is removed; the next listing restores the remote's version"
                     : "the name is removed",
@@ -104,7 +104,7 @@ struct NameCheck: CheckStep {
                 sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [row[0] as Int64])
             try context.tell(
                 .name, inode, "a directory has a second name",
-                repair: "it keeps the one shown here")
+                repair: "only the name shown here is kept")
         }
     }
 
@@ -114,7 +114,7 @@ struct NameCheck: CheckStep {
         }
         try context.database.execute(
             sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [cookie])
-        // Without a link it would count as unlinked, and not be given a new name.
+        // Without a link it would count as unlinked, and not get a new name.
         try context.database.execute(
             sql: "UPDATE inodes SET links = max(links, 1) WHERE id = ?",
             arguments: [inode.rawValue])

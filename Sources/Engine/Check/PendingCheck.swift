@@ -21,14 +21,14 @@ struct PendingCheck: CheckStep {
                 try context.database.execute(
                     sql: "DELETE FROM \(table) WHERE inode = ?", arguments: [inode.rawValue])
                 try context.tell(
-                    kind, inode, "a row of \(table) is about a missing inode",
+                    kind, inode, "a row of \(table) refers to a missing inode",
                     repair: "the row is removed")
             }
         }
         try markForgotten()
     }
 
-    /// Marks inodes as pending whose local and remote states differ.
+    /// Marks inodes as pending if their local and remote states differ.
     private func markForgotten() throws {
         try context.forEach(
             """

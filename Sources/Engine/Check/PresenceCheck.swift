@@ -51,7 +51,7 @@ struct PresenceCheck: CheckStep {
             let inode = InodeNumber(rawValue: row[0])
             try context.database.forgetDurability(of: inode)
             try context.tell(
-                .content, inode, "a row of unsynced is not about a file",
+                .content, inode, "a row of unsynced does not refer to a file",
                 repair: "the row is removed")
         }
     }
@@ -71,7 +71,7 @@ struct PresenceCheck: CheckStep {
         try context.database.markPending(inode, at: context.now)
         try context.tell(
             .content, inode, fault,
-            repair: "it gets the length of its content file, and is uploaded")
+            repair: "its size is set to that of its content file, and it is uploaded")
     }
 
     private func repairPartial(_ inode: InodeNumber) throws {
@@ -94,7 +94,7 @@ struct PresenceCheck: CheckStep {
         try update(record)
         try context.database.markPending(inode, at: context.now)
         try context.tell(
-            .content, inode, "the database says that it has no local bytes, but it has",
+            .content, inode, "it has local bytes, but none according to the database",
             repair: "it keeps them, and is uploaded")
     }
 
@@ -115,7 +115,8 @@ struct PresenceCheck: CheckStep {
     /// The unit in which file systems allocate space and leave holes.
     private static let blockBytes = 4_096
 
-    /// Has a file downloaded that the remote has unchanged. Its unexpected bytes are kept aside.
+    /// Marks a file that is unchanged on the remote for download. Its unexpected bytes are kept
+    /// aside.
     private func fetchAgain(_ record: inout InodeRecord, _ fault: String) throws {
         let kept = try setContentAside(of: record.id)
         (record.presence, record.isWriting) = (.remote, false)
@@ -126,7 +127,7 @@ struct PresenceCheck: CheckStep {
     }
 
     /// Marks a file whose bytes are lost. It stays, and the status shows the failure: the engine
-    /// refuses to open or upload a whole file whose content file is short.
+    /// refuses to open or upload a whole file whose content file is too short.
     private func giveUp(_ record: inout InodeRecord, _ fault: String) throws {
         let path = try context.describe(record.id) ?? "inode \(record.id)"
         let kept = try setContentAside(of: record.id)

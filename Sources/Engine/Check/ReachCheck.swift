@@ -54,7 +54,7 @@ struct ReachCheck: CheckStep {
         else { return false }
         try name(inode, synced.name, in: synced.parent)
         try context.tell(
-            .orphan, inode, "it has no local name", repair: "it gets its name on the remote")
+            .orphan, inode, "it has no local name", repair: "it is given its name on the remote")
         return true
     }
 

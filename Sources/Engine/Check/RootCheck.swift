@@ -6,7 +6,7 @@ struct RootCheck: CheckStep {
 
     func run() throws {
         guard var root = try context.database.inode(.root) else {
-            // In a database without inodes nothing was ever stored.
+            // A database without inodes is new.
             let isNew = try !context.hasRow("inodes")
             try context.recreate(.root, as: .directory)
             if isNew { return }

@@ -13,7 +13,7 @@ package struct StateCheck {
     private let isDryRun: Bool
 
     /// - Parameters:
-    ///   - store: For a dry run a copy, since each repair is made in it and later steps rely on it.
+    ///   - store: For a dry run, a copy: each repair is made in it, and later steps rely on it.
     ///   - disk: Not changed by a dry run.
     ///   - now: The time of day.
     ///   - owner: The new owner of items whose owner is not known.
@@ -37,7 +37,7 @@ package struct StateCheck {
     package func run(
         progress: @escaping (CheckProgress) -> Void = { _ in }
     ) throws(EngineError) -> CheckReport {
-        do throws(Halt) {
+        do throws(Blocked) {
             let report = try store.write { database in
                 try database.execute(sql: Self.notes)
                 defer { try? database.execute(sql: Self.notesEnd) }

@@ -26,14 +26,14 @@ extension StateDatabase {
     }
 
     /// Whole files that were being written when the daemon died: only the content file has their
-    /// length. That of a partial file is in the database too.
+    /// length. The length of a partial file is in the database too.
     private static let isBeingWritten = """
         writing = 1 AND links > 0 AND kind = \(FileKind.file.rawValue)
             AND presence = \(Presence.whole.rawValue)
             AND id IN (SELECT inode FROM pending)
         """
 
-    /// Returns a store over a copy of a sound database, which is gone with the store.
+    /// Returns a store over a copy of a sound database; the copy is removed with the store.
     package static func copy(ofFileAt path: String) throws(EngineError) -> Store {
         let copy: DatabaseQueue
         do {

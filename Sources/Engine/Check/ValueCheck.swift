@@ -76,12 +76,12 @@ struct ValueCheck: CheckStep {
         (.integer("modified"), ":now"),
         (.integer("changed"), ":now"),
         (.bytes("target"), "CAST(target AS BLOB)"),
-        // Only of a file that was being written does the length show that its bytes are local.
+        // The length shows that the bytes are local only for a file that was being written.
         (
             .integer("presence", in: 0...2),
             "CASE WHEN kind = 0 AND writing = 1 THEN 2 ELSE 0 END"
         ),
-        // Counts as changed if it has local bytes: a needless upload does no harm.
+        // A file with local bytes counts as changed: a needless upload does no harm.
         (
             .integer("generation", in: sizes),
             """
@@ -95,7 +95,7 @@ struct ValueCheck: CheckStep {
         (.integer("made_here", in: 0...1), "0"),
     ]
 
-    /// The other tables: invalid rows are removed, and their facts are found out again.
+    /// The other tables: invalid rows are removed, and their contents are determined again.
     private static let otherColumns: [(table: String, kind: CheckFinding.Kind, [Column])] = [
         ("dirents", .name, [.integer("parent"), .name("name"), .integer("inode")]),
         (
@@ -162,7 +162,7 @@ struct ValueCheck: CheckStep {
                     sql: "DELETE FROM \(table) WHERE \(key) = ?", arguments: [number])
                 try context.tell(
                     kind, inode, "a row of \(table) is invalid",
-                    repair: "the row is removed, and its facts are found out again")
+                    repair: "the row is removed, and its contents are determined again")
             }
         }
         try checkExtendedAttributes()
@@ -201,7 +201,7 @@ struct ValueCheck: CheckStep {
                 synced?.extendedAttributes ?? ExtendedAttributes(), of: inode)
             try context.tell(
                 .value, inode, "its extended attributes are invalid",
-                repair: "it gets those of the remote",
+                repair: "they are replaced by those of the remote",
                 loss: synced == nil ? "those of a file that was never uploaded" : nil)
         }
     }
@@ -223,7 +223,8 @@ struct ValueCheck: CheckStep {
                 CheckFinding(
                     .value, context.isDryRun ? .repairable : .repaired,
                     inode: InodeNumber(rawValue: number),
-                    what: "its \(column.name) is invalid", repair: "it gets a likely value"))
+                    what: "its \(column.name) is invalid",
+                    repair: "it is replaced by a likely value"))
         }
     }
 }

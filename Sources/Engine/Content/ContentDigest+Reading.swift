@@ -7,7 +7,7 @@ extension ContentDigest {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
         defer { buffer.deallocate() }
         var offset: UInt64 = 0
-        // It fills the buffer, or throws.
+        // A read either fills the buffer or throws.
         while offset < source.size {
             let count = try source.read(into: buffer, at: offset)
             hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -17,7 +17,7 @@ extension ContentDigest {
     }
 }
 
-/// Digests what arrives, in ascending order.
+/// Digests bytes as they arrive in ascending order.
 final class DigestingSink: ByteSink {
     private let hash = Mutex(SHA256())
 

@@ -2,14 +2,13 @@ import Logging
 import Synchronization
 
 extension ContentStore {
-    /// Bytes from `offset` on, as many as are wanted and exist.
+    /// Returns the bytes from `offset` on that exist, at most `length`.
     ///
-    /// - Parameter length: The most that is wanted, in bytes.
     /// - Throws: `.isDirectory`, `.notFound`.
     func read(
         _ inode: InodeNumber, at offset: UInt64, length: Int
-    ) throws(Halt) -> ReadableRange {
-        try withFile(inode) { file throws(Halt) in
+    ) throws(Blocked) -> ReadableRange {
+        try withFile(inode) { file throws(Blocked) in
             let (count, isHere) = file.state.withLock { state in
                 let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
                 guard offset < end else { return (0, true) }
@@ -27,7 +26,7 @@ extension ContentStore {
     /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
     func write(
         _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try configuration.requireWritable("write to inode \(inode)")
         let (end, isTooLarge) = offset.addingReportingOverflow(UInt64(bytes.count))
         guard !isTooLarge, end < ExtentSet.endMax else {
@@ -37,24 +36,24 @@ extension ContentStore {
         let attempt = "write \(bytes.count) bytes at \(offset) of inode \(inode)"
         while true {
             try space.reserve(for: UInt64(bytes.count), attempt)
-            let isWritten = try withFile(inode) { file throws(Halt) in
+            let isWritten = try withFile(inode) { file throws(Blocked) in
                 try write(bytes, offset..<end, of: file, attempt)
             }
             if isWritten { return }
         }
     }
 
-    /// - Returns: Whether the disk has taken them; where it has refused them, there is no room.
+    /// - Returns: Whether the write succeeded; false if the disk has no room.
     private func write(
         _ bytes: UnsafeRawBufferPointer, _ extent: Range<UInt64>, of file: OpenFile,
         _ attempt: String
-    ) throws(Halt) -> Bool {
-        let isWritten = try file.withState { state throws(Halt) in
+    ) throws(Blocked) -> Bool {
+        let isWritten = try file.withState { state throws(Blocked) in
             try beginChange(file.inode, &state)
             do throws(DiskError) {
                 try state.file.write(bytes, at: extent.lowerBound)
             } catch {
-                // What was written before it failed is no part of the file.
+                // Bytes of a failed write do not belong to the file.
                 try? state.file.truncate(to: state.size)
                 guard error.kind == .full else { throw .failure(EngineError(error, attempt)) }
                 space.noteRefusal()
@@ -69,11 +68,11 @@ extension ContentStore {
         return isWritten
     }
 
-    /// The base version's bytes must never be fetched over what was written, whatever happens: the
-    /// database knows what is here before the kernel is told (I1).
+    /// Records written bytes as local before the kernel is told (I1), so that a fetch never
+    /// overwrites them with bytes of the base version.
     private func storeWrittenExtent(
         _ extent: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         guard state.stored != .whole else { return }
         state.present.insert(extent)
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
@@ -86,25 +85,25 @@ extension ContentStore {
     }
 
     /// Sets a file's size; new bytes are zeros. POSIX: `ftruncate`.
-    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Halt) {
+    func truncate(_ inode: InodeNumber, to size: UInt64) throws(Blocked) {
         guard size < ExtentSet.endMax else {
-            throw .failure(.tooLarge, "give inode \(inode) a size of \(size) bytes")
+            throw .failure(.tooLarge, "resize inode \(inode) to \(size) bytes")
         }
         let file = size == 0 ? try retainToEmpty(inode) : try retain(inode)
         defer { releaseUse(of: inode) }
-        let hasWriters = try file.withState { state throws(Halt) in
+        let hasWriters = try file.withState { state throws(Blocked) in
             guard size != state.size else {
-                // POSIX: the time changes even so, which setAttributes sees to.
+                // POSIX: the time changes nevertheless; setAttributes sets it.
                 return true
             }
             try beginChange(inode, &state)
             let before = (present: state.present, size: state.size)
-            // What comes after the new end is zeros of this version, even if it grows again.
+            // Beyond the new end this version consists of zeros, even if it grows again.
             state.present.insert(min(size, state.size)..<ExtentSet.endMax)
             state.size = size
-            do throws(Halt) {
-                // A crash in between must not leave extents beyond the end of the bytes: where
-                // some are missing, the database goes first.
+            do throws(Blocked) {
+                // A crash in between must not leave extents beyond the end of the bytes: for a
+                // partial file, the database is updated first.
                 if state.stored == .partial, size < before.size {
                     try storeCut(inode, state)
                 }
@@ -122,9 +121,9 @@ extension ContentStore {
         if !hasWriters { settle(inode, file) }
     }
 
-    /// Writes to the database what is left of a partial file that is about to be cut. It stays
-    /// partial until that is done, as of a whole one the content file knows the size.
-    private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+    /// Stores the remaining extents of a partial file before it is truncated. The file stays
+    /// partial until then, since the size of a whole file is that of its content file.
+    private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         let (size, present) = (state.size, state.present)
         try store.write { database in
             try database.setPartial(inode, size: size)
@@ -132,14 +131,14 @@ extension ContentStore {
         }
     }
 
-    /// What was written survives power loss from here on (I1). Also for directories.
+    /// Makes the written bytes survive power loss (I1). Also for directories.
     ///
-    /// - Throws: Once it does, a final failure to bring it to the remote that no program has been
-    ///   told of: `.denied`, `.outOfSpace`, and so on.
-    func synchronize(_ inode: InodeNumber) throws(Halt) {
+    /// - Throws: A permanent failure to upload them that has not been reported to a program, once
+    ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
+    func synchronize(_ inode: InodeNumber) throws(Blocked) {
         if let file = files.existing(inode) {
             let content = file.state.withLock { state in
-                // Whoever writes from now on says so.
+                // The next write marks the file unsafe again.
                 state.isMarkedUnsafe = false
                 return state.file
             }
@@ -153,56 +152,58 @@ extension ContentStore {
         guard isFailed, let failure = try store.write({ try $0.takeUntoldFailure(of: inode) })
         else { return }
         throw .failure(
-            failure.kind, "bring inode \(inode) to the remote: \(failure.what): \(failure.why)",
+            failure.kind, "upload inode \(inode): \(failure.what): \(failure.why)",
             remedy: failure.remedy)
     }
 
-    /// Gives a content file the time that its file has, so that a program's own time survives a kill.
-    func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Halt) {
+    /// Sets a content file's modification time to the file's, so that a time set by a program
+    /// survives a kill.
+    func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         try onDisk("set the time of inode \(inode)") { () throws(DiskError) in
             try state.file.setModified(state.modified)
         }
     }
 
-    /// Before content changes: uploads go on from a clone, and the inode is pending.
+    /// Prepares a change of content: uploads continue from a clone, and the inode becomes pending.
     private func beginChange(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         detachFrozen(&state)
         if state.isChanged { return try durability.markUnsafe(inode, &state) }
         if state.writers == 0 { try markWriting(inode, &state) }
         try durability.markUnsafe(inode, &state)
         try store.write { try $0.markPending(inode, at: clock.wallTime) }
         state.isChanged = true
-        // A file that stays open is sent now and then.
+        // A file that stays open for writing is uploaded periodically.
         if state.longWriterDue == nil {
             state.longWriterDue = clock.uptime + configuration.longWriterInterval
             agenda.enqueue(inode, after: configuration.longWriterInterval)
         }
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 
-    /// Gives every upload that reads the content file a clone of it.
+    /// Switches every upload that reads the content file to a clone of it.
     func detachFrozen(_ state: inout OpenFile.State) {
         for frozen in state.frozen where !frozen.isDetached {
             do throws(DiskError) {
                 frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
             } catch {
-                // No room for a clone: the upload is given up and comes again, the user goes on.
+                // If there is no room for a clone, the upload is abandoned and repeated later; the
+                // write proceeds.
                 logger.warning(
-                    "upload given up for a writer", metadata: ["reason": "\(error.reason)"])
+                    "upload abandoned for a writer", metadata: ["reason": "\(error.reason)"])
                 frozen.abandon()
             }
         }
         state.frozen.removeAll()
     }
 
-    /// Writes a file's size, time and a new generation to the database, where its content changed.
+    /// Stores a file's size, time and a new generation in the database if its content changed.
     ///
-    /// - Returns: The inode as it is then stored.
+    /// - Returns: The stored inode.
     func storeVersion(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) -> InodeRecord {
+    ) throws(Blocked) -> InodeRecord {
         let (isChanged, size, modified) = (state.isChanged, state.size, state.modified)
         let (isWriting, isMarked) = (
             state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
@@ -211,7 +212,7 @@ extension ContentStore {
             var record = try database.existingInode(inode)
             guard isMarked else { return record }
             record.size = size
-            // Of what was not written the time may be known better by now.
+            // Without a write, the database may have the newer time.
             if isChanged {
                 record.modified = modified
                 record.changed = max(record.changed, modified)
@@ -223,16 +224,16 @@ extension ContentStore {
         }
         state.isChanged = false
         state.isMarkedWriting = isWriting
-        // From now on it may be put on the disk, and is safe then.
+        // From now on the file may be synchronised, which makes it safe.
         if !isWriting { state.isMarkedUnsafe = false }
         if !isWriting { state.longWriterDue = nil }
         return record
     }
 
-    /// Writes to the database which bytes are here.
+    /// Stores in the database which bytes are local.
     func storePresence(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let presence: Presence =
             state.isWhole
             ? .whole
@@ -240,7 +241,7 @@ extension ContentStore {
         guard presence != .remote || state.stored != .remote || state.isMarkedWriting else {
             return
         }
-        // A file that was cut has to remember its size and tail, even if nothing else is here.
+        // A truncated file has to keep its size and tail, even if nothing else is local.
         let kept: Presence = presence == .whole ? .whole : .partial
         guard kept != state.stored || kept == .partial else { return }
         let (size, present) = (state.size, state.present)
@@ -256,14 +257,14 @@ extension ContentStore {
         state.stored = kept
     }
 
-    /// Before the database says that more of a file is here: a program's own bytes that are safe, or
-    /// that it had synchronised, are kept after a power cut together with all that the database says
-    /// of the file, so that this has to be as safe.
+    /// Synchronises a file before the database records more of it as local, if it has local changes
+    /// that are safe or were synchronised by a program. After a power cut such a file keeps
+    /// everything that the database records of it, so all of that must be safe too.
     ///
     /// - Returns: Whether all of it is safe now.
     private func synchronizeIfOwed(
         _ inode: InodeNumber, _ state: OpenFile.State
-    ) throws(Halt) -> Bool {
+    ) throws(Blocked) -> Bool {
         let (isKept, isSafe) = try store.read { database in
             let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
             return (try database.isKept(inode), isSafe)

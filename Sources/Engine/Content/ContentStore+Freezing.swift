@@ -2,11 +2,11 @@ import Logging
 import Synchronization
 
 extension ContentStore {
-    /// Takes the content of this moment and gives it its generation.
+    /// Stores the current version and freezes its content for an upload.
     func freeze(
         _ file: OpenFile
-    ) throws(Halt) -> (FrozenContent, InodeRecord) {
-        try file.withState { state throws(Halt) in
+    ) throws(Blocked) -> (FrozenContent, InodeRecord) {
+        try file.withState { state throws(Blocked) in
             let record = try storeVersion(file.inode, &state)
             let frozen = FrozenContent(
                 state.file, size: state.size,
@@ -29,7 +29,7 @@ extension ContentStore {
         do throws(DiskError) {
             try disk.remove(frozen.clonePath)
         } catch {
-            // It is removed at the next start.
+            // The next start removes it.
             logger.warning("frozen content not removed", metadata: ["reason": "\(error.reason)"])
         }
     }

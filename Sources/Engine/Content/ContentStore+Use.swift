@@ -2,19 +2,19 @@ import Logging
 import Synchronization
 
 extension ContentStore {
-    /// Adds a user of a file's content; ``releaseUse(of:)`` takes it away.
-    func retain(_ inode: InodeNumber) throws(Halt) -> OpenFile {
-        try files.retain(inode) { () throws(Halt) in try load(inode) }
+    /// Adds a user of a file's content; ``releaseUse(of:)`` removes it.
+    func retain(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
+        try files.retain(inode) { () throws(Blocked) in try load(inode) }
     }
 
     func releaseUse(of inode: InodeNumber) {
         files.release(inode) { file in
-            do throws(Halt) {
-                try file.withState { state throws(Halt) in try storePresence(inode, &state) }
+            do throws(Blocked) {
+                try file.withState { state throws(Blocked) in try storePresence(inode, &state) }
                 try noteAccess(of: file)
                 try reaper.reapUnused(inode)
             } catch {
-                // Bytes that were fetched are fetched again; what was written is stored already.
+                // Fetched bytes are fetched again; written bytes are stored already.
                 logger.warning(
                     "state of closed file not stored",
                     metadata: ["inode": "\(inode)", "reason": "\(error)"])
@@ -22,28 +22,29 @@ extension ContentStore {
         }
     }
 
-    /// Keeps the order in which files were last used, to a minute, so that closing costs no
-    /// transaction each time.
-    private func noteAccess(of file: OpenFile) throws(Halt) {
+    /// Records the time of last use to the minute, so that not every close costs a transaction.
+    private func noteAccess(of file: OpenFile) throws(Blocked) {
         let now = clock.wallTime
         let age = now.nanoseconds.subtractingReportingOverflow(file.accessed.nanoseconds)
         guard age.overflow || !(0..<60_000_000_000).contains(age.partialValue) else { return }
         try store.write { try $0.touch(file.inode, at: now) }
     }
 
-    /// ``retain(_:)`` for whoever cuts the file to nothing, which takes none of its bytes: those that
-    /// are lost are given up.
-    func retainToEmpty(_ inode: InodeNumber) throws(Halt) -> OpenFile {
-        do throws(Halt) {
+    /// A variant of ``retain(_:)`` for callers that truncate the file to nothing and so need none
+    /// of its bytes: lost bytes are no error.
+    func retainToEmpty(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
+        do throws(Blocked) {
             return try retain(inode)
         } catch {
             guard case .failure(let failure) = error, failure.kind == .damaged else { throw error }
-            _ = try files.withExclusive(inode) { () throws(Halt) in try forgetLostBytes(of: inode) }
+            _ = try files.withExclusive(inode) { () throws(Blocked) in
+                try forgetLostBytes(of: inode)
+            }
             return try retain(inode)
         }
     }
 
-    private func forgetLostBytes(of inode: InodeNumber) throws(Halt) {
+    private func forgetLostBytes(of inode: InodeNumber) throws(Blocked) {
         let now = clock.wallTime
         try store.write { database in
             var record = try database.existingInode(inode)
@@ -58,14 +59,14 @@ extension ContentStore {
     }
 
     func withFile<Value>(
-        _ inode: InodeNumber, _ body: (OpenFile) throws(Halt) -> Value
-    ) throws(Halt) -> Value {
+        _ inode: InodeNumber, _ body: (OpenFile) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
         let file = try retain(inode)
         defer { releaseUse(of: inode) }
         return try body(file)
     }
 
-    private func load(_ inode: InodeNumber) throws(Halt) -> OpenFile {
+    private func load(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
         let (record, extents, isPending) = try store.read { database in
             let record = try database.existingInode(inode)
             let extents =
@@ -84,15 +85,16 @@ extension ContentStore {
         let file = try onDisk("open the content of inode \(inode)") { () throws(DiskError) in
             let file = try disk.open(StateFiles.content(of: inode))
             if record.presence == .remote { try file.truncate(to: 0) }
-            // Reads go as far as the file is long, so it has its full length from the start.
+            // Reads extend to the size of the file, so the content file gets its full length at
+            // once.
             if record.presence != .whole { try file.truncate(to: record.size) }
             return file
         }
         try requireContent(of: record, in: file)
         var size = record.size
         if record.presence == .whole, record.isWriting {
-            // Whoever wrote last got no further than its bytes (I1).
-            size = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+            // The content file has the length that the last writer reached (I1).
+            size = try onDisk("read the content size of inode \(inode)") { () throws(DiskError) in
                 try file.status().size
             }
         }
@@ -103,21 +105,22 @@ extension ContentStore {
             state: OpenFile.State(
                 file: file, size: size, modified: record.modified, present: present,
                 isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
-                // One that nobody has changed yet is noted as pending by its first change.
+                // A file without changes is marked as pending by its first change.
                 isChanged: record.isWriting && isPending,
                 stored: record.presence))
     }
 
-    /// A content file shorter than the file is one that something else has damaged; zeros must not
-    /// pass for its bytes (I5).
-    private func requireContent(of record: InodeRecord, in file: any DiskFile) throws(Halt) {
+    /// Requires that the content file has the length of the file. A shorter one was damaged from
+    /// outside; zeros must not pass for its bytes (I5).
+    private func requireContent(of record: InodeRecord, in file: any DiskFile) throws(Blocked) {
         guard record.presence == .whole, !record.isWriting else { return }
-        let size = try onDisk("look at the content of inode \(record.id)") {
+        let size = try onDisk("read the content size of inode \(record.id)") {
             () throws(DiskError) in try file.status().size
         }
         if size > record.size {
-            // A cut that did not reach the disk: what lies beyond would come back as it grows.
-            try onDisk("cut the content of inode \(record.id)") { () throws(DiskError) in
+            // A truncation that did not reach the disk: the bytes beyond the end would reappear as
+            // the file grows.
+            try onDisk("truncate the content of inode \(record.id)") { () throws(DiskError) in
                 try file.truncate(to: record.size)
             }
         }
@@ -127,12 +130,12 @@ extension ContentStore {
             .damaged,
             "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
             remedy: isChanged
-                ? SyncFailure.lostBytesRemedy : "have it fetched again with `apus evict`")
+                ? SyncFailure.lostBytesRemedy : "run `apus evict` to fetch it again")
     }
 
-    /// ``retain(_:)`` for asynchronous callers.
+    /// A variant of ``retain(_:)`` for asynchronous callers.
     func retainForTransfer(_ inode: InodeNumber) throws(EngineError) -> OpenFile {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try retain(inode)
         } catch {
             throw error.failure

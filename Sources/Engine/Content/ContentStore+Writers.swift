@@ -9,7 +9,8 @@ extension ContentStore {
         }
     }
 
-    /// The handle of one ``open(_:access:truncating:)`` or ``createFile(_:in:mode:caller:)`` is gone.
+    /// Releases the handle of one ``open(_:access:truncating:)`` or
+    /// ``createFile(_:in:mode:caller:)``.
     func release(_ inode: InodeNumber, access: FileAccess) {
         if access == .write, let file = files.existing(inode) {
             let isLast = file.state.withLock { state in
@@ -21,32 +22,33 @@ extension ContentStore {
         releaseUse(of: inode)
     }
 
-    /// Before a handle may write: the database knows, so that a crash in between is found, and a
-    /// change on the remote does not take the inode away from under it.
+    /// Marks an inode as being written before a handle may write, so that a crash meanwhile is
+    /// detected, and a remote change does not replace the inode while it is open.
     ///
     /// - Throws: `.changedRemotely` for an inode that lost its name to the remote meanwhile: the
     ///   kernel then looks the name up again.
     func markWriting(
         _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Halt) {
+    ) throws(Blocked) {
         guard !state.isMarkedWriting else { return }
-        // After a kill the content file's time tells when it was written last.
+        // After a kill, the time of the content file is the time of the last write.
         try storeTime(inode, state)
         try store.write { database in
             guard try database.existingInode(inode).links > 0 else {
-                throw Halt.failure(.changedRemotely, "open inode \(inode) for writing")
+                throw Blocked.failure(.changedRemotely, "open inode \(inode) for writing")
             }
             try database.markWriting(inode)
         }
         state.isMarkedWriting = true
     }
 
-    /// After the last writer: the new version is complete, and due after its settle time.
+    /// Completes a version after its last writer has closed: it is due after its settle time.
     func settle(_ inode: InodeNumber, _ file: OpenFile) {
-        do throws(Halt) {
-            try file.withState { state throws(Halt) in
+        do throws(Blocked) {
+            try file.withState { state throws(Blocked) in
                 guard state.writers == 0, state.isMarkedWriting else { return }
-                // Others may have it open for long, and the remote may have lost it meanwhile.
+                // Other users may keep it open for long, and the remote may have deleted it
+                // meanwhile.
                 try storePresence(inode, &state)
                 _ = try storeVersion(inode, &state)
             }
@@ -58,19 +60,19 @@ extension ContentStore {
         agenda.enqueue(inode, after: configuration.settleTime)
     }
 
-    /// Gives a file the size and time of its content file and counts a new version.
-    func finishAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
-        let status = try onDisk("look at the content of inode \(inode)") { () throws(DiskError) in
+    /// Sets a file to the size and time of its content file and starts a new version.
+    func finishAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
+        let status = try onDisk("read the content size of inode \(inode)") { () throws(DiskError) in
             try disk.open(StateFiles.content(of: inode)).status()
         }
         try store.write { database in
             guard var record = try database.inode(inode), record.isWriting else { return }
-            // A partial file's size is written along with its extents; its content file may be
-            // longer or shorter.
+            // A partial file's size is stored with its extents; its content file may be longer or
+            // shorter.
             if record.presence == .whole { record.size = status.size }
             record.isWriting = false
-            // A handle that could write, and did not, changed nothing.
-            // Nor did one of which nothing is here: what changes it is noted with it.
+            // A handle that wrote nothing changed nothing. For a file without local bytes, each
+            // change was recorded when it was made.
             if record.presence != .remote, try database.isPending(inode) {
                 record.modified = max(record.modified, status.modified)
                 record.generation += 1
@@ -81,8 +83,8 @@ extension ContentStore {
 
     /// Adds a writer to a file that the caller has retained. If an upload is reading the file, its
     /// snapshot is taken before this returns (I3).
-    func addWriter(to file: OpenFile) throws(Halt) {
-        try file.withState { state throws(Halt) in
+    func addWriter(to file: OpenFile) throws(Blocked) {
+        try file.withState { state throws(Blocked) in
             detachFrozen(&state)
             try markWriting(file.inode, &state)
             state.writers += 1

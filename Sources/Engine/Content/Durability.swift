@@ -3,8 +3,8 @@ import Synchronization
 
 /// Makes content survive power loss (I1, I5).
 ///
-/// Bytes that are written or fetched are marked unsafe and synchronised a few seconds later. After a
-/// restart of the machine, bytes that are still unsafe are not trusted, see ``Recovery``.
+/// Written or fetched bytes are marked unsafe and synchronised a few seconds later. After a restart
+/// of the machine, bytes that are still unsafe are not trusted, see ``Recovery``.
 final class Durability: Sendable {
     private let store: Store
     private let disk: any Disk
@@ -24,7 +24,7 @@ final class Durability: Sendable {
 extension Durability {
     private static var safekeepingInterval: Duration { .seconds(5) }
 
-    /// Puts on the disk what nobody is writing any more, until it is cancelled.
+    /// Synchronises files that are no longer being written, until cancelled.
     func run() async {
         while !Task.isCancelled {
             keepSafeOrLog()
@@ -37,17 +37,17 @@ extension Durability {
     }
 
     func keepSafeOrLog() {
-        do throws(Halt) {
+        do throws(Blocked) {
             try keepSafe()
             try keepEvictionsSafe()
         } catch {
-            logger.warning("content not put on the disk yet", metadata: ["reason": "\(error)"])
+            logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
         }
     }
 
-    /// The last thing before the process ends, when nobody writes any more.
+    /// Synchronises the remaining files at shutdown, after the last write.
     func keepPendingSafe() {
-        do throws(Halt) {
+        do throws(Blocked) {
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
             if inodes.isEmpty { return }
             if inodes.count > Self.singleFilesMax { return try keepSafe() }
@@ -55,31 +55,33 @@ extension Durability {
             try store.write { for inode in inodes { try $0.markSafe(inode) } }
             try store.synchronize()
         } catch {
-            logger.warning("content not put on the disk", metadata: ["reason": "\(error)"])
+            logger.warning("content not synchronized", metadata: ["reason": "\(error)"])
         }
     }
 
     private static var singleFilesMax: Int { 256 }
 
-    /// Puts the bytes of some files on the disk; of more than ``singleFilesMax``, those of all.
-    private func synchronizeContent(of inodes: [InodeNumber]) throws(Halt) {
-        try onDisk("put the content on the disk") { () throws(DiskError) in
+    /// Synchronises the content of some files; the whole file system if there are more than
+    /// ``singleFilesMax``.
+    private func synchronizeContent(of inodes: [InodeNumber]) throws(Blocked) {
+        try onDisk("synchronize the content") { () throws(DiskError) in
             if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
-            // All of a busy file system takes its time.
+            // Few files are synchronised one by one, since synchronising a whole busy file system
+            // takes long.
             for inode in inodes { try disk.open(StateFiles.content(of: inode)).synchronize() }
         }
     }
 
-    /// Sees to it that no power cut brings back what was evicted. One that did, after new bytes had
-    /// begun to come, would let torn ones pass for whole.
-    func keepEvictionsSafe() throws(Halt) {
+    /// Ensures that no power cut restores evicted bytes. If it did so after new bytes had begun to
+    /// arrive, torn bytes would pass for whole ones.
+    func keepEvictionsSafe() throws(Blocked) {
         let evicted = evictionsUnsynced.withLock { $0 }
         guard !evicted.isEmpty else { return }
         try store.synchronize()
         evictionsUnsynced.withLock { $0.subtract(evicted) }
     }
 
-    private func keepSafe() throws(Halt) {
+    private func keepSafe() throws(Blocked) {
         guard try store.read({ try $0.hasUnsafe() }) else { return }
         try store.write { try $0.beginSynchronizing() }
         let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }
@@ -87,16 +89,16 @@ extension Durability {
         try store.write { try $0.endSynchronizing() }
     }
 
-    /// Notes that bytes are about to change, so that a power cut amid that is found.
-    func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Halt) {
+    /// Records that bytes are about to change, so that a power cut meanwhile is detected.
+    func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         guard !state.isMarkedUnsafe else { return }
         if try store.write({ try $0.markUnsafe(inode) }) { try store.synchronize() }
         state.isMarkedUnsafe = true
     }
 
-    /// After a program has had a file synchronised.
-    func noteSynchronized(_ file: OpenFile) throws(Halt) {
-        try file.withState { state throws(Halt) in
+    /// Records that a program has synchronised a file.
+    func noteSynchronized(_ file: OpenFile) throws(Blocked) {
+        try file.withState { state throws(Blocked) in
             let isSafe = !state.isMarkedUnsafe
             try store.write { database in
                 guard try database.isPending(file.inode) else { return }

@@ -1,6 +1,6 @@
 import Logging
 
-/// Keeps the cache and the trash under their bounds in the background.
+/// Keeps the cache and the trash within their bounds in the background.
 struct Evictor: Sendable {
     let store: Store
     let clock: any Clock
@@ -11,15 +11,16 @@ struct Evictor: Sendable {
 }
 
 extension Evictor {
-    /// Keeps what is here under the bound, dropping first what was used least recently, and clears
-    /// away what nobody will come back to.
+    /// Evicts the least recently used files while the cache exceeds its bound, and prunes the
+    /// trash.
     func run() async {
-        var pruned: (rings: UInt64, next: Duration)?
+        var pruned: (notifications: UInt64, next: Duration)?
         while !Task.isCancelled {
-            do throws(Halt) {
-                if pruned.map({ $0.rings != trash.signal.rings || $0.next <= clock.uptime }) ?? true
-                {
-                    pruned = (trash.signal.rings, clock.uptime + .seconds(3600))
+            do throws(Blocked) {
+                if pruned.map({
+                    $0.notifications != trash.signal.notifications || $0.next <= clock.uptime
+                }) ?? true {
+                    pruned = (trash.signal.notifications, clock.uptime + .seconds(3600))
                     try trash.prune()
                 }
                 try evictDownToBound()
@@ -35,13 +36,13 @@ extension Evictor {
         }
     }
 
-    private func evictDownToBound() throws(Halt) {
+    private func evictDownToBound() throws(Blocked) {
         let bound = cacheBytesMax
         let total = try store.read { try $0.presentBytes() }
         guard total > bound else { return }
         let freed = try space.evictLeastRecentlyUsed(atLeast: total - bound)
         if freed < total - bound {
-            logger.debug("cache over its bound", metadata: ["bytes": "\(total - freed)"])
+            logger.debug("cache exceeds its bound", metadata: ["bytes": "\(total - freed)"])
         }
     }
 }

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The files whose missing bytes are to be fetched in the background, in the order of their requests.
+/// The files whose missing bytes are to be fetched in the background, in request order.
 final class FillQueue: Sendable {
     private let queue = Mutex<[InodeNumber]>([])
-    /// Notified when a file was added.
-    let signal = Doorbell()
+    /// Notified when a file is added.
+    let signal = Signal()
 
     func removeFirst() -> InodeNumber? {
         queue.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -12,7 +12,7 @@ final class FillQueue: Sendable {
 }
 
 extension FillQueue {
-    /// Has the rest of a file fetched in the background, if some of it is not here.
+    /// Schedules the rest of a partial file to be fetched in the background.
     func request(_ file: OpenFile) {
         let isNew = file.state.withLock { state in
             guard !state.isFilling, state.stored != .whole, !state.isWhole else { return false }
@@ -21,12 +21,12 @@ extension FillQueue {
         }
         guard isNew else { return }
         let isQueued = queue.withLock { queue in
-            // More files than anybody reads at a time: the others are fetched as they are read.
+            // Bounds the queue; further files are fetched as they are read.
             guard queue.count < 1_024 else { return false }
             queue.append(file.inode)
             return true
         }
         guard isQueued else { return file.state.withLock { $0.isFilling = false } }
-        signal.ring()
+        signal.notify()
     }
 }

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// One version of a file's content while it is being sent: the bytes of one moment (I3).
+/// A snapshot of a file's content for an upload (I3).
 ///
-/// It reads the content file itself until somebody is about to change that, and from then on a
-/// clone of it. Whoever changes content calls ``detach(to:)`` first.
+/// It reads the content file itself until that is about to change, and then a clone of it. The code
+/// that changes content calls ``detach(to:)`` first.
 final class FrozenContent: ByteSource {
     let size: UInt64
-    /// The path of the clone, should one be needed.
+    /// The path of the clone, if one is needed.
     let clonePath: DiskPath
 
     private struct State {
@@ -25,7 +25,8 @@ final class FrozenContent: ByteSource {
 
     var isDetached: Bool { state.withLock(\.isDetached) }
 
-    /// Goes on with a clone that has the same bytes; returns once no read of the old file is left.
+    /// Continues from a clone with the same bytes; returns once no read of the old file is in
+    /// progress.
     func detach(to clone: any DiskFile) {
         state.withLock { state in
             state.file = clone
@@ -33,7 +34,8 @@ final class FrozenContent: ByteSource {
         }
     }
 
-    /// Gives nothing any more: the content is about to change and there is no room for a clone.
+    /// Makes all further reads fail: the content is about to change and there is no room for a
+    /// clone.
     func abandon() {
         state.withLock { state in
             state.isDetached = true
@@ -42,12 +44,12 @@ final class FrozenContent: ByteSource {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
-        // The lock is held over the read, so that no read is under way when `detach` returns.
+        // The lock is held during the read, so that none is in progress when `detach` returns.
         try state.withLock { state in
             guard !state.isAbandoned else {
                 throw DiskError(
-                    .full, attempt: "clone the content that is being sent",
-                    reason: "there is no room for it")
+                    .full, attempt: "clone the content that is being uploaded",
+                    reason: "not enough space on the disk")
             }
             guard offset < size else { return 0 }
             let count = Int(min(UInt64(buffer.count), size - offset))
@@ -56,7 +58,7 @@ final class FrozenContent: ByteSource {
             guard read == count else {
                 throw DiskError(
                     .failed, attempt: "read \(count) bytes at \(offset) of a frozen file",
-                    reason: "only \(read) bytes are there")
+                    reason: "only \(read) bytes are available")
             }
             return read
         }

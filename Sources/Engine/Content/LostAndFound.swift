@@ -4,7 +4,7 @@ struct LostAndFound: Sendable {
 }
 
 extension LostAndFound {
-    /// A name as part of a path on the disk, 200 bytes at the most.
+    /// Returns a name as part of a path on the disk, at most 200 bytes.
     static func shown(_ name: FileName) -> String {
         var shown = String(decoding: name.bytes.prefix(150), as: UTF8.self)
         while shown.utf8.count > 200 { shown.removeLast() }
@@ -14,14 +14,14 @@ extension LostAndFound {
     /// Moves a file to `lost+found/`; an empty one is removed.
     ///
     /// - Parameters:
-    ///   - inode: Whose content it is, where that is known.
-    ///   - name: What that was called.
+    ///   - inode: The inode of the content, if known.
+    ///   - name: The former name, if known.
     /// - Returns: Whether it was moved.
     @discardableResult
     func keep(
         _ path: DiskPath, of inode: InodeNumber?, name: FileName? = nil
-    ) throws(Halt) -> Bool {
-        try onDisk("keep \(path)") { () throws(DiskError) in
+    ) throws(Blocked) -> Bool {
+        try onDisk("move \(path) to \(StateFiles.lostFolder)") { () throws(DiskError) in
             guard try disk.open(path).status().size > 0 else {
                 try disk.remove(path)
                 return false
@@ -29,18 +29,18 @@ extension LostAndFound {
             let fallback = inode == nil ? StateFiles.shown(path.description) : nil
             let name = name.map { Self.shown($0) } ?? fallback
             let taken = Set(try disk.files(below: StateFiles.lostFolder).map(\.description))
-            // Inode numbers come again after a power cut.
+            // Inode numbers may be reused after a power cut.
             try disk.move(path, to: StateFiles.lostPlace(inode, name, taken: taken))
             return true
         }
     }
 
-    /// How many files lie in `lost+found/`, where this mount or a check has put them.
+    /// Returns the number of files in `lost+found/`, where this mount or a check has put them.
     func count() throws(EngineError) -> Int {
         do throws(DiskError) {
             return try disk.files(below: StateFiles.lostFolder).count
         } catch {
-            throw EngineError(error, "look into \(StateFiles.lostFolder)")
+            throw EngineError(error, "list \(StateFiles.lostFolder)")
         }
     }
 }

@@ -1,55 +1,56 @@
 import Synchronization
 
-/// The content of one file while something uses it: open handles, an upload, an eviction.
+/// The content of one file in use by open handles, an upload or an eviction.
 ///
-/// Its lock orders everything that touches the bytes. It is taken before the database's and never
-/// held across a wait for the network.
+/// Its lock orders all accesses to the bytes. It is taken before the database's and never held
+/// while waiting for the network.
 final class OpenFile: Sendable {
     struct State {
         let file: any DiskFile
-        /// Handles of the kernel that may write.
+        /// The kernel's handles that may write.
         var writers = 0
         /// Length in bytes.
         var size: UInt64
         var modified: Timestamp
-        /// The bytes that are here. Bytes that the user made are here, as are zeros past the end.
+        /// The local bytes. Bytes written here are local, as are zeros past the end.
         var present: ExtentSet
-        /// The bytes that somebody is fetching.
+        /// The bytes that are being fetched.
         var inFlight = ExtentSet()
-        /// Whether the database knows that somebody may be writing (I1).
+        /// Whether the database has the file marked as being written (I1).
         var isMarkedWriting: Bool
-        /// Whether the database knows that its bytes may not be on the disk.
+        /// Whether the database has the bytes marked as possibly not on the disk.
         var isMarkedUnsafe = false
-        /// Whether the content was changed since it was last given a generation.
+        /// Whether the content has changed since its last generation.
         var isChanged = false
-        /// What ``present`` is in the database.
+        /// The value of ``present`` in the database.
         var stored: Presence
-        /// Uploads that read the content file.
+        /// The uploads that read the content file.
         var frozen: [FrozenContent] = []
-        /// When a file that stays open for writing is to be sent next.
+        /// When a file that stays open for writing is uploaded next.
         var longWriterDue: Duration?
-        /// Until when the store asks not to be asked for its bytes, and its words.
+        /// The end of a pause that the store has asked for before its bytes are requested again,
+        /// and the store's error.
         var rest: (until: Duration, reason: ProviderError)?
-        /// Whether a filler looks after the rest of the file.
+        /// Whether the rest of the file is being fetched in the background.
         var isFilling = false
 
         var isWhole: Bool { present.contains(0..<size) }
 
-        /// Whether missing bytes are on their way.
+        /// Whether missing bytes are being fetched.
         var isFetching: Bool { (isFilling || !inFlight.isEmpty) && !isWhole }
 
-        /// How many of its bytes are here.
+        /// The number of local bytes.
         var bytesHere: UInt64 {
             present.gaps(in: 0..<size).reduce(size) { $0 - UInt64($1.count) }
         }
     }
 
     let inode: InodeNumber
-    /// When it was used before, as far as the database knows.
+    /// The previous time of use, as stored in the database.
     let accessed: Timestamp
     let state: Mutex<State>
-    /// Rings when bytes have arrived, or a fetch has ended without them.
-    let arrivals = Doorbell()
+    /// Notified when bytes have arrived, or a fetch has ended without them.
+    let arrivals = Signal()
 
     init(inode: InodeNumber, accessed: Timestamp, state: sending State) {
         self.inode = inode
@@ -59,10 +60,10 @@ final class OpenFile: Sendable {
 
     /// Runs `body` under the lock.
     func withState<Value>(
-        _ body: (inout State) throws(Halt) -> Value
-    ) throws(Halt) -> Value {
-        let result: Result<Value, Halt> = state.withLock { state in
-            do throws(Halt) {
+        _ body: (inout State) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
+        let result: Result<Value, Blocked> = state.withLock { state in
+            do throws(Blocked) {
                 return .success(try body(&state))
             } catch {
                 return .failure(error)
@@ -71,7 +72,7 @@ final class OpenFile: Sendable {
         return try result.get()
     }
 
-    /// Size and time while somebody may be writing; nil where the database knows them.
+    /// Size and time while the file may be being written; otherwise nil, as the database has them.
     var writtenState: (size: UInt64, modified: Timestamp)? {
         state.withLock { $0.isMarkedWriting ? ($0.size, $0.modified) : nil }
     }

@@ -2,8 +2,8 @@ import Synchronization
 
 /// The files whose content is in use, one ``OpenFile`` each.
 ///
-/// Its locks are taken before a file's own, and that before the database's. An inode has one of
-/// many locks, so that slow work on one file (removing gigabytes) holds up few others.
+/// Its locks are taken before a file's own, and that before the database's. The inodes are spread
+/// over many locks, so that slow work on one file (removing gigabytes) blocks few others.
 final class OpenFileTable: Sendable {
     private struct Entry {
         var users: Int
@@ -12,7 +12,7 @@ final class OpenFileTable: Sendable {
 
     private struct Entries {
         var used: [InodeNumber: Entry] = [:]
-        /// Inodes that nobody uses, and nobody can begin to.
+        /// Unused inodes that cannot be retained at the moment.
         var closed: Set<InodeNumber> = []
 
         subscript(inode: InodeNumber) -> Entry? {
@@ -31,24 +31,24 @@ final class OpenFileTable: Sendable {
 
     private let shards = (0..<64).map { _ in Shard() }
 
-    /// The file of an inode that somebody uses already.
+    /// Returns the file of an inode that is already in use.
     func existing(_ inode: InodeNumber) -> OpenFile? {
         shard(inode).entries.withLock { $0[inode]?.file }
     }
 
-    /// All files in use, in no order.
+    /// All files in use, in no particular order.
     var all: [OpenFile] {
         shards.flatMap { shard in shard.entries.withLock { $0.used.values.map(\.file) } }
     }
 
-    /// Adds a user, making the file known with `load` where it is the first one.
+    /// Adds a user; the first one creates the file with `load`.
     ///
-    /// - Throws: What `load` throws; `.changedRemotely` while ``withUnused(_:_:)`` has the inode.
+    /// - Throws: Errors of `load`; `.changedRemotely` while ``withUnused(_:_:)`` has the inode.
     func retain(
-        _ inode: InodeNumber, load: () throws(Halt) -> OpenFile
-    ) throws(Halt) -> OpenFile {
-        // `load` runs under the lock: two first users must not make two of one file.
-        let result: Result<OpenFile, Halt> = shard(inode).entries.withLock { entries in
+        _ inode: InodeNumber, load: () throws(Blocked) -> OpenFile
+    ) throws(Blocked) -> OpenFile {
+        // `load` runs under the lock: two first users must not create two files for one inode.
+        let result: Result<OpenFile, Blocked> = shard(inode).entries.withLock { entries in
             if let entry = entries[inode] {
                 entries[inode]?.users += 1
                 return .success(entry.file)
@@ -56,7 +56,7 @@ final class OpenFileTable: Sendable {
             guard entries.isFree(inode) else {
                 return .failure(.failure(.changedRemotely, "use the removed inode \(inode)"))
             }
-            do throws(Halt) {
+            do throws(Blocked) {
                 let file = try load()
                 entries[inode] = Entry(users: 1, file: file)
                 return .success(file)
@@ -67,8 +67,7 @@ final class OpenFileTable: Sendable {
         return try result.get()
     }
 
-    /// Takes a user away. `last` runs where it was the last one, before anybody can be the first
-    /// one again.
+    /// Removes a user. For the last one, `last` runs before the inode can be retained again.
     func release(_ inode: InodeNumber, last: (OpenFile) -> Void) {
         shard(inode).entries.withLock { entries in
             guard let entry = entries[inode] else {
@@ -83,15 +82,15 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Runs `body` while nobody uses the inode's content and nobody can begin to.
+    /// Runs `body` if the inode's content is unused; it cannot be retained meanwhile.
     ///
-    /// - Returns: nil, without running it, where somebody does.
+    /// - Returns: nil, without running `body`, if the content is in use.
     func withExclusive<Value>(
-        _ inode: InodeNumber, _ body: () throws(Halt) -> Value
-    ) throws(Halt) -> Value? {
-        let result: Result<Value, Halt>? = shard(inode).entries.withLock { entries in
+        _ inode: InodeNumber, _ body: () throws(Blocked) -> Value
+    ) throws(Blocked) -> Value? {
+        let result: Result<Value, Blocked>? = shard(inode).entries.withLock { entries in
             guard entries.isFree(inode) else { return nil }
-            do throws(Halt) {
+            do throws(Blocked) {
                 return .success(try body())
             } catch {
                 return .failure(error)
@@ -100,11 +99,11 @@ final class OpenFileTable: Sendable {
         return try result?.get()
     }
 
-    /// Runs `body` for those of some inodes whose content nobody uses. Nobody can begin to meanwhile;
-    /// no lock is held over it.
+    /// Runs `body` with the unused ones among some inodes. They cannot be retained meanwhile; no
+    /// lock is held.
     func withUnused(
-        _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Halt) -> Void
-    ) throws(Halt) {
+        _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Void
+    ) throws(Blocked) {
         let unused = inodes.filter { inode in
             shard(inode).entries.withLock { entries in
                 entries.isFree(inode) && entries.closed.insert(inode).inserted

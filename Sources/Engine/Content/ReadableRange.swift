@@ -1,4 +1,5 @@
-/// A range of readable bytes: a file, and the number of bytes there from the requested offset on.
+/// A range of readable bytes: a file, and the number of bytes available from the requested offset
+/// on.
 package struct ReadableRange: Sendable {
     package var file: any DiskFile
     /// 0 at and beyond the end of the file.

@@ -1,30 +1,30 @@
 import GRDB
 import Logging
 
-/// Removes the content of inodes that lost their last name, and the inodes themselves once the remote
-/// does not have them either.
+/// Removes the content of inodes without a name, and the inodes themselves once they are gone from
+/// the remote too.
 ///
-/// Content is removed first, so that no content file exists without a row that names its inode.
+/// Content is removed first, so that each content file has a row that names its inode.
 struct Reaper: Sendable {
     let store: Store
     let disk: any Disk
     let logger: Logger
     let files: OpenFileTable
     let trash: Trash
-    /// Inodes that are removed in one transaction at most.
+    /// The maximum number of inodes removed in one transaction.
     let removalsMax: Int
 }
 
 extension Reaper {
-    /// Clears away what is unlinked. Those that are open are left to their last release, and what
-    /// fails to the next start.
+    /// Removes unlinked inodes. Open ones are removed at their last release, failed ones at the
+    /// next start.
     func reap(_ inodes: [InodeNumber]) {
         var rest = inodes[...]
         while !rest.isEmpty {
             let batch = rest.prefix(removalsMax)
             rest = rest.dropFirst(batch.count)
-            do throws(Halt) {
-                try files.withUnused(Array(batch)) { unused throws(Halt) in
+            do throws(Blocked) {
+                try files.withUnused(Array(batch)) { unused throws(Blocked) in
                     let records = try store.read { database in
                         try unused.compactMap { try unlinked($0, database) }
                     }
@@ -38,17 +38,17 @@ extension Reaper {
         }
     }
 
-    /// ``reap(_:)`` for a caller that knows that nobody uses the content.
-    func reapUnused(_ inode: InodeNumber) throws(Halt) {
+    /// A variant of ``reap(_:)`` for callers that know the content to be unused.
+    func reapUnused(_ inode: InodeNumber) throws(Blocked) {
         guard let record = try store.read({ try unlinked(inode, $0) }) else { return }
         try removeContent(of: record)
         try removeRows(of: [record])
     }
 
-    /// Reaps what the process before has left, as many at a time as others can wait for.
+    /// Reaps the leftovers of the previous process, in batches small enough not to delay others.
     func run() async {
         var last = InodeNumber(rawValue: 0)
-        do throws(Halt) {
+        do throws(Blocked) {
             while !Task.isCancelled {
                 let inodes = try store.read {
                     try $0.unreaped(after: last, limit: removalsMax)
@@ -63,8 +63,8 @@ extension Reaper {
         }
     }
 
-    /// An inode that is to be reaped. What has a name is not unlinked, whatever a damaged count says:
-    /// a check counts anew.
+    /// Returns an inode that is to be reaped. An inode with a name is not unlinked, even if its
+    /// damaged link count is zero: a check corrects the count.
     private func unlinked(_ inode: InodeNumber, _ database: Database) throws -> InodeRecord? {
         guard let record = try database.inode(inode), record.links == 0,
             try database.dirent(of: inode) == nil
@@ -73,18 +73,18 @@ extension Reaper {
     }
 
     private func isContentRemoved(_ record: InodeRecord) -> Bool {
-        do throws(Halt) {
+        do throws(Blocked) {
             try removeContent(of: record)
             return true
         } catch {
-            // Found again at the next start.
+            // The next start finds it again.
             logger.warning(
                 "unlinked inode kept", metadata: ["inode": "\(record.id)", "reason": "\(error)"])
             return false
         }
     }
 
-    private func removeContent(of record: InodeRecord) throws(Halt) {
+    private func removeContent(of record: InodeRecord) throws(Blocked) {
         guard record.kind == .file else { return }
         if record.presence == .whole { try trash.move(record.id) }
         try onDisk("remove the content of inode \(record.id)") { () throws(DiskError) in
@@ -92,14 +92,15 @@ extension Reaper {
         }
     }
 
-    private func removeRows(of records: [InodeRecord]) throws(Halt) {
+    private func removeRows(of records: [InodeRecord]) throws(Blocked) {
         let isToDo = { (database: Database) in
             try records.contains { record in
                 try record.presence != .remote || record.isWriting
                     || !database.isNeeded(record.id)
             }
         }
-        // Most of what is deleted here was never here, and goes once the remote has deleted it too.
+        // Most inodes deleted here have no local bytes, and are removed once the remote has deleted
+        // them too.
         guard try store.read(isToDo) else { return }
         try store.write { database in
             for record in records {
@@ -121,13 +122,14 @@ extension Reaper {
 }
 
 extension Database {
-    /// Whether the synchroniser needs to know of an inode without a name. What is pending may be on
-    /// its way to the remote right now; it is found unlinked, and forgotten.
+    /// Whether the synchroniser still needs an inode without a name. A pending one may be in an
+    /// upload right now; the synchroniser finds it unlinked and forgets it.
     fileprivate func isNeeded(_ inode: InodeNumber) throws -> Bool {
         try isPending(inode) || synced(inode) != nil
     }
 
-    /// Inodes without a name of which more is here than the synchroniser needs, ascending.
+    /// Returns inodes without a name that have more local state than the synchroniser needs,
+    /// ascending.
     fileprivate func unreaped(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """

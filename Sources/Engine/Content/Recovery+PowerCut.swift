@@ -2,8 +2,8 @@ import GRDB
 import Logging
 
 extension Recovery {
-    /// Takes back what may be torn, where the machine was started anew since the last time.
-    func recoverFromPowerCut() throws(Halt) {
+    /// Discards bytes that may be torn, if the machine was restarted since the last mount.
+    func recoverFromPowerCut() throws(Blocked) {
         let boot = configuration.boot
         let last = try store.read {
             try String.fetchOne($0, sql: "SELECT value FROM settings WHERE key = 'boot'")
@@ -20,10 +20,10 @@ extension Recovery {
         try store.synchronize()
     }
 
-    private func distrustContent() throws(Halt) {
+    private func distrustContent() throws(Blocked) {
         try store.write { try $0.forgetUnsafeDiscarded() }
         for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
-            let size = try onDisk("look at the content of inode \(inode)") {
+            let size = try onDisk("read the content size of inode \(inode)") {
                 () throws(DiskError) in try disk.open(StateFiles.content(of: inode)).status().size
             }
             let length = try store.write { database -> UInt64? in
@@ -33,13 +33,13 @@ extension Recovery {
                     record.presence == .whole
                     ? record.size : try database.extents(of: inode).end(below: record.size)
                 let isShort = size < needed
-                // What is empty was removed: by an unlink that the power cut has undone.
+                // An empty content file was removed, by an unlink that the power cut has undone.
                 let isMissing = size == 0 && needed > 0 && !record.isWriting
                 let isCut = isShort && record.presence != .whole
                 if isKept, !isMissing, !isCut {
                     if isSafe, !isShort || record.isWriting { return nil }
-                    // The end of what was written after it was synchronised may be missing, and
-                    // what the remote was sent of it may be other bytes.
+                    // The end of bytes written after the last synchronisation may be missing, and
+                    // the bytes uploaded of it may differ.
                     if isShort, !record.isWriting { record.size = size }
                     record.generation += 1
                     try database.update(record)
@@ -51,16 +51,16 @@ extension Recovery {
                 return isWhole ? record.size : nil
             }
             guard let length, size > length else { continue }
-            // A cut that did not reach the disk. The next one to write would take for its own what
-            // lies beyond, and so would whoever puts on the disk what is there.
-            try onDisk("cut the content of inode \(inode)") { () throws(DiskError) in
+            // A truncation that did not reach the disk. Otherwise the next writer, and the next
+            // synchronisation, would take the bytes beyond the end for the file's own.
+            try onDisk("truncate the content of inode \(inode)") { () throws(DiskError) in
                 try disk.open(StateFiles.content(of: inode)).truncate(to: length)
             }
         }
     }
 
-    /// The bytes go first, since without them the database comes to the same once more; without it
-    /// they would be taken for the remote's.
+    /// Removes the bytes first: without them, recovery comes to the same result again; without the
+    /// database's record they would be taken for the remote's.
     private func discardContent(of record: InodeRecord, _ database: Database) throws {
         if try database.isPending(record.id) {
             try lostAndFound.keep(
@@ -74,23 +74,23 @@ extension Recovery {
         record.isWriting = false
         try database.setExtents(ExtentSet(), of: record.id)
         try database.forgetDurability(of: record.id)
-        // No generation is used twice: an upload of other bytes may have got half-way.
+        // No generation is used twice: an upload of other bytes may have been interrupted.
         record.generation += 1
         if var synced = try database.synced(record.id), synced.etag != nil {
             if var attempt, attempt.generation == synced.generation {
-                // It is about the very version that counts again.
+                // The attempt concerns the synced version, which is current again.
                 attempt.generation = record.generation
-                try database.setAttempt(attempt, of: record.id)
+                try database.setIntent(attempt, of: record.id)
             } else {
-                // If it happened after all, it is seen as somebody else's change.
-                try database.removeAttempt(of: record.id)
+                // If the attempt succeeded after all, it is seen as a change by another client.
+                try database.removeIntent(of: record.id)
             }
             record.size = synced.size
             record.modified = synced.modified
             synced.generation = record.generation
             try database.setSynced(synced, of: record.id)
         } else {
-            try database.removeAttempt(of: record.id)
+            try database.removeIntent(of: record.id)
             if let dirent = try database.dirent(of: record.id) {
                 try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
                 try restoreReplaced(by: dirent, database)
@@ -101,7 +101,7 @@ extension Recovery {
         try database.markPending(record.id, at: clock.wallTime)
     }
 
-    /// The version that a lost file was to take the place of has its name again.
+    /// Restores the name of the version that a lost file was to replace.
     private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
         guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
             var record = try database.inode(former), record.links == 0,

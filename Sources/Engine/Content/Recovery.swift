@@ -1,7 +1,7 @@
 import GRDB
 import Logging
 
-/// Repairs the state that an ended or killed process has left, before anything else happens.
+/// Repairs the state left by an ended or killed process, before the engine is used.
 struct Recovery: Sendable {
     let configuration: EngineConfiguration
     let store: Store
@@ -14,16 +14,17 @@ struct Recovery: Sendable {
 }
 
 extension Recovery {
-    /// Brings the state of an engine that ended somehow into order, before anything else happens.
-    func run() throws(Halt) {
+    /// Repairs the state of the previous engine, however it ended.
+    func run() throws(Blocked) {
         try identify()
         try recoverFromPowerCut()
         try recoverWrites()
         try clearAway()
     }
 
-    /// Makes the root and this state's salt, or sees to it that the state belongs to this source.
-    private func identify() throws(Halt) {
+    /// Creates the root and the salt of a new state, or verifies that an existing one belongs to
+    /// this source.
+    private func identify() throws(Blocked) {
         let now = clock.wallTime
         let source = configuration.source
         let known = try store.write { database in
@@ -47,14 +48,14 @@ extension Recovery {
         }
         guard known == source else {
             throw .failure(
-                .damaged, "take up the state directory: it belongs to \(known ?? "another source")",
+                .damaged, "use the state directory: it belongs to \(known ?? "another source")",
                 remedy: "mount that source, or this one with another --state-dir")
         }
     }
 
-    /// Files that were open for writing when the process ended: their content file knows better
-    /// than the database (I1).
-    private func recoverWrites() throws(Halt) {
+    /// Recovers files that were open for writing when the process ended: their content file is
+    /// newer than the database (I1).
+    private func recoverWrites() throws(Blocked) {
         while true {
             let writing = try store.read {
                 try $0.inodes(where: "writing = 1", limit: 100)
@@ -67,16 +68,17 @@ extension Recovery {
         }
     }
 
-    /// Clones of uploads that were cut short, and content that nothing needs: a crash came between
-    /// the database and the disk. What is not known to be on the remote, or to be a clone, is kept.
-    private func clearAway() throws(Halt) {
+    /// Removes clones of interrupted uploads, and content that was left because a crash came
+    /// between the database and the disk. Content that is neither known to be on the remote nor a
+    /// clone is kept.
+    private func clearAway() throws(Blocked) {
         var kept = 0
         for path in try paths(below: StateFiles.contentFolder) {
             let inode = StateFiles.inode(ofContentAt: path)
             switch try store.read({ try $0.use(ofContentOf: inode) }) {
             case .needed: continue
             case .none: try removeLeftover(path)
-            // Where a power cut has taken its row back, its number will be given out again.
+            // If a power cut has lost its row, its number will be reused.
             case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
             }
         }
@@ -94,25 +96,25 @@ extension Recovery {
         }
     }
 
-    private func paths(below folder: DiskPath) throws(Halt) -> [DiskPath] {
-        try onDisk("look through \(folder)") { () throws(DiskError) in
+    private func paths(below folder: DiskPath) throws(Blocked) -> [DiskPath] {
+        try onDisk("list \(folder)") { () throws(DiskError) in
             try disk.files(below: folder)
         }
     }
 
-    private func removeLeftover(_ path: DiskPath) throws(Halt) {
-        try onDisk("remove what a crash has left") { () throws(DiskError) in
+    private func removeLeftover(_ path: DiskPath) throws(Blocked) {
+        try onDisk("remove a leftover of a crash") { () throws(DiskError) in
             try disk.remove(path)
         }
     }
 }
 
-/// What a content file is there for.
+/// The use of a content file.
 private enum ContentUse {
     case needed
-    /// The remote has all that was in it.
+    /// The remote has all of its bytes.
     case none
-    /// Nobody knows what is in it.
+    /// Nothing is known of its bytes.
     case unknown
 }
 extension Database {

@@ -1,20 +1,20 @@
 import Logging
 import Synchronization
 
-/// What evicting did.
+/// The result of an eviction.
 package struct EvictionReport: Sendable {
     package var files = 0
     package var bytesFreed: UInt64 = 0
-    /// What was not evicted, each with its path and the reason.
+    /// The files that were not evicted, each with its path and the reason.
     package var refused: [(path: String, reason: String)] = []
 }
 
 extension Space {
-    /// Drops the local bytes of a file, or of all files below a directory. What is not on the
-    /// remote yet, or in use, is refused and stays.
+    /// Drops the local bytes of a file, or of all files below a directory. Files that are not
+    /// uploaded yet, or in use, are refused and stay.
     func evict(_ inode: InodeNumber) throws(EngineError) -> EvictionReport {
         var report = EvictionReport()
-        do throws(Halt) {
+        do throws(Blocked) {
             try evict(inode, &report)
         } catch {
             throw error.failure
@@ -22,7 +22,7 @@ extension Space {
         return report
     }
 
-    private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Halt) {
+    private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Blocked) {
         let record = try store.read { try $0.existingInode(inode) }
         switch record.kind {
         case .symlink: return
@@ -42,7 +42,7 @@ extension Space {
         }
     }
 
-    private func evictFile(_ record: InodeRecord, _ report: inout EvictionReport) throws(Halt) {
+    private func evictFile(_ record: InodeRecord, _ report: inout EvictionReport) throws(Blocked) {
         switch try evictFile(record.id) {
         case .evicted(let bytes):
             report.files += 1
@@ -64,21 +64,21 @@ extension Space {
         case refused(String)
     }
 
-    /// Drops the bytes of one file, if they are on the remote and nobody uses them (I2).
-    func evictFile(_ inode: InodeNumber) throws(Halt) -> Eviction {
-        let eviction = try files.withExclusive(inode) { () throws(Halt) in
+    /// Drops the bytes of one file if they are on the remote and not in use (I2).
+    func evictFile(_ inode: InodeNumber) throws(Blocked) -> Eviction {
+        let eviction = try files.withExclusive(inode) { () throws(Blocked) in
             try evictUnused(inode)
         }
         guard let eviction else {
             let isDirty = try store.read { try $0.isPending(inode) }
             return .refused(isDirty ? Self.unsentReason : "it is open; close it first")
         }
-        // The kernel's copy of the bytes goes too, so that the memory is free as well.
+        // The kernel's cached bytes are dropped too, to free the memory as well.
         if case .evicted = eviction { kernelCache.announce([.inode(inode)]) }
         return eviction
     }
 
-    private func evictUnused(_ inode: InodeNumber) throws(Halt) -> Eviction {
+    private func evictUnused(_ inode: InodeNumber) throws(Blocked) -> Eviction {
         var wasSafe = false
         let refusal = try store.write { database -> Eviction? in
             guard var record = try database.inode(inode), record.presence != .remote else {
@@ -94,7 +94,7 @@ extension Space {
                         ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
             }
             guard record.size > 0 else { return .nothingHere }
-            // The database goes first: bytes that it does not know are fetched again.
+            // The database is updated first: bytes that it does not record are fetched again.
             record.presence = .remote
             try database.update(record)
             try database.setExtents(ExtentSet(), of: inode)

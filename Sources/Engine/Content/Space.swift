@@ -1,7 +1,8 @@
 import Logging
 import Synchronization
 
-/// Keeps the state directory under its bounds: reserves space for new bytes, and evicts clean files.
+/// Keeps the state directory within its bounds: reserves space for new bytes, and evicts clean
+/// files.
 final class Space: Sendable {
     let store: Store
     let disk: any Disk
@@ -10,7 +11,7 @@ final class Space: Sendable {
     let files: OpenFileTable
     let durability: Durability
     let kernelCache: KernelCacheRelay
-    private let budget = Mutex(RoomLedger())
+    private let budget = Mutex(SpaceBudget())
 
     init(
         store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
@@ -25,21 +26,20 @@ final class Space: Sendable {
         self.kernelCache = kernelCache
     }
 
-    /// Notes that the disk has refused bytes that should have fitted.
+    /// Records that the disk has refused bytes that should have fitted.
     func noteRefusal() {
         budget.withLock { $0.refuse() }
     }
 }
 
 extension Space {
-    /// How much is freed at least, once something has to go: not every write is to look for more.
+    /// The minimum to free by one eviction, so that not every write starts another.
     private static var evictionBytes: UInt64 { 16 << 20 }
 
-    /// Sees to it that `bytes` more fit, evicting what is clean where they do not. No lock may be
-    /// held.
+    /// Reserves space for `bytes`, evicting clean files if necessary. No lock may be held.
     ///
     /// - Throws: `.outOfSpace`.
-    func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Halt) {
+    func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Blocked) {
         let now = clock.uptime
         if try takeRoom(bytes, at: now) { return }
         guard !budget.withLock({ $0.isHopeless(at: now) }) else {
@@ -53,28 +53,28 @@ extension Space {
             return room.isRefused
         }
         if freed > 0 {
-            logger.info("evicted for want of room", metadata: ["bytes": "\(freed)"])
+            logger.info("evicted to free space", metadata: ["bytes": "\(freed)"])
         }
         if freed > 0 || !isRefused, try takeRoom(bytes, at: now) { return }
         budget.withLock { $0.giveUp(at: clock.uptime) }
         throw Self.noRoom(attempt())
     }
 
-    /// - Throws: `.outOfSpace` while the database lacks room of its own, and nothing can be evicted
-    ///   for it.
-    func requireBallast(_ attempt: @autoclosure () -> String) throws(Halt) {
+    /// - Throws: `.outOfSpace` while the database's own reserve is missing, and nothing can be
+    ///   evicted for it.
+    func requireBallast(_ attempt: @autoclosure () -> String) throws(Blocked) {
         if !isBallastWhole(at: clock.uptime) { try reserve(for: 0, attempt()) }
     }
 
-    /// Whether the database has its room, which is taken back now and then: to try so with every write
-    /// that is refused would cost more than the write.
+    /// Whether the database has its reserve. A missing one is restored only now and then: an
+    /// attempt at each refused write would cost more than the write.
     private func isBallastWhole(at now: Duration) -> Bool {
         let isHopeless = budget.withLock { $0.isHopeless(at: now) }
         return isHopeless ? store.isBallastWhole : store.restoreBallast()
     }
 
-    /// Has the database's room whole again, at the cost of what is on the remote too.
-    func keepBallast() throws(Halt) {
+    /// Restores the database's reserve, evicting clean files if necessary.
+    func keepBallast() throws(Blocked) {
         if store.restoreBallast() { return }
         let freed = try evictLeastRecentlyUsed(atLeast: Self.evictionBytes)
         let isWhole = store.restoreBallast()
@@ -84,10 +84,10 @@ extension Space {
             metadata: ["freed": "\(freed)", "isWhole": "\(isWhole)"])
     }
 
-    private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Halt) -> Bool {
-        // What is written is no use where it cannot be noted.
+    private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Blocked) -> Bool {
+        // Written bytes are useless if they cannot be recorded.
         guard isBallastWhole(at: now) else { return false }
-        let result = budget.withLock { room -> Result<Bool, Halt> in
+        let result = budget.withLock { room -> Result<Bool, Blocked> in
             do {
                 return .success(try room.take(bytes, at: now) { try disk.space() })
             } catch let error as DiskError {
@@ -99,17 +99,18 @@ extension Space {
         return try result.get()
     }
 
-    private static func noRoom(_ attempt: String) -> Halt {
+    private static func noRoom(_ attempt: String) -> Blocked {
         .failure(
             .outOfSpace, attempt,
-            remedy: "free space on the disk of the state directory; what is not yet on the remote "
-                + "leaves it once it is")
+            remedy:
+                "free space on the disk of the state directory; files that are not uploaded yet "
+                + "can be evicted after their upload")
     }
 
-    /// Drops clean files that nobody uses, those used least recently first.
+    /// Drops clean unused files, the least recently used first.
     ///
-    /// - Returns: How many bytes that freed.
-    func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Halt) -> UInt64 {
+    /// - Returns: The number of freed bytes.
+    func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Blocked) -> UInt64 {
         var freed: UInt64 = 0
         var last: (accessed: Int64, inode: Int64) = (.min, 0)
         while freed < wanted {

@@ -1,21 +1,21 @@
 import Logging
 import Synchronization
 
-/// Keeps files that the remote has deleted, and that were whole here, in the state directory for a
-/// while.
+/// Keeps files that were deleted on the remote, and whose local bytes were complete, in the state
+/// directory for a while.
 ///
-/// The deletion and the entry in `discarded` are one transaction, so that a process that dies before
-/// the bytes are moved moves them at its next start.
+/// The deletion and the entry in `discarded` are one transaction, so that if the process dies
+/// before the bytes are moved, its next start moves them.
 final class Trash: Sendable {
     private let store: Store
     private let disk: any Disk
     private let clock: any Clock
     private let logger: Logger
     private let files: OpenFileTable
-    /// The bytes that it holds at most; the oldest files go first.
+    /// The maximum of bytes kept; the oldest files are removed first.
     let bytesMax: UInt64
-    /// Notified when a file was added.
-    let signal = Doorbell()
+    /// Notified when a file is added.
+    let signal = Signal()
 
     init(
         store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
@@ -32,46 +32,47 @@ final class Trash: Sendable {
 
 extension Trash {
 
-    /// How long it is kept, in nanoseconds.
+    /// How long a file is kept, in nanoseconds.
     private static var trashAgeMax: Int64 { 30 * 86_400 * 1_000_000_000 }
 
-    /// Copies the bytes of a discarded file that somebody goes on reading to the trash, with its
-    /// extended attributes. Those of others are moved there as they are reaped.
+    /// Copies the bytes of a discarded file that is still being read to the trash, with its
+    /// extended attributes. Unused files are moved there when they are reaped.
     func keep(_ inode: InodeNumber) {
         guard let file = files.existing(inode) else { return }
-        do throws(Halt) {
+        do throws(Blocked) {
             guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
-            try file.withState { state throws(Halt) in
-                try onDisk("keep a removed file") { () throws(DiskError) in
+            try file.withState { state throws(Blocked) in
+                try onDisk("move a removed file to the trash") { () throws(DiskError) in
                     set(attributes, of: try disk.clone(state.file, to: destination))
                 }
             }
-            signal.ring()
+            signal.notify()
         } catch {
-            // The remote wanted it gone; a copy is a courtesy.
+            // The remote has deleted it; a copy is a courtesy.
             logger.warning(
                 "removed file not kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
         }
     }
 
-    /// Moves the bytes of a discarded file that nobody uses to the trash, with its extended
-    /// attributes. Nothing happens to what is not discarded. Done twice, it comes to the same.
-    func move(_ inode: InodeNumber) throws(Halt) {
+    /// Moves the bytes of an unused discarded file to the trash, with its extended attributes. Does
+    /// nothing for a file that is not discarded. Idempotent.
+    func move(_ inode: InodeNumber) throws(Blocked) {
         guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
-        try onDisk("keep a removed file") { () throws(DiskError) in
+        try onDisk("move a removed file to the trash") { () throws(DiskError) in
             let file = try disk.open(StateFiles.content(of: inode))
-            // It has been moved already, and this one is new and empty.
+            // It has been moved already, and this content file is new and empty.
             guard try file.status().size >= size else { return }
             set(attributes, of: file)
             try disk.move(StateFiles.content(of: inode), to: destination)
         }
-        signal.ring()
+        signal.notify()
     }
 
-    /// Where the bytes of a discarded file go, how many there are, and what goes along.
+    /// Returns the destination of a discarded file's bytes, their number, and its extended
+    /// attributes.
     private func placeInTrash(
         _ inode: InodeNumber
-    ) throws(Halt) -> (path: DiskPath, size: UInt64, attributes: ExtendedAttributes)? {
+    ) throws(Blocked) -> (path: DiskPath, size: UInt64, attributes: ExtendedAttributes)? {
         try store.read { database in
             guard let discarded = try database.discarded(inode),
                 let record = try database.inode(inode), record.links == 0,
@@ -88,14 +89,14 @@ extension Trash {
         do throws(DiskError) {
             try file.setExtendedAttributes(attributes)
         } catch {
-            // The bytes are worth more than what is known of them.
+            // The bytes are worth more than their attributes.
             logger.warning(
                 "extended attributes of a removed file not kept",
                 metadata: ["reason": "\(error.attempt): \(error.reason)"])
         }
     }
 
-    /// Sorts by the time of removal, and shows people what it was.
+    /// The path sorts by the time of removal, and contains the former name for people.
     private static func trashPath(_ inode: InodeNumber, _ discarded: DiscardedRecord) -> DiskPath {
         let digits = String(max(0, discarded.time.nanoseconds))
         let time = String(repeating: "0", count: 19 - digits.count) + digits
@@ -103,8 +104,8 @@ extension Trash {
             "\(StateFiles.trashFolder)/\(time)-\(inode)-\(LostAndFound.shown(discarded.name))")
     }
 
-    /// When something was moved to the trash, in nanoseconds since 1970; nil for what somebody else
-    /// has put there.
+    /// Returns the time when a file was moved to the trash, in nanoseconds since 1970; nil for
+    /// files that Apus did not put there.
     private static func time(ofTrashAt path: DiskPath) -> Int64? {
         let name = path.description.dropFirst(StateFiles.trashFolder.description.utf8.count + 1)
         let parts = name.split(separator: "-", maxSplits: 2)
@@ -113,8 +114,8 @@ extension Trash {
         return Int64(parts[0])
     }
 
-    /// Removes what is too old, and the oldest of what is too much.
-    func prune() throws(Halt) {
+    /// Removes files that are too old, then the oldest ones above the maximum size.
+    func prune() throws(Blocked) {
         try onDisk("clear the trash") { () throws(DiskError) in
             let oldest = clock.wallTime.nanoseconds - Self.trashAgeMax
             var kept: [(path: DiskPath, bytes: UInt64)] = []

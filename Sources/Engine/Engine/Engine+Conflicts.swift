@@ -2,63 +2,69 @@ import GRDB
 import Logging
 import Synchronization
 
-/// Which version keeps the name that both sides' versions had.
+/// Which of two conflicting versions keeps the name.
 package enum ConflictResolution: String, CaseIterable, Sendable {
-    /// The one that was made here: the remote's is replaced.
+    /// The local version; it replaces the remote's.
     case mine
-    /// The remote's: ours is removed.
+    /// The remote's version; the local one is removed.
     case theirs
-    /// Both stay as they are, and it is no conflict any more.
+    /// Both stay as they are, and the conflict is over.
     case both
 }
 
 extension Engine {
-    /// Ends a conflict as a person decides.
+    /// Resolves a conflict.
     ///
     /// - Parameter inode: Either version.
-    /// - Returns: The path, from the mount point on, of the version that the decision leaves under
-    ///   the original name; for `.both` that of ours beside it.
-    /// - Throws: `.noConflict` where only one version has the name; `.ambiguous` where several
-    ///   versions of ours lie beside the remote's and none of them was named; `.isDirectory` where one
-    ///   version is a directory, which no other takes the place of in one step.
+    /// - Returns: The path, from the mount point on, of the version that keeps the original name;
+    ///   for `.both`, that of the local version beside it.
+    /// - Throws: `.noConflict` if only one version has the name; `.ambiguous` if several local
+    ///   versions lie beside the remote's and none of them was named; `.isDirectory` if one version
+    ///   is a directory, which cannot be replaced in one step.
     package func settleConflict(
         _ inode: InodeNumber, keeping resolution: ConflictResolution
     ) async throws(EngineError) -> String {
         let (ours, original) = try conflict(at: inode)
-        try completed { () throws(Halt) in
+        try completed { () throws(Blocked) in
             try requireReplaceable(ours, original, keeping: resolution)
         }
         switch resolution {
         case .mine:
-            try await completing { () throws(Halt) in
+            try await retrying { () throws(Blocked) in
                 try rename(
                     ours.name, in: ours.parent, to: original, in: ours.parent, mode: .replace)
             }
         case .theirs:
-            try await completing { () throws(Halt) in
+            try await retrying { () throws(Blocked) in
                 guard try store.read({ try $0.dirent(original, in: ours.parent) }) != nil else {
                     throw .failure(
                         .notFound, "keep the remote's \"\(original)\"",
-                        remedy: "it is gone meanwhile; keep mine")
+                        remedy: "it no longer exists; keep mine")
                 }
                 try unlink(ours.name, in: ours.parent)
             }
         case .both:
-            try completed { () throws(Halt) in
+            try completed { () throws(Blocked) in
                 try store.write { try $0.removeConflict(ours.inode) }
             }
-            local.agenda.changes.ring()
+            local.agenda.changes.notify()
         }
-        let parent = try completed { () throws(Halt) in
+        if resolution != .both {
+            // The kernel did not ask for this change, and has either name cached.
+            local.kernelCache.announce([
+                .name(ours.name, ours.parent), .name(original, ours.parent), .inode(ours.parent),
+            ])
+        }
+        let parent = try completed { () throws(Blocked) in
             try store.read { try $0.path(of: ours.parent) }
         }
         return ObjectKey(parent).appending(resolution == .both ? ours.name : original).description
     }
 
-    /// A directory may hold much that nobody has decided on: it goes by hand.
+    /// A directory may contain items that are not part of the decision: the user removes it.
     private func requireReplaceable(
         _ ours: Dirent, _ original: FileName, keeping resolution: ConflictResolution
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let (isOurs, isTheirs) = try store.read { database in
             let theirs = try database.inode(named: original, in: ours.parent)
             return (
@@ -74,31 +80,32 @@ extension Engine {
             }
         guard isImpossible else { return }
         throw .failure(
-            .isDirectory, "keep \(resolution) of \"\(original)\" and \"\(ours.name)\" alone",
-            remedy: "remove or rename the directory or the file that you do not want, or keep both")
+            .isDirectory, "keep only \(resolution) of \"\(original)\" and \"\(ours.name)\"",
+            remedy: "remove or rename the directory or the file that you do not need, or keep both")
     }
 
-    /// The name of our version, and the one that it had.
+    /// Returns the name of the local version, and its original name.
     private func conflict(
         at inode: InodeNumber
     ) throws(EngineError) -> (ours: Dirent, original: FileName) {
-        try completed { () throws(Halt) in
+        try completed { () throws(Blocked) in
             try store.read { database in
                 guard let dirent = try database.dirent(of: inode) else {
-                    throw Halt.failure(.notFound, "find a conflict of inode \(inode)")
+                    throw Blocked.failure(.notFound, "find a conflict of inode \(inode)")
                 }
                 if let original = try database.conflictOriginal(of: inode) {
                     return (dirent, original)
                 }
                 let versions = try database.conflicts(with: dirent)
                 guard let ours = versions.first else {
-                    throw Halt.failure(
+                    throw Blocked.failure(
                         .noConflict, "resolve \"\(dirent.name)\"",
                         remedy: "`apus status` lists the conflicts")
                 }
                 guard versions.count == 1 else {
-                    throw Halt.failure(
-                        .ambiguous, "choose among \(versions.count) versions of \"\(dirent.name)\"",
+                    throw Blocked.failure(
+                        .ambiguous,
+                        "choose one of \(versions.count) versions of \"\(dirent.name)\"",
                         remedy: "name one of the versions: "
                             + versions.map { "\"\($0.name)\"" }.joined(separator: ", "))
                 }
@@ -107,11 +114,11 @@ extension Engine {
         }
     }
 
-    /// Runs local work that needs nothing of the remote.
+    /// Runs a local operation that needs nothing from the remote.
     private func completed<Value>(
-        _ work: () throws(Halt) -> Value
+        _ work: () throws(Blocked) -> Value
     ) throws(EngineError) -> Value {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try work()
         } catch {
             throw error.failure

@@ -8,7 +8,7 @@ extension Engine {
     /// - Throws: `.isDirectory`, `.notFound`.
     package func read(
         _ inode: InodeNumber, at offset: UInt64, length: Int
-    ) throws(Halt) -> ReadableRange {
+    ) throws(Blocked) -> ReadableRange {
         try local.content.read(inode, at: offset, length: length)
     }
 
@@ -17,7 +17,7 @@ extension Engine {
     /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
     package func write(
         _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try local.content.write(inode, bytes, at: offset)
     }
 
@@ -29,9 +29,9 @@ extension Engine {
 
     /// Makes the written bytes survive power loss (I1). Also for directories.
     ///
-    /// - Throws: A permanent failure to upload them that no program has been told of, once they do:
-    ///   `.denied`, `.outOfSpace`, and so on.
-    package func synchronize(_ inode: InodeNumber) throws(Halt) {
+    /// - Throws: A permanent failure to upload them that has not been reported to a program, once
+    ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
+    package func synchronize(_ inode: InodeNumber) throws(Blocked) {
         try local.content.synchronize(inode)
     }
 
@@ -46,11 +46,11 @@ extension Engine {
         try local.lostAndFound.count()
     }
 
-    /// A descriptor of the file was closed: what was written survives `kill -9` from here on (I1).
+    /// Handles the close of a descriptor: written bytes survive `kill -9` from here on (I1).
     ///
-    /// It does already: every write marked the inode in the database before it was acknowledged, and
-    /// its bytes are in the content file.
-    package func flush(_ inode: InodeNumber) throws(Halt) {}
+    /// They do already: every write marked the inode in the database before it was acknowledged,
+    /// and its bytes are in the content file.
+    package func flush(_ inode: InodeNumber) throws(Blocked) {}
 
     /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
     ///
@@ -58,15 +58,15 @@ extension Engine {
     /// returns (I3).
     ///
     /// - Parameter truncating: POSIX: `O_TRUNC`.
-    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` where
-    ///   the remote has another version, or no file: whoever knows the number looks its name up again.
+    /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` if the
+    ///   remote has another version, or no file: the kernel then looks the name up again.
     package func open(
         _ inode: InodeNumber, access: FileAccess, truncating: Bool
-    ) throws(Halt) {
+    ) throws(Blocked) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file =
             truncating ? try local.content.retainToEmpty(inode) : try local.content.retain(inode)
-        do throws(Halt) {
+        do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }
             if access == .read { return try requireKind(of: file) }
             try local.content.addWriter(to: file)
@@ -75,7 +75,7 @@ extension Engine {
             throw error
         }
         guard truncating else { return }
-        do throws(Halt) {
+        do throws(Blocked) {
             try local.content.truncate(inode, to: 0)
         } catch {
             local.content.release(inode, access: .write)
@@ -83,33 +83,33 @@ extension Engine {
         }
     }
 
-    /// Has a program that opens a file of which nothing is here wait for its first bytes: with them the
-    /// remote says whether it still has the version that was listed.
+    /// Waits, when a file without local bytes is opened, for its first bytes: with them the remote
+    /// reports whether it still has the listed version.
     ///
-    /// A program that is told so by a read takes that for the end of the file, or for a damaged one;
-    /// and what it appends to a version that is gone fits to nothing. Where the kernel is told at the
-    /// opening, it looks the name up again and opens what is there. As the bytes are wanted next, this
-    /// asks for nothing that would not be asked for anyway. What was changed here is opened as it is,
-    /// and everything is while the remote is out of reach: there may be something else to do with it
-    /// than to read.
-    private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Halt) {
+    /// A program that learns of a change from a read takes it for the end of the file or for
+    /// damage, and bytes that it appends to a deleted version do not fit the new one. If the kernel
+    /// learns of it during open, it looks the name up again and opens the current version. The
+    /// bytes are needed next, so this costs no extra request. Files with local changes are opened
+    /// as they are, and so are all files while the remote is unreachable: the program may not
+    /// intend to read.
+    private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Blocked) {
         guard local.content.isNothingHere(of: file) else { return }
         let now = clock.uptime
-        guard !remote.metadata.isVain(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
+        guard !remote.metadata.isInBackoff(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
             try !store.read({ try $0.isPending(file.inode) })
         else { return }
         throw .awaits(.version(file.inode, access))
     }
 
-    /// What a listing calls a file may be a symbolic link, and reading tells. Whoever had it open
-    /// by then could not be told; who opens it now is sent to look again. As its bytes are wanted
-    /// next, this asks for nothing that would not be asked for anyway.
-    private func requireKind(of file: OpenFile) throws(Halt) {
-        // What was changed here is a file.
+    /// Checks whether an item that was listed as a file is a symbolic link, which only reading
+    /// shows. Programs that have it open by then cannot be told; those that open it now are made to
+    /// look it up again. The bytes are needed next, so this costs no extra request.
+    private func requireKind(of file: OpenFile) throws(Blocked) {
+        // An item with local changes is a file.
         let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
         guard (1...UInt64(Tree.targetBytesMax)).contains(size) else { return }
         let isKnown = try store.read { database in
-            try database.existingInode(file.inode).isDetailed || database.isPending(file.inode)
+            try database.existingInode(file.inode).hasMetadata || database.isPending(file.inode)
         }
         guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
     }

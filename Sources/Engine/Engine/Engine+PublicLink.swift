@@ -3,20 +3,20 @@ import Logging
 import Synchronization
 
 extension Engine {
-    /// An address under which everybody may read an item, as it is on the remote.
+    /// Returns a public address of an item as it is on the remote.
     ///
-    /// - Throws: `.busy` while it, or its place, has changes that are not there yet; `.unsupported`
-    ///   where the remote has no such thing; what the remote says otherwise.
+    /// - Throws: `.busy` while the item or its place has changes that are not uploaded yet;
+    ///   `.unsupported` if the remote has no public links; otherwise the remote's error.
     package func publicLink(to inode: InodeNumber) async throws(EngineError) -> String {
         let key: ObjectKey
-        do throws(Halt) {
+        do throws(Blocked) {
             key = try store.read { database in
                 let path = ObjectKey(try database.path(of: inode))
                 guard try !database.isPending(inode), try database.remoteKey(of: inode) == path
                 else {
-                    throw Halt.failure(
+                    throw Blocked.failure(
                         .busy,
-                        "make a link to \"\(path)\", which is not on the remote as it is here",
+                        "create a link to \"\(path)\", which has changes that are not on the remote",
                         remedy: "run `apus sync` first")
                 }
                 return path

@@ -3,29 +3,29 @@ import Logging
 import Synchronization
 
 extension Engine {
-    /// Runs an operation to its end, fetching what it needs in between.
+    /// Runs an operation to completion, fetching missing data in between.
     ///
     /// - Parameter need: Fetched before the first run, if the caller knows from a run of its own
     ///   that the operation needs it.
-    /// - Throws: The operation's failure; `.unreachable` where a need cannot be met within the
+    /// - Throws: The operation's failure; `.unreachable` if a need cannot be met within the
     ///   deadline; `.interrupted` if the task is cancelled.
-    package func completing<Value>(
-        startingWith need: Need? = nil, _ operation: () throws(Halt) -> Value
+    package func retrying<Value>(
+        startingWith need: MissingData? = nil, _ operation: () throws(Blocked) -> Value
     ) async throws(EngineError) -> Value {
         let deadline = clock.uptime + configuration.requestDeadline
         var known = need
         while true {
-            do throws(Halt) {
+            do throws(Blocked) {
                 if let need = known.take() { throw .awaits(need) }
                 return try operation()
             } catch {
                 switch error {
                 case .failure(let failure): throw failure
                 case .awaits(.look(let inode)) where Task.isCancelled:
-                    // A signal, to whoever can do without.
-                    remote.metadata.giveUpLook(at: inode)
+                    // Interrupted by a signal: the operation may do without the metadata.
+                    remote.metadata.beginBackoff(at: inode)
                 case .awaits(let need):
-                    // Also where the need was met in vain, again and again.
+                    // Also if the need was met repeatedly without success.
                     if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
                     guard clock.uptime < deadline else {
                         throw EngineError(
@@ -38,11 +38,11 @@ extension Engine {
         }
     }
 
-    /// - Throws: `.unreachable` at the deadline, also where the remote neither answers nor fails.
-    ///   As long as the pages of a listing bring something new, that is not before
-    ///   ``EngineConfiguration/listingDeadline``; the listing itself goes on.
+    /// - Throws: `.unreachable` at the deadline, even if the remote neither answers nor fails.
+    ///   While the pages of a listing bring new entries, that is not before
+    ///   ``EngineConfiguration/listingDeadline``; the listing itself continues.
     private func satisfyInTime(
-        _ need: Need, until deadline: Duration
+        _ need: MissingData, until deadline: Duration
     ) async throws(EngineError) {
         let (result, isCutShort) = await withWatchdog(
             { await self.outwait(need, until: deadline) },
@@ -52,7 +52,7 @@ extension Engine {
             .unreachable, "wait for \(need)", remedy: "check the connection to the remote")
     }
 
-    private func outwait(_ need: Need, until deadline: Duration) async {
+    private func outwait(_ need: MissingData, until deadline: Duration) async {
         let last = clock.uptime + configuration.listingDeadline
         var deadline = deadline
         while clock.uptime < deadline, !Task.isCancelled {
@@ -65,8 +65,8 @@ extension Engine {
         }
     }
 
-    /// Fetches what an operation needs, trying again where the remote is out of reach.
-    private func satisfy(_ need: Need, until deadline: Duration) async throws(EngineError) {
+    /// Fetches the data that an operation needs, with retries while the remote is unreachable.
+    private func satisfy(_ need: MissingData, until deadline: Duration) async throws(EngineError) {
         var backoff = Backoff(first: .milliseconds(200), longest: .seconds(5))
         while true {
             let failure: ProviderError
@@ -76,12 +76,12 @@ extension Engine {
                 case .content(let inode, let range):
                     try await transfer.downloader.materialise(inode, range)
                 case .details(let inode):
-                    guard try await remote.metadata.lookAtDetails(of: inode) else {
+                    guard try await remote.metadata.fetchMetadata(of: inode) else {
                         throw ProviderError(
-                            .busy, attempt: "look at inode \(inode)",
-                            reason: "it is just being moved or changed")
+                            .busy, attempt: "fetch the metadata of inode \(inode)",
+                            reason: "it is being moved or changed")
                     }
-                case .look(let inode): await remote.metadata.awaitLook(at: inode)
+                case .look(let inode): await remote.metadata.awaitMetadata(at: inode)
                 case .version(let inode, let access):
                     try await transfer.downloader.awaitVersion(of: inode, for: access)
                 }
@@ -90,22 +90,22 @@ extension Engine {
                 failure = error
             } catch let error as EngineError {
                 throw error
-            } catch let halt as Halt {
+            } catch let halt as Blocked {
                 throw halt.failure
             } catch is CancellationError {
                 throw EngineError(.interrupted, "wait for \(need)")
             } catch {
-                throw EngineError(.failed, "fetch what a request needs", cause: error)
+                throw EngineError(.failed, "fetch the data for a request", cause: error)
             }
             if Task.isCancelled || failure.kind == .cancelled {
                 throw EngineError(.interrupted, failure.attempt)
             }
-            // A store that asks for more time than there is will not be asked again: it fails now.
+            // If the store asks for more time than is left, the request fails at once.
             let next = clock.uptime + max(backoff.next(random), failure.retryAfter ?? .zero)
             guard failure.isPassing, !failure.isForLackOfDescriptors, next < deadline
             else { throw EngineError(failure) }
             logger.debug(
-                "request waits for the remote",
+                "request waiting for the remote",
                 metadata: ["attempt": "\(failure.attempt)", "reason": "\(failure.reason)"])
             do {
                 try await clock.sleep(until: next)

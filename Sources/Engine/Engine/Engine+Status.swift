@@ -3,10 +3,10 @@ import Synchronization
 
 extension Engine {
     /// - Parameters:
-    ///   - inode: Only what lies at or below it is counted among the pending.
-    ///   - limit: How many items are told at the most.
+    ///   - inode: Only pending items at or below it are counted.
+    ///   - limit: The maximum number of items returned.
     package func status(below inode: InodeNumber, limit: Int) throws(EngineError) -> EngineStatus {
-        do throws(Halt) {
+        do throws(Blocked) {
             let snapshot = ActivitySnapshot(self)
             var status = try store.read { database in
                 var status = EngineStatus()
@@ -42,9 +42,9 @@ extension Engine {
         }
     }
 
-    /// One item, whether it is pending or not.
+    /// Returns one item, pending or not.
     package func item(_ inode: InodeNumber) throws(EngineError) -> PendingItem {
-        do throws(Halt) {
+        do throws(Blocked) {
             let state = try itemState(of: inode)
             let snapshot = ActivitySnapshot(self)
             return try store.read { database in
@@ -57,8 +57,8 @@ extension Engine {
         }
     }
 
-    /// The version of a file that both sides last agreed on; nil while the remote has none.
-    package func agreedVersion(of inode: InodeNumber) throws(Halt) -> ETag? {
+    /// Returns the version of a file that both sides last agreed on; nil while the remote has none.
+    package func agreedVersion(of inode: InodeNumber) throws(Blocked) -> ETag? {
         try store.read { try $0.synced(inode)?.etag }
     }
 
@@ -78,7 +78,7 @@ extension Engine {
         return summary
     }
 
-    /// One item that need not be pending.
+    /// Returns one item that need not be pending.
     private func unmarked(
         _ inode: InodeNumber, _ snapshot: ActivitySnapshot, _ database: Database
     ) throws -> PendingItem {
@@ -112,26 +112,26 @@ extension Engine {
 
     private func retryTime(of inode: InodeNumber) -> Timestamp? {
         guard let delay = local.agenda.retryDelay(of: inode) else { return nil }
-        // To a second: as long as nothing changes, a status stays the same.
+        // Rounded to a second, so that an unchanged status stays equal.
         let (seconds, attoseconds) = delay.components
         let part = clock.wallTime.nanoseconds + attoseconds / 1_000_000_000
         return Timestamp(seconds: part / 1_000_000_000 + seconds)
     }
 
-    /// How often something that ``status(below:limit:)`` shows has changed.
-    package var changeCount: UInt64 { local.agenda.changes.rings }
+    /// The number of changes so far to anything that ``status(below:limit:)`` shows.
+    package var changeCount: UInt64 { local.agenda.changes.notifications }
 
-    /// Returns once ``changeCount`` is over `count`, or the task is cancelled.
+    /// Returns once ``changeCount`` exceeds `count`, or the task is cancelled.
     package func waitForChange(after count: UInt64) async {
         await local.agenda.changes.wait(after: count)
     }
 
-    /// Bytes that uploads have sent since the start, each once.
+    /// The bytes that uploads have sent since the start, each counted once.
     package var bytesSent: UInt64 { transfer.progress.sentBytes.withLock(\.total) }
 
-    /// Makes everything at or below an inode due now: no settle time, no waiting after a failure.
+    /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
-        do throws(Halt) {
+        do throws(Blocked) {
             let pending = try store.write { database in
                 let pending = try database.pending(below: inode, limit: .max)
                 for record in pending where record.failure != nil {
@@ -140,7 +140,7 @@ extension Engine {
                 return pending.map(\.inode)
             }
             for inode in pending {
-                // What stays open for writing is sent as it is now.
+                // A file that stays open for writing is uploaded in its current state.
                 local.files.existing(inode)?.state.withLock { $0.longWriterDue = clock.uptime }
                 local.agenda.enqueue(inode, after: .zero)
             }
@@ -149,9 +149,9 @@ extension Engine {
         }
     }
 
-    /// The inode of a path from the mount point on.
+    /// Returns the inode at a path from the mount point on.
     ///
-    /// - Throws: `.notFound`, `.notDirectory`, and what a listing throws.
+    /// - Throws: `.notFound`, `.notDirectory`, and errors of a listing.
     package func resolve(_ path: String) async throws(EngineError) -> InodeNumber {
         var inode = InodeNumber.root
         for part in path.utf8.split(separator: UInt8(ascii: "/")) {
@@ -159,12 +159,12 @@ extension Engine {
                 throw EngineError(.notFound, "find \"\(path)\"")
             }
             let parent = inode
-            inode = try await completing { () throws(Halt) in try lookup(name, in: parent).inode }
+            inode = try await retrying { () throws(Blocked) in try lookup(name, in: parent).inode }
         }
         return inode
     }
 
-    func itemState(of inode: InodeNumber) throws(Halt) -> ItemState {
+    func itemState(of inode: InodeNumber) throws(Blocked) -> ItemState {
         if transfer.progress.transfers.withLock({ $0[inode] != nil }) { return .uploading }
         let (record, isPending) = try store.read {
             (try $0.existingInode(inode), try $0.isPending(inode))
@@ -183,16 +183,16 @@ extension Engine {
     }
 }
 
-/// What is going on in memory, taken before the database is read: whoever holds a file's lock may
+/// The activity in memory, captured before the database is read: the holder of a file's lock may
 /// wait for a reader.
 private struct ActivitySnapshot {
     let transfers: [InodeNumber: Transfer]
-    /// Files that are open for writing, with nothing written since they were last sent.
+    /// Files that are open for writing, without changes since their last upload.
     let openUnchanged: [InodeNumber]
-    /// How much is here of the files that are being fetched.
+    /// The number of local bytes of each file that is being fetched.
     let bytesHere: [InodeNumber: UInt64]
-    /// Bytes that are here of files of which the database knows none, as they are stored when the
-    /// file is closed.
+    /// Local bytes of files that the database has as remote; they are stored when the file is
+    /// closed.
     let bytesUnstored: UInt64
 
     init(_ engine: Engine) {
@@ -213,10 +213,10 @@ private struct ActivitySnapshot {
 }
 
 extension Engine {
-    /// Releases the deletions that are held, on both sides.
+    /// Releases the held deletions on both sides.
     ///
-    /// - Returns: The items that the remote has deleted and that are now removed here, and the number
-    ///   of items deleted here that are now deleted on the remote.
+    /// - Returns: The items deleted on the remote that are now removed here, and the number of
+    ///   items deleted here that are now deleted on the remote.
     package func confirmDeletions() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
         try remote.deletions.confirm()
     }

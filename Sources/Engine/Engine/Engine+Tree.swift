@@ -3,24 +3,25 @@ import Logging
 import Synchronization
 
 extension Engine {
-    /// POSIX: `stat`.
+    /// Returns the attributes of an inode. POSIX: `stat`.
     ///
-    /// Of a file that only a listing has told of, waits for the rest, see
-    /// ``requireDetails(of:)``.
+    /// Waits for the metadata that a listing lacks, see ``requireMetadata(of:)``.
     ///
-    /// - Throws: `.notFound` once the inode is gone.
-    package func attributes(of inode: InodeNumber) throws(Halt) -> Attributes {
+    /// - Throws: `.notFound` if the inode no longer exists.
+    package func attributes(of inode: InodeNumber) throws(Blocked) -> Attributes {
         let found = try store.read { try $0.seen($0.existingInode(inode)) }
-        try remote.metadata.requireDetails(of: found)
+        try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }
 
-    /// POSIX: `chmod`, `chown`, `truncate`, `utimensat`. Permissions were checked by the kernel.
+    /// Changes attributes. POSIX: `chmod`, `chown`, `truncate`, `utimensat`. The kernel has checked
+    /// permissions.
     ///
-    /// - Throws: `.notFound`, `.isDirectory` and `.tooLarge` for a size, `.outOfSpace`, `.readOnly`.
+    /// - Throws: `.notFound`, `.isDirectory` and `.tooLarge` for a size, `.outOfSpace`,
+    ///   `.readOnly`.
     package func setAttributes(
         of inode: InodeNumber, to change: AttributeChange
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         try configuration.requireWritable("change inode \(inode)")
         if let size = change.size { try local.content.truncate(inode, to: size) }
         let now = clock.wallTime
@@ -31,8 +32,9 @@ extension Engine {
             case nil: nil
             }
         if let modified, let file = local.files.existing(inode) {
-            // While it is written the time is kept beside the content, and stored at its release.
-            try file.withState { state throws(Halt) in
+            // While a file is being written, its time is kept with its content, and stored at its
+            // release.
+            try file.withState { state throws(Blocked) in
                 state.modified = modified
                 if state.isMarkedWriting { try local.content.storeTime(inode, state) }
             }
@@ -43,7 +45,7 @@ extension Engine {
             record.userID = change.userID ?? record.userID
             record.groupID = change.groupID ?? record.groupID
             record.modified = modified ?? record.modified
-            // Only times that somebody set are sent of a directory, not those of its changes.
+            // For a directory only explicitly set times are uploaded, not those of its changes.
             if modified != nil, record.kind == .directory { record.generation += 1 }
             record.changed = now
             try database.update(record)
@@ -54,18 +56,20 @@ extension Engine {
         return try local.tree.current(record)
     }
 
-    /// Total and available space: the remote's where known, else ``StorageSpace/unknown``. The local
-    /// disk refuses what it has no room for when that is written. POSIX: `statvfs`.
+    /// Total and available space: the remote's if known, otherwise ``StorageSpace/unknown``. Writes
+    /// that do not fit onto the local disk fail separately. POSIX: `statvfs`.
     package var space: StorageSpace { remote.gate.remoteSpace ?? .unknown }
 
-    /// The value of an attribute that a program gave, or of one of ours:
+    /// Returns the value of an attribute set by a program, or of one of Apus:
     ///
     /// - `user.apus.state`: ``ItemState`` of the inode.
-    /// - `user.apus.error`: why it is not on the remote, where that failed, and what to do.
+    /// - `user.apus.error`: why its upload failed, if it did, and the remedy.
     /// - `user.apus.control`: the path of the control socket.
     ///
     /// - Throws: `.noAttribute`.
-    package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Halt) -> [UInt8] {
+    package func extendedAttribute(_ name: [UInt8], of inode: InodeNumber) throws(Blocked)
+        -> [UInt8]
+    {
         let value =
             ExtendedAttributes.isKept(name)
             ? try local.tree.extendedAttributes(of: inode)[name]
@@ -74,7 +78,7 @@ extension Engine {
         return value
     }
 
-    private func ownAttribute(_ name: String, of inode: InodeNumber) throws(Halt) -> [UInt8]? {
+    private func ownAttribute(_ name: String, of inode: InodeNumber) throws(Blocked) -> [UInt8]? {
         switch name {
         case "user.apus.state":
             return Array(try itemState(of: inode).rawValue.utf8)
@@ -95,13 +99,13 @@ extension Engine {
         }
     }
 
-    /// The inode that a name points at. Of a file that only a listing has told of, waits for the
-    /// rest, see ``requireDetails(of:)``.
+    /// Returns the attributes of a named item. Waits for the metadata that a listing lacks, see
+    /// ``requireMetadata(of:)``.
     ///
     /// - Throws: `.notFound`, `.notDirectory`.
-    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Attributes {
+    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
         remote.schedule.noteUse(of: parent)
-        let found = try store.read { database -> SeenRecord? in
+        let found = try store.read { database -> FoundRecord? in
             if let inode = try database.inode(named: name, in: parent) {
                 return try database.seen(inode)
             }
@@ -109,28 +113,29 @@ extension Engine {
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
-        try remote.metadata.requireDetails(of: found)
+        try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }
 
-    /// Up to `limit` names of a directory in the order of their cookies, those after `cookie`.
+    /// Returns up to `limit` entries of a directory in the order of their cookies, those after
+    /// `cookie`.
     ///
-    /// A name that stays is seen exactly once from the first call to the last, whatever comes and
-    /// goes meanwhile. POSIX: `readdir`.
+    /// A name that stays is seen exactly once from the first call to the last, regardless of other
+    /// changes meanwhile. POSIX: `readdir`.
     ///
-    /// - Parameter cookie: 0 for the first, else that of the last entry seen.
+    /// - Parameter cookie: 0 for the first call, otherwise that of the last entry seen.
     package func entries(
         of directory: InodeNumber, after cookie: Int64, limit: Int
-    ) throws(Halt) -> [DirectoryEntry] {
+    ) throws(Blocked) -> [DirectoryEntry] {
         remote.schedule.noteUse(of: directory)
         let entries = try store.read { database in
-            // A directory that was removed while it is open has no entries any more.
+            // A directory that was removed while open has no entries.
             let inode = try database.existingInode(directory)
             guard inode.kind == .directory else {
-                throw Halt.failure(.notDirectory, "list inode \(directory)")
+                throw Blocked.failure(.notDirectory, "list inode \(directory)")
             }
             if inode.links == 0 { return [] as [(Dirent, InodeRecord)] }
-            guard inode.isListed else { throw Halt.awaits(.listing(directory)) }
+            guard inode.isListed else { throw Blocked.awaits(.listing(directory)) }
             return try database.entries(of: directory, after: cookie, limit: limit)
         }
         var shown: [DirectoryEntry] = []
@@ -143,36 +148,37 @@ extension Engine {
         return shown
     }
 
-    /// The parent of a directory, for `..`; the root is its own.
+    /// Returns the parent of a directory, for `..`; the root is its own.
     ///
     /// - Throws: `.notFound` for a removed directory.
-    package func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+    package func parent(of directory: InodeNumber) throws(Blocked) -> InodeNumber {
         try local.tree.parent(of: directory)
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
-    package func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+    package func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
         try local.tree.symbolicLink(inode)
     }
 
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
-    package func readSymlink(_ inode: InodeNumber) throws(Halt) -> [UInt8] {
+    package func readSymlink(_ inode: InodeNumber) throws(Blocked) -> [UInt8] {
         try local.tree.symbolicLink(inode).target
     }
 
-    // MARK: Making and removing
+    // MARK: Creating and removing
 
-    /// Makes a file and opens it for writing; one ``release(_:access:)`` follows.
+    /// Creates a file and opens it for writing; one ``release(_:access:)`` follows.
     ///
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     package func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         let created = try local.tree.createFile(name, in: parent, mode: mode, caller: caller)
-        do throws(Halt) {
+        do throws(Blocked) {
             try open(created.inode, access: .write, truncating: false)
         } catch {
-            // No room for its content: the name must not stay, as nothing would ever release it.
+            // There is no room for its content: the name must not stay, as nothing would ever
+            // release it.
             try unlink(name, in: parent)
             throw error
         }
@@ -182,7 +188,7 @@ extension Engine {
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     package func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         try local.tree.createDirectory(name, in: parent, mode: mode, caller: caller)
     }
 
@@ -190,17 +196,17 @@ extension Engine {
     ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     package func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         try local.tree.createSymlink(name, in: parent, target: target, caller: caller)
     }
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
-    package func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+    package func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
         afterRemoval(try local.tree.unlink(name, in: parent))
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
-    package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) {
+    package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
         afterRemoval(try local.tree.removeDirectory(name, in: parent))
     }
 
@@ -211,18 +217,18 @@ extension Engine {
 
     private func reapUnlinked(_ inode: InodeNumber) {
         local.reaper.reap([inode])
-        // Delayed, so that the first of very many are still here when their number shows.
+        // Delayed, so that no part of a bulk deletion is sent before its size is known.
         local.agenda.enqueue(inode, after: configuration.settleTime)
     }
 
-    /// Gives an inode another name, parent, or both. Linux: `renameat2`.
+    /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
     ///
     /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
     ///   for a directory moved below itself, `.readOnly`.
     package func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let replaced = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode)
         if let replaced { reapUnlinked(replaced) }
@@ -230,9 +236,9 @@ extension Engine {
 
     // MARK: Extended attributes
 
-    /// Returns the attributes that programs set, which may be copied. Those of Apus are found only by
-    /// name, or every `cp -a` would carry them elsewhere.
-    package func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+    /// Returns the attributes set by programs, which may be copied. Those of Apus are only found by
+    /// name; otherwise every `cp -a` would copy them.
+    package func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
         try local.tree.extendedAttributes(of: inode)
     }
 
@@ -244,7 +250,7 @@ extension Engine {
     package func setExtendedAttribute(
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange = .set,
         of inode: InodeNumber
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try local.tree.setExtendedAttribute(name, to: value, change, of: inode)
     }
 }

@@ -1,9 +1,8 @@
 package import Logging
 
-/// The system part: keeps all state of one mount, answers the kernel, and synchronises local and
-/// remote.
+/// Keeps all state of one mount, serves the kernel, and synchronises local and remote.
 ///
-/// The kernel's operations are synchronous and may come from any thread. Background work is below
+/// The kernel's operations are synchronous and may come from any thread. Background work runs below
 /// ``run()``: asynchronous, on an executor whose threads may block on the local disk.
 ///
 /// Locks, in the order in which they are taken: ``OpenFileTable``, ``OpenFile``, the database's
@@ -58,7 +57,7 @@ package final class Engine: Sendable {
 
     /// Runs all background work: uploads, refreshes, downloads, eviction. Returns when the calling
     /// task is cancelled and all of it has stopped, or was abandoned after
-    /// ``EngineConfiguration/departureGrace``. Changes that are not uploaded by then stay pending in
+    /// ``EngineConfiguration/shutdownGrace``. Changes that are not uploaded by then stay pending in
     /// the database (I6).
     package func run() async {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
@@ -80,11 +79,11 @@ package final class Engine: Sendable {
         }
         await remote.gate.endShutdown()
         // A restart of the machine before the next mount must not lose changes that only this state
-        // has. Content that the remote has too is not worth the wait for a busy disk.
+        // has. Content that is also on the remote is not worth waiting for a busy disk.
         local.durability.keepPendingSafe()
     }
 
-    /// Names the kernel whose caches follow the remote's changes.
+    /// Sets the kernel cache that follows remote changes.
     package func attach(_ cache: any KernelCache) {
         local.kernelCache.attach(cache)
     }

@@ -5,8 +5,8 @@ struct RemoteParts: Sendable {
     let gate: RemoteGate
     let activity = RemoteActivity()
     let answers: OutdatedAnswers
-    let deletions: Deletions
-    let schedule: RefreshSchedule
+    let deletions: DeletionHold
+    let schedule: DirectoriesInUse
     let merger: Merger
     let lister: Lister
     let refresher: Refresher
@@ -18,14 +18,14 @@ struct RemoteParts: Sendable {
         local: LocalParts
     ) {
         let agenda = local.agenda
-        schedule = RefreshSchedule(interval: configuration.refreshInterval, clock: clock)
-        let looks = LookQueue()
+        schedule = DirectoriesInUse(interval: configuration.refreshInterval, clock: clock)
+        let looks = MetadataQueue()
         gate = RemoteGate(
-            provider, grace: configuration.departureGrace, clock: clock, logger: logger,
+            provider, grace: configuration.shutdownGrace, clock: clock, logger: logger,
             random: random, agenda: agenda,
             resumes: [agenda.signal, schedule.signal, looks.signal])
         answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
-        deletions = Deletions(
+        deletions = DeletionHold(
             store: store, clock: clock, agenda: agenda, removalsMax: configuration.removalsMax)
         merger = Merger(
             store: store,

@@ -1,6 +1,6 @@
 import Logging
 
-/// The parts of an engine that bring bytes and changes to and from the remote.
+/// The parts of an engine that transfer bytes and changes to and from the remote.
 struct TransferParts: Sendable {
     let downloader: Downloader
     let progress: TransferProgress

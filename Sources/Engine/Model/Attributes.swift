@@ -1,4 +1,4 @@
-/// What `stat` shows of an inode. POSIX: `struct stat`.
+/// The attributes of an inode. POSIX: `struct stat`.
 package struct Attributes: Hashable, Sendable {
     package var inode: InodeNumber
     package var kind: FileKind
@@ -6,21 +6,21 @@ package struct Attributes: Hashable, Sendable {
     package var mode: UInt16
     package var userID: UInt32
     package var groupID: UInt32
-    /// Names that point at it; 0 once it is unlinked and only open handles keep it.
+    /// The number of names; 0 if the inode is unlinked and only open handles keep it.
     package var links: UInt32
-    /// Length in bytes; for a symbolic link that of its target.
+    /// Length in bytes; of a symbolic link, that of its target.
     package var size: UInt64
     package var modified: Timestamp
-    /// When attributes or content last changed here. POSIX: `st_ctim`.
+    /// Time of the last local change of attributes or content. POSIX: `st_ctim`.
     package var changed: Timestamp
-    /// Whether the remote may know better: a listing has told them, and not all of them. They are
-    /// asked for, and whoever remembers these would miss what comes.
+    /// Whether the attributes come from a listing that lacks some of them. The full ones are being
+    /// fetched, so the kernel must not cache these.
     package var isProvisional = false
-    /// Whether it may even be of another kind: what a listing calls a file may be a symbolic link.
+    /// Whether even the kind may change: an object listed as a file may be a symbolic link.
     package var isKindProvisional = false
 }
 
-/// The attributes to set, nil for those that stay. POSIX: `chmod`, `chown`, `utimensat`.
+/// The attributes to set; nil for unchanged ones. POSIX: `chmod`, `chown`, `utimensat`.
 package struct AttributeChange: Hashable, Sendable {
     package var mode: UInt16?
     package var userID: UInt32?
@@ -36,7 +36,7 @@ package struct AttributeChange: Hashable, Sendable {
     package init() {}
 }
 
-/// Who asks, for what it makes.
+/// The user and group of a request, which own the objects that it creates.
 package struct Caller: Hashable, Sendable {
     package var userID: UInt32
     package var groupID: UInt32
@@ -47,11 +47,11 @@ package struct Caller: Hashable, Sendable {
     }
 }
 
-/// One name of a directory, in a listing.
+/// One entry of a directory listing.
 package struct DirectoryEntry: Sendable {
     package var name: FileName
     package var attributes: Attributes
-    /// Where the listing goes on after this name; positive, ascending, never used twice in a
-    /// directory, so that it stays valid while names come and go.
+    /// Position after this name, from which a listing continues; positive, ascending and never
+    /// reused in a directory, so that it stays valid while names are added and removed.
     package var cookie: Int64
 }

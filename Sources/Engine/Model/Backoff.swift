@@ -1,5 +1,5 @@
-/// How long to wait before the next try: twice as long each time up to a bound, with jitter, so
-/// that many who failed together do not come back together.
+/// Exponential backoff: the delay doubles up to a limit, with jitter, so that requests that failed
+/// together are not retried together.
 struct Backoff {
     private var step: Duration
     private let longest: Duration
@@ -11,7 +11,7 @@ struct Backoff {
         step = min(step, longest)
     }
 
-    /// Between half a step and a whole one; the next step is twice as long.
+    /// Returns a delay between half the current step and a whole one, and doubles the step.
     mutating func next(_ random: () -> UInt64) -> Duration {
         let fraction = 0.5 + Double(random() >> 11) / Double(1 << 53) / 2
         defer { step = min(step * 2, longest) }

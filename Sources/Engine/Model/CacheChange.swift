@@ -1,4 +1,4 @@
-/// Something that the kernel may have cached and that has changed.
+/// A change of something that the kernel may have cached.
 enum CacheChange: Hashable {
     case name(FileName, InodeNumber)
     case inode(InodeNumber)

@@ -1,6 +1,6 @@
-/// The name of a version that lost its own: `name (conflict HOST YYYY-MM-DD).ext`.
+/// The name of a conflict version: `name (conflict HOST YYYY-MM-DD).ext`.
 enum ConflictName {
-    /// - Parameter attempt: 0 first; counts up where the name is taken.
+    /// - Parameter attempt: 0 at first; increased while the name is taken.
     static func make(
         of name: FileName, host: String, at time: Timestamp, attempt: Int
     ) -> FileName {
@@ -12,8 +12,8 @@ enum ConflictName {
         return FileName(stored: truncated(stem, to: max(room, 1)) + label + suffix)
     }
 
-    /// Takes off what names a conflict, from whichever mount: a version that loses such a name too gets
-    /// another of the first one's, not a longer one.
+    /// Removes the conflict label, whichever mount added it, so that a conflict version that is
+    /// displaced again gets another label instead of a second one.
     private static func withoutLabel(_ stem: [UInt8]) -> [UInt8] {
         let text = String(decoding: stem, as: UTF8.self)
         guard Array(text.utf8) == stem,
@@ -23,14 +23,14 @@ enum ConflictName {
         return Array(text[..<label.range.lowerBound].utf8)
     }
 
-    /// Splits off an extension of up to 16 bytes; a leading dot begins no extension.
+    /// Splits off an extension of up to 16 bytes; a leading dot does not start an extension.
     private static func split(_ bytes: [UInt8]) -> (stem: [UInt8], suffix: [UInt8]) {
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0, bytes.count - dot <= 17
         else { return (bytes, []) }
         return (Array(bytes[..<dot]), Array(bytes[dot...]))
     }
 
-    /// Cuts at a character's beginning where the bytes are UTF-8.
+    /// Truncates at a character boundary if the bytes are UTF-8.
     private static func truncated(_ bytes: [UInt8], to count: Int) -> [UInt8] {
         guard bytes.count > count else { return bytes }
         var end = count
@@ -42,9 +42,9 @@ enum ConflictName {
         String(host.prefix(32).map { $0 == "/" || $0 == "\0" ? "_" : $0 })
     }
 
-    /// The day in UTC, by the civil calendar.
+    /// The UTC date in the civil calendar.
     private static func date(_ time: Timestamp) -> String {
-        // Days since 0000-03-01, so that a leap day ends its year.
+        // Days since 0000-03-01, so that the leap day is the last day of its year.
         let days = (time.seconds >= 0 ? time.seconds : time.seconds - 86_399) / 86_400 + 719_468
         let era = (days >= 0 ? days : days - 146_096) / 146_097
         let dayOfEra = days - era * 146_097
@@ -64,12 +64,13 @@ enum ConflictName {
 }
 
 extension FileName {
-    /// Where an inode waits on the remote, in the root, for its own place to become free.
+    /// The temporary name of an inode in the remote root, used until its own place is free.
     ///
-    /// Without a dot at its beginning: nginx shows no such names, which then pass for gone. Inodes
-    /// of other mounts have the same numbers, and what those left there keeps its name.
+    /// It does not begin with a dot, because nginx does not list such names, and they would be
+    /// taken for deleted. Other mounts use the same inode numbers; the salt keeps the objects that
+    /// they left there apart.
     ///
-    /// - Parameter salt: This mount's own, see ``Engine/identify()``.
+    /// - Parameter salt: Unique to this mount, see ``Engine/identify()``.
     static func aside(_ inode: InodeNumber, salt: String) -> FileName {
         FileName(stored: Array("\(asidePrefix)\(inode)-\(salt)".utf8))
     }

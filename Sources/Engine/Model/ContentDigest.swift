@@ -1,5 +1,5 @@
-/// The SHA-256 of a file's bytes. It tells whether the bytes that a store holds are those that were
-/// sent, when those that are here have changed since.
+/// The SHA-256 of a file's bytes. It shows whether a store holds the bytes that were sent, even if
+/// the local ones have changed since.
 struct ContentDigest: Hashable {
     let bytes: [UInt8]
 

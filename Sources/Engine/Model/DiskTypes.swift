@@ -1,4 +1,4 @@
-/// A path below the state directory, `/` between its parts.
+/// A path relative to the state directory, separated by `/`.
 package struct DiskPath: Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -10,7 +10,7 @@ package struct DiskPath: Hashable, Sendable, CustomStringConvertible {
 package struct DiskFileStatus: Hashable, Sendable {
     /// Length in bytes.
     package var size: UInt64
-    /// Bytes that it takes on the disk, without holes.
+    /// Bytes allocated on the disk, without holes.
     package var allocatedBytes: UInt64
     package var modified: Timestamp
 
@@ -21,30 +21,30 @@ package struct DiskFileStatus: Hashable, Sendable {
     }
 }
 
-/// How much a file system or a remote can hold, in bytes.
+/// The capacity of a file system or a remote, in bytes.
 package struct StorageSpace: Hashable, Sendable {
     package var totalBytes: UInt64
-    /// What nothing takes; the rest is used.
+    /// Bytes not in use.
     package var freeBytes: UInt64
-    /// What may be taken: less where some is kept back, for root or for others.
+    /// Bytes that may be used: less than `freeBytes` if some are reserved, for root or for others.
     package var availableBytes: UInt64
 
-    /// - Parameter freeBytes: By default all that is free is available.
+    /// - Parameter freeBytes: By default equal to `availableBytes`.
     package init(totalBytes: UInt64, freeBytes: UInt64? = nil, availableBytes: UInt64) {
         self.totalBytes = totalBytes
         self.freeBytes = freeBytes ?? availableBytes
         self.availableBytes = availableBytes
     }
 
-    /// What is shown of a remote that does not tell: 1 PiB, all of it free.
+    /// The space shown for a remote that does not report it: 1 PiB, all of it free.
     package static let unknown = StorageSpace(totalBytes: 1 << 50, availableBytes: 1 << 50)
 
-    /// What stays free of the state directory's disk for the database, whose commits must not fail
-    /// for want of room when content has taken all there is: 64 MiB, of a small disk a twentieth.
+    /// Bytes kept free on the state directory's disk for the database, whose commits must not fail
+    /// when content has filled the disk: 64 MiB, or 5 % of a small disk.
     package var reserve: UInt64 { min(64 << 20, totalBytes / 20) }
 }
 
-/// Why the local disk refused.
+/// A failure of the local disk.
 package struct DiskError: Error {
     package enum Kind: Hashable, Sendable {
         /// POSIX: `ENOSPC`, `EDQUOT`.
@@ -57,14 +57,14 @@ package struct DiskError: Error {
         case denied
         /// This process or machine has too many open files. POSIX: `EMFILE`, `ENFILE`.
         case tooManyOpen
-        /// Everything else, `EIO` first.
+        /// Any other error, above all `EIO`.
         case failed
     }
 
     package let kind: Kind
-    /// What was attempted, on which path: `write 4096 bytes at 0 of "content/00/2a"`.
+    /// The operation and its path: `write 4096 bytes at 0 of "content/00/2a"`.
     package let attempt: String
-    /// The system's own words.
+    /// The system's error message.
     package let reason: String
 
     package init(_ kind: Kind, attempt: String, reason: String) {

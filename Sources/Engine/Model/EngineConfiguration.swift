@@ -1,42 +1,41 @@
-/// What a mount's engine is told at its start.
+/// The configuration of a mount's engine.
 package struct EngineConfiguration: Sendable {
-    /// Where the bytes come from, for people and for recognising the state again.
+    /// The source of the files, for messages and for recognising a state directory.
     package var source: String
-    /// Refuses every change made here.
+    /// Refuses all local changes.
     package var isReadOnly = false
-    /// How much clean and dirty content the state directory may hold, in bytes.
+    /// Limit of the local content, clean and dirty, in the state directory, in bytes.
     package var cacheBytesMax: UInt64 = 20 << 30
-    /// How often directories in use are listed anew.
+    /// Interval at which directories in use are listed again.
     package var refreshInterval: Duration = .seconds(30)
-    /// How long a file rests after its last writer closed before it is uploaded.
+    /// Delay between the last close of a written file and its upload.
     package var settleTime: Duration = .seconds(1)
-    /// How often a file that stays open for writing is uploaded.
+    /// Interval at which a file that stays open for writing is uploaded.
     package var longWriterInterval: Duration = .seconds(30)
-    /// How long a request of the kernel may wait for the remote (I8).
+    /// Limit of the time for which a kernel request waits for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
-    /// How long a request may wait for a listing whose pages keep coming.
+    /// Limit of the time for which a request waits for a listing that keeps making progress.
     package var listingDeadline: Duration = .seconds(600)
-    /// More entries than that in one directory are taken for a store that has gone wrong (I9).
+    /// Limit of the entries in one directory; a longer listing is taken for a faulty store (I9).
     package var listingEntriesMax = 10_000_000
-    /// How much of what has lost its name on either side is cleared away in one transaction: others
-    /// wait for that long.
+    /// Limit of the removed inodes that one transaction clears away, which other writers wait for.
     package var removalsMax = 100
-    /// How long requests are waited for that are under way when the engine ends, and that cannot be
-    /// told to stop.
-    package var departureGrace: Duration = .seconds(10)
-    /// Who owns what comes from the remote.
+    /// Time allowed at shutdown for requests in progress that cannot be cancelled.
+    package var shutdownGrace: Duration = .seconds(10)
+    /// The owner of remote objects.
     package var owner: Caller
-    /// The permission bits of what comes from a remote that keeps none.
+    /// The permission bits of objects on a remote that does not keep any.
     package var fileMode: UInt16 = 0o644
     package var directoryMode: UInt16 = 0o755
-    /// Names the time since the machine was started: after another one, what was not put on the disk
-    /// is not believed. Linux: `/proc/sys/kernel/random/boot_id`.
+    /// Identifies the current boot: after a reboot, content that was not synced to the disk is not
+    /// trusted. Linux: `/proc/sys/kernel/random/boot_id`.
     package var boot = ""
-    /// Where the mount is, as an absolute path without symbolic links: what points there stays inside.
+    /// The absolute path of the mount point, without symbolic links: targets below it stay inside
+    /// the mount.
     package var mountPoint: [UInt8]?
-    /// Whether symbolic links of the remote's that lead out of the mount are shown only.
+    /// Whether remote symbolic links that lead out of the mount are shown but not followed.
     package var containsSymlinks = true
-    /// Names this machine in the names of conflicting versions.
+    /// The name of this machine in the names of conflict versions.
     package var hostName: String
     /// The path of the control socket, for `user.apus.control`.
     package var controlSocket: String
@@ -50,7 +49,7 @@ package struct EngineConfiguration: Sendable {
 }
 
 extension EngineConfiguration {
-    func requireWritable(_ attempt: @autoclosure () -> String) throws(Halt) {
+    func requireWritable(_ attempt: @autoclosure () -> String) throws(Blocked) {
         guard isReadOnly else { return }
         throw .failure(.readOnly, attempt(), remedy: "mount without --read-only")
     }

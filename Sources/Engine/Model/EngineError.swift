@@ -1,21 +1,21 @@
-/// Why the engine did not do what it was asked.
+/// A failed operation of the engine.
 package struct EngineError: Error {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// No such name, or the inode is gone.
+        /// The name does not exist, or the inode was deleted.
         case notFound
         case exists
         case isDirectory
         case notDirectory
         case notEmpty
-        /// What was asked for makes no sense: a directory moved below itself, a bad flag.
+        /// An invalid argument: a directory moved below itself, a bad flag.
         case invalid
         /// The mount is read-only.
         case readOnly
-        /// The store or the disk does not let us.
+        /// The store or the disk denies the access.
         case denied
-        /// A symbolic link of the remote's leads out of the mount.
+        /// A remote symbolic link leads out of the mount.
         case contained
-        /// The file system has no such thing: sockets, devices, hard links.
+        /// The file system does not support this: sockets, devices, hard links.
         case unsupported
         case nameTooLong
         case tooLarge
@@ -25,17 +25,17 @@ package struct EngineError: Error {
         case tooManyOpen
         /// No such extended attribute.
         case noAttribute
-        /// Bytes that are needed are on a remote that cannot be reached.
+        /// The needed bytes are on a remote that cannot be reached.
         case unreachable
-        /// The remote no longer has the version whose bytes are needed.
+        /// The remote no longer has the version that is needed.
         case changedRemotely
-        /// Only one version has the name.
+        /// The name has only one version.
         case noConflict
-        /// More than one thing is meant.
+        /// The request matches more than one object.
         case ambiguous
-        /// It holds changes that are not on the remote yet, or is in use.
+        /// It has pending changes, or is in use.
         case busy
-        /// The state directory cannot be read: damaged, or of a newer version.
+        /// The state directory cannot be read: it is damaged, or of a newer version.
         case damaged
         /// The request was interrupted.
         case interrupted
@@ -44,11 +44,11 @@ package struct EngineError: Error {
     }
 
     package let kind: Kind
-    /// What was attempted, with its values: `read 131072 bytes at 4194304 of inode 42`.
+    /// The operation with its values: `read 131072 bytes at 4194304 of inode 42`.
     package let attempt: String
-    /// What the user can do, or nil when nothing helps.
+    /// A remedy for the user, or nil if there is none.
     package let remedy: String?
-    /// The failure underneath, for the log; never shown alone.
+    /// The underlying failure, for the log; never shown alone.
     package let cause: (any Error)?
 
     package init(
@@ -66,63 +66,63 @@ extension EngineError: CustomStringConvertible {
 }
 
 extension EngineError.Kind {
-    /// For people, after the words for what was attempted.
+    /// The kind in a message, after the operation.
     package var phrase: String {
         switch self {
-        case .notFound: "it is not there"
-        case .exists: "it is there already"
-        case .isDirectory: "it is a directory"
-        case .notDirectory: "it is no directory"
-        case .notEmpty: "it is not empty"
-        case .invalid: "that makes no sense"
+        case .notFound: "not found"
+        case .exists: "already exists"
+        case .isDirectory: "is a directory"
+        case .notDirectory: "not a directory"
+        case .notEmpty: "directory not empty"
+        case .invalid: "invalid argument"
         case .readOnly: "the mount is read-only"
-        case .denied: "it is not allowed"
-        case .contained: "it leads out of the mount"
-        case .unsupported: "there is no such thing here"
-        case .nameTooLong: "the name is too long"
-        case .tooLarge: "it is too large"
-        case .outOfSpace: "there is no room"
-        case .tooManyOpen: "too many files are open"
-        case .noAttribute: "there is no such attribute"
+        case .denied: "permission denied"
+        case .contained: "the link leads out of the mount"
+        case .unsupported: "not supported"
+        case .nameTooLong: "name too long"
+        case .tooLarge: "too large"
+        case .outOfSpace: "no space left"
+        case .tooManyOpen: "too many open files"
+        case .noAttribute: "no such attribute"
         case .unreachable: "the remote cannot be reached"
         case .changedRemotely: "the remote no longer has this version"
-        case .noConflict: "there is no conflict at it"
-        case .ambiguous: "it is not clear which one is meant"
-        case .busy: "it is in use"
+        case .noConflict: "no conflict"
+        case .ambiguous: "more than one match"
+        case .busy: "in use"
         case .damaged: "the state is damaged"
-        case .interrupted: "it was interrupted"
+        case .interrupted: "interrupted"
         case .failed: "the disk failed"
         }
     }
 }
 
-/// Why an operation did not end with an answer.
+/// The reason why an operation has no result.
 ///
-/// Operations of the file system are synchronous and answer from local state. One that cannot
-/// names what must be fetched first and has changed nothing; it is simply called again afterwards,
-/// see ``Engine/completing(_:)``.
-package enum Halt: Error {
+/// File system operations are synchronous, use only local state, may block on the local disk, and may
+/// be called on any thread. An operation that lacks data names it and changes nothing; it is called
+/// again once the data was fetched, see ``Engine/retrying(_:)``.
+package enum Blocked: Error {
     case failure(EngineError)
-    case awaits(Need)
+    case awaits(MissingData)
 
     static func failure(
         _ kind: EngineError.Kind, _ attempt: String, remedy: String? = nil,
         cause: (any Error)? = nil
-    ) -> Halt {
+    ) -> Blocked {
         .failure(EngineError(kind, attempt, remedy: remedy, cause: cause))
     }
 }
 
-/// What only the remote knows, and an operation needs.
-package enum Need: Hashable, Sendable {
+/// Data that an operation needs from the remote.
+package enum MissingData: Hashable, Sendable {
     /// The names in a directory that was never listed.
     case listing(InodeNumber)
-    /// Bytes of a file. The range may reach beyond the end of the file.
+    /// Bytes of a file. The range may extend beyond the end of the file.
     case content(InodeNumber, Range<UInt64>)
-    /// What a listing did not tell of an inode.
+    /// Metadata of an inode that a listing lacks.
     case details(InodeNumber)
-    /// The same, for somebody who can do without: it is waited for a while, and never fails.
+    /// The same, for a caller that can do without it: the wait is short and never fails.
     case look(InodeNumber)
-    /// Whether the remote still has the version that is known here, for somebody who opens it.
+    /// Whether the remote still has the known version, before the file is opened.
     case version(InodeNumber, FileAccess)
 }

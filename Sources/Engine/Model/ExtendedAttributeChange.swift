@@ -1,5 +1,4 @@
-/// How setting an extended attribute treats one that exists. Linux: `XATTR_CREATE`,
-/// `XATTR_REPLACE`.
+/// How to set an extended attribute that may exist. Linux: `XATTR_CREATE`, `XATTR_REPLACE`.
 package enum ExtendedAttributeChange: Sendable {
     case set
     case create

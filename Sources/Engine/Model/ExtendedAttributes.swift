@@ -1,6 +1,6 @@
-/// The extended attributes that programs gave an object: names and values, both bytes. xattr(7).
+/// The extended attributes of an object that programs set: names and values, both bytes. xattr(7).
 ///
-/// What is sent, and what both sides agree on, are all of them at once.
+/// They are sent, compared and agreed on only as a whole set.
 package struct ExtendedAttributes: Hashable, Sendable {
     /// Linux: `XATTR_NAME_MAX`, `XATTR_SIZE_MAX`.
     package static let nameBytesMax = 255
@@ -17,21 +17,21 @@ package struct ExtendedAttributes: Hashable, Sendable {
 
     package var isEmpty: Bool { values.isEmpty }
 
-    /// The names, in the order of their bytes.
+    /// The names in byte order.
     package var names: [[UInt8]] { values.keys.sorted { $0.lexicographicallyPrecedes($1) } }
 
-    /// The bytes of all names and values.
+    /// The total size of all names and values, in bytes.
     package var byteCount: Int { values.reduce(0) { $0 + $1.key.count + $1.value.count } }
 
-    /// Whether a name is one that programs may give: `user.` and more. Those of Apus itself are not
-    /// kept, nor is what belongs to this machine: access lists, capabilities, labels.
+    /// Whether programs may set a name: only `user.` names are kept, except Apus's own. Attributes
+    /// that belong to this machine (access lists, capabilities, labels) are not kept.
     package static func isKept(_ name: [UInt8]) -> Bool {
         name.starts(with: "user.".utf8) && !name.starts(with: "user.apus.".utf8)
             && (6...nameBytesMax).contains(name.count) && !name.contains(0)
     }
 
-    /// These, as they were changed since they were `base`, on top of `other`: what was set, changed
-    /// or removed since stays so, the rest is as in `other`.
+    /// Returns `other` with the changes made from `base` to these attributes: attributes set,
+    /// changed or removed since `base` stay so, all others are as in `other`.
     package func rebased(
         from base: ExtendedAttributes, onto other: ExtendedAttributes
     ) -> ExtendedAttributes {
@@ -43,8 +43,8 @@ package struct ExtendedAttributes: Hashable, Sendable {
 
     // MARK: Stored
 
-    /// One after the other in the order of their names: a byte with the length of the name, the
-    /// name, four bytes with that of the value, lowest first, the value. Equal sets are equal bytes.
+    /// The encoding, in the order of the names: one byte for the length of the name, the name, four
+    /// little-endian bytes for the length of the value, the value. Equal sets have equal encodings.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         for name in names {
@@ -57,7 +57,7 @@ package struct ExtendedAttributes: Hashable, Sendable {
         return bytes
     }
 
-    /// - Returns: nil for what ``encoded`` never is.
+    /// - Returns: nil if the bytes are not an ``encoded`` set.
     package init?(encoded bytes: some Sequence<UInt8>) {
         var rest = Array(bytes)[...]
         while let nameCount = rest.popFirst() {
@@ -73,11 +73,11 @@ package struct ExtendedAttributes: Hashable, Sendable {
     }
 }
 
-/// What of extended attributes a store can keep.
+/// The extended attributes that a store can keep.
 package struct ExtendedAttributeSpace: Sendable {
-    /// What those of one object may take, in bytes as the store writes them.
+    /// Limit for the attributes of one object, in bytes as the store encodes them.
     package var bytesMax: Int
-    /// What some take.
+    /// Returns the encoded size of attributes.
     package var bytes: @Sendable (ExtendedAttributes) -> Int
 
     package init(bytesMax: Int, bytes: @escaping @Sendable (ExtendedAttributes) -> Int) {

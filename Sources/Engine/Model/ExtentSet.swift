@@ -1,4 +1,4 @@
-/// A set of bytes of a file, kept as the fewest byte ranges: ascending, apart, not empty.
+/// A set of byte offsets of a file, stored as the fewest ranges: ascending, separate, not empty.
 package struct ExtentSet: Hashable, Sendable {
     package private(set) var ranges: [Range<UInt64>]
 
@@ -7,10 +7,10 @@ package struct ExtentSet: Hashable, Sendable {
         for range in ranges { insert(range) }
     }
 
-    /// Where the largest file ends, in bytes. POSIX: `off_t` is signed.
+    /// Limit of a file's size, in bytes. POSIX: `off_t` is signed.
     package static let endMax = UInt64(Int64.max)
 
-    /// Every byte that a file can have.
+    /// All bytes that a file can have.
     package static let everything = ExtentSet([0..<endMax])
 
     package var isEmpty: Bool { ranges.isEmpty }
@@ -24,7 +24,7 @@ package struct ExtentSet: Hashable, Sendable {
 
     package mutating func insert(_ range: Range<UInt64>) {
         guard !range.isEmpty else { return }
-        // Ranges that touch become one, so the search includes those that end where this begins.
+        // Adjacent ranges are merged, so the search includes ranges that end at the lower bound.
         let first = firstIndex { $0.upperBound >= range.lowerBound }
         let last = firstIndex { $0.lowerBound > range.upperBound }
         guard first < last else {
@@ -70,13 +70,13 @@ package struct ExtentSet: Hashable, Sendable {
         return gaps
     }
 
-    /// Where the last byte of the set that lies below `end` ends; 0 where there is none.
+    /// Returns the end of the last part of the set below `end`; 0 if there is none.
     package func end(below end: UInt64) -> UInt64 {
         guard let last = ranges.last(where: { $0.lowerBound < end }) else { return 0 }
         return min(last.upperBound, end)
     }
 
-    /// The first part of `range` that is not in the set; nil where all of it is.
+    /// Returns the first part of `range` that is not in the set; nil if all of it is.
     package func firstGap(in range: Range<UInt64>) -> Range<UInt64>? {
         guard !range.isEmpty else { return nil }
         var position = range.lowerBound
@@ -96,7 +96,7 @@ package struct ExtentSet: Hashable, Sendable {
         firstIndex { $0.upperBound > offset }
     }
 
-    /// The first index whose range satisfies a condition that, once true, stays true.
+    /// Returns the first index whose range satisfies a monotonic condition.
     private func firstIndex(where isReached: (Range<UInt64>) -> Bool) -> Int {
         var low = 0
         var high = ranges.count

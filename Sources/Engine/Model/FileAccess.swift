@@ -1,4 +1,4 @@
-/// The access that a handle grants.
+/// The access mode of a handle.
 package enum FileAccess: UInt64, Sendable {
     case read = 0
     case write = 1

@@ -1,4 +1,4 @@
-/// What an inode is. Other kinds (sockets, devices, pipes) have no place in a cloud.
+/// The kind of an inode. Clouds do not store other kinds (sockets, devices, pipes).
 package enum FileKind: Int, Hashable, Sendable {
     case file = 0
     case directory = 1

@@ -1,14 +1,14 @@
 /// One component of a path: 1 to 255 bytes without `/` and NUL, neither `.` nor `..`.
 ///
-/// Names are bytes, as in POSIX: two names are one only if every byte is, whatever Unicode says of
-/// their equivalence, and a name need not be UTF-8.
+/// Names are bytes, as in POSIX: two names are equal only if all their bytes are, regardless of
+/// Unicode equivalence, and a name need not be UTF-8.
 package struct FileName: Hashable, Sendable {
     package let bytes: [UInt8]
 
     /// POSIX: `NAME_MAX`.
     package static let bytesMax = 255
 
-    /// - Returns: nil where the bytes are no file name.
+    /// - Returns: nil if the bytes are not a file name.
     package init?(_ bytes: [UInt8]) {
         guard (1...Self.bytesMax).contains(bytes.count), !bytes.contains(0),
             !bytes.contains(UInt8(ascii: "/")), bytes != [0x2E], bytes != [0x2E, 0x2E]
@@ -33,6 +33,6 @@ extension FileName: Comparable {
 }
 
 extension FileName: CustomStringConvertible {
-    /// For people: bytes that are no UTF-8 show as replacement characters.
+    /// For messages: invalid UTF-8 is shown as replacement characters.
     package var description: String { String(decoding: bytes, as: UTF8.self) }
 }

@@ -1,9 +1,9 @@
-extension Halt {
-    /// The failure, for callers that need nothing from the network.
+extension Blocked {
+    /// The failure, for callers that never need remote data.
     var failure: EngineError {
         switch self {
         case .failure(let error): return error
-        case .awaits(let need): preconditionFailure("\(need) is needed where nothing may wait")
+        case .awaits(let need): preconditionFailure("\(need) is needed, but cannot be fetched")
         }
     }
 }

@@ -1,9 +1,9 @@
-/// How much of what the remote has deleted is held here.
+/// Local items whose remote deletion is held.
 package struct HeldDeletions: Hashable, Sendable {
-    /// All items, those below the directories included.
+    /// All items, including those below the directories.
     package var items = 0
-    /// The directories that were seen to be gone, not those below them.
+    /// Directories seen to be deleted, without their subdirectories.
     package var directories = 0
-    /// What lies below those.
+    /// Items below those directories.
     package var itemsInDirectories = 0
 }

@@ -1,4 +1,5 @@
-/// A file's identity: the row id of its inode, stable for life, across restarts, and never reused.
+/// A file's identity: the row id of its inode, stable for its lifetime and across restarts, and
+/// never reused.
 package struct InodeNumber: Hashable, Comparable, Sendable {
     /// Always positive; it fits the kernel's 64-bit inode number and SQLite's signed row id.
     package let rawValue: Int64
@@ -7,7 +8,7 @@ package struct InodeNumber: Hashable, Comparable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The directory that the mount point shows. FUSE: `FUSE_ROOT_ID`.
+    /// The root directory of the mount. FUSE: `FUSE_ROOT_ID`.
     package static let root = InodeNumber(rawValue: 1)
 
     package static func < (left: Self, right: Self) -> Bool {

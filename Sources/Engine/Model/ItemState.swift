@@ -1,18 +1,18 @@
-/// What is here of an item, and what of it is on the remote.
+/// How much of an item is local, and whether it is synchronised.
 package enum ItemState: String, Sendable {
-    /// No bytes are here.
+    /// No bytes are local.
     case remote
-    /// Some bytes are here.
+    /// Some bytes are local.
     case partial
-    /// All bytes are here and on the remote.
+    /// All bytes are local and on the remote.
     case local
-    /// It differs from the remote and waits to be sent.
+    /// It has changes that are not on the remote yet.
     case dirty
-    /// It is being sent.
+    /// It is being uploaded.
     case uploading
 }
 extension ItemState {
-    /// The state of an item on which both sides agree.
+    /// The state of an item without pending changes.
     init(_ presence: Presence?) {
         self =
             switch presence {

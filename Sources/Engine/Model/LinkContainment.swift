@@ -1,10 +1,10 @@
-/// Tells which symbolic links could lead out of the mount.
+/// Decides which symbolic links could lead out of the mount.
 ///
-/// It looks at the target alone, never at what is there now, as that may be another thing by the time
-/// that the kernel follows: so `..` after a name counts as leading out, since the name may become a
-/// link. Links of which none leads out by this rule do not lead out together either.
+/// It considers only the target, not the objects in its path, which may be replaced before the
+/// kernel follows the link. So `..` after a name counts as leading out, because the name may become
+/// a link. Links that each stay inside by this rule also stay inside when combined.
 struct LinkContainment {
-    /// The names in the mount point's path; nil where nobody knows it.
+    /// The components of the mount point's path; nil if it is unknown.
     private let mountPoint: [ArraySlice<UInt8>]?
 
     private static let here = Array(".".utf8)
@@ -15,10 +15,10 @@ struct LinkContainment {
         self.mountPoint = mountPoint.map(Self.names)
     }
 
-    /// In how many directories of the mount, the root not counted, a link must lie not to lead out;
-    /// nil if it does so wherever it lies.
+    /// Returns the depth in the mount, with the root at 0, at which a link must lie to stay inside;
+    /// nil if it leads out from any depth.
     ///
-    /// - Parameter target: Where the link points, as it is.
+    /// - Parameter target: The target of the link, unchanged.
     func depthNeeded(_ target: [UInt8]) -> Int? {
         let names = Self.names(target)
         let climbs: Int
@@ -39,10 +39,10 @@ struct LinkContainment {
     }
 }
 
-/// A symbolic link, as it is and as it is to be treated.
+/// The target of a symbolic link, and whether the link may be followed.
 package struct SymbolicLink: Hashable, Sendable {
-    /// Where it points: 1 to 4095 bytes.
+    /// The target: 1 to 4095 bytes.
     package var target: [UInt8]
-    /// Whether it is to be shown only: it came from the remote and leads out of the mount.
+    /// Whether the link is only shown: it came from the remote and leads out of the mount.
     package var isContained: Bool
 }

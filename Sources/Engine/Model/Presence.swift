@@ -1,4 +1,4 @@
-/// How much of a file's content is on this machine.
+/// How much of a file's content is local.
 enum Presence: Int {
     case remote = 0
     case partial = 1

@@ -1,49 +1,48 @@
-/// Why a store did not do what it was asked.
+/// A failed operation of a store.
 package struct ProviderError: Error {
     package enum Kind: Hashable, Sendable {
-        /// It holds another version than the one named. HTTP 412.
+        /// The store holds another version than the expected one. HTTP 412.
         case changed
-        /// The object, or the directory it should lie in, is not there. HTTP 404.
+        /// The object or its parent directory does not exist. HTTP 404.
         case missing
-        /// Something is there already.
+        /// An object already exists there.
         case exists
-        /// A directory to be deleted still holds something.
+        /// The directory to be deleted is not empty.
         case notEmpty
-        /// It is a directory where a file was asked for, or the reverse.
+        /// A directory instead of a file, or the reverse.
         case wrongKind
-        /// The store cannot be reached, or gave no whole answer; whether a change happened is
-        /// unknown.
+        /// The store cannot be reached, or its reply was incomplete; a change may have happened.
         case unreachable
-        /// It answers, and asks to be left alone for a while; nothing happened. HTTP 429, 503.
+        /// The store asks for a pause; nothing happened. HTTP 429, 503.
         case busy
-        /// A reply was short or damaged.
+        /// A reply was truncated or damaged.
         case corrupt
-        /// The credentials are not, or no longer, good for anything. HTTP 401.
+        /// The credentials are invalid or expired. HTTP 401.
         case unauthorized
-        /// The credentials are good, but not for this. HTTP 403.
+        /// The credentials are valid, but do not permit this. HTTP 403.
         case denied
-        /// No room, or over the quota. HTTP 507.
+        /// No space left, or quota exceeded. HTTP 507.
         case full
-        /// The store cannot keep this: a name, a size, a kind.
+        /// The store cannot keep this name, size or kind.
         case unsupported
-        /// The caller's ``ByteSink`` refused the bytes; ``cause`` says why.
+        /// The caller's ``ByteSink`` failed; ``cause`` says why.
         case sink
-        /// The caller's ``ByteSource`` gave no bytes; ``cause`` says why.
+        /// The caller's ``ByteSource`` failed; ``cause`` says why.
         case source
         /// The calling task was cancelled.
         case cancelled
     }
 
     package let kind: Kind
-    /// What was attempted, with its values: `write "a/b.mov"`.
+    /// The operation with its values: `write "a/b.mov"`.
     package let attempt: String
-    /// The store's own words.
+    /// The store's own error message.
     package let reason: String
-    /// What the user can do about this very failure; nil where its kind says all.
+    /// A remedy specific to this failure; nil if the kind is enough.
     package let remedy: String?
-    /// How long the store asks to be left alone.
+    /// The pause that the store asks for.
     package let retryAfter: Duration?
-    /// The failure underneath, for the log; never shown alone.
+    /// The underlying failure, for the log; never shown alone.
     package let cause: (any Error)?
 
     package init(
@@ -58,19 +57,19 @@ package struct ProviderError: Error {
         self.cause = cause
     }
 
-    /// An answer that was true of a place or version which our own operation has changed since:
-    /// nothing is wrong, and the next call asks for the right one.
+    /// A reply about a place or version that our own operation has changed since: not an error, as
+    /// the next call uses the current one.
     init(outdated error: ProviderError) {
         self.init(
-            .busy, attempt: error.attempt, reason: "it is just being moved or changed",
+            .busy, attempt: error.attempt, reason: "it is being moved or changed",
             cause: error)
     }
 
-    /// Whether this machine had no descriptor left: a program is told at once, as it may be the one
-    /// that has them open.
+    /// Whether this machine ran out of descriptors: the program is told at once, as it may be the
+    /// one that holds them.
     var isForLackOfDescriptors: Bool { (cause as? DiskError)?.kind == .tooManyOpen }
 
-    /// Whether the same call may well succeed later with nothing else changed.
+    /// Whether the same call may succeed later with nothing else changed.
     package var isPassing: Bool {
         switch kind {
         case .unreachable, .busy, .corrupt: true

@@ -1,9 +1,9 @@
 extension ProviderTraits {
-    /// Whether a time says for certain which version it is.
+    /// Whether a modification time identifies a version with certainty.
     var hasFineTimes: Bool {
         modifiedResolution.map { $0 <= .microseconds(1) } ?? false
     }
 
-    /// Whether size and time tell a version of ours, however it got there.
+    /// Whether size and time identify a version that we wrote, however it got there.
     var tellsOwnVersions: Bool { hasFineTimes && storesAttributesAtOnce }
 }

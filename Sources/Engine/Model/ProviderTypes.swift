@@ -1,33 +1,34 @@
-/// What a store can do.
+/// The capabilities of a store.
 package struct ProviderTraits: Sendable {
-    /// For people, in messages: `folder`, `WebDAV`.
+    /// For messages: `folder`, `WebDAV`.
     package var name: String
-    /// Whether mode bits come back as they were set.
+    /// Whether mode bits are kept as they were set.
     package var keepsMode: Bool
     /// Whether symbolic links can be stored.
     package var keepsSymlinks: Bool
-    /// How finely it keeps modification times; nil where it keeps none.
+    /// The resolution of modification times; nil if the store does not keep them.
     package var modifiedResolution: Duration?
-    /// How many transfers at a time serve it well.
+    /// The number of concurrent transfers that suits the store.
     package var transfersMax: Int
-    /// Whether a directory moves in one step; else object by object, which may be cut short.
+    /// Whether a directory moves in one step; otherwise object by object, and a move may be left
+    /// incomplete.
     package var movesDirectoriesAtOnce: Bool
-    /// Whether a file that moves keeps its version mark for certain; else it may get another one.
+    /// Whether a moved file is certain to keep its etag.
     package var keepsVersionsInMoves: Bool
-    /// Whether a file gets its bytes and its attributes in one step; else it may be found there
-    /// with the bytes alone, after a call that was cut short.
+    /// Whether a file's bytes and attributes are stored in one step; otherwise an interrupted call
+    /// may leave the bytes without the attributes.
     package var storesAttributesAtOnce: Bool
-    /// Whether a listing tells all that the store knows of an object; else
-    /// ``RemoteObject/isDetailed`` says of each whether it does.
-    package var listsDetails: Bool
-    /// What it can keep of extended attributes; nil where it keeps none.
+    /// Whether listings contain all metadata that the store has; otherwise
+    /// ``RemoteObject/hasMetadata`` says so for each object.
+    package var listsMetadata: Bool
+    /// The extended attributes that it can keep; nil if it keeps none.
     package var extendedAttributes: ExtendedAttributeSpace?
 
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
-        storesAttributesAtOnce: Bool = true, listsDetails: Bool = true,
+        storesAttributesAtOnce: Bool = true, listsMetadata: Bool = true,
         extendedAttributes: ExtendedAttributeSpace? = nil
     ) {
         self.name = name
@@ -38,12 +39,12 @@ package struct ProviderTraits: Sendable {
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
-        self.listsDetails = listsDetails
+        self.listsMetadata = listsMetadata
         self.extendedAttributes = extendedAttributes
     }
 }
 
-/// Where an object is in the store: the names from the mounted root down to it.
+/// The path of an object in the store: the names from the mounted root down to it.
 package struct ObjectKey: Hashable, Sendable {
     package var names: [FileName]
 
@@ -57,20 +58,20 @@ package struct ObjectKey: Hashable, Sendable {
         ObjectKey(names + [name])
     }
 
-    /// The directory that holds it; nil for the root.
+    /// The parent directory; nil for the root.
     package var parent: ObjectKey? {
         names.isEmpty ? nil : ObjectKey(names.dropLast())
     }
 }
 
 extension ObjectKey: CustomStringConvertible {
-    /// For people: the names with `/` between them.
+    /// For messages: the names separated by `/`.
     package var description: String {
         names.map(\.description).joined(separator: "/")
     }
 }
 
-/// The provider's version mark of a file: equal marks mean equal bytes. RFC 9110: a strong ETag.
+/// The provider's version tag of a file: equal tags mean equal bytes. RFC 9110: a strong ETag.
 package struct ETag: Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -79,43 +80,42 @@ package struct ETag: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What a change expects to find at its key.
+/// The state that a change expects at its key.
 package enum BaseVersion: Hashable, Sendable {
-    /// Nothing. HTTP: `If-None-Match: *`.
+    /// No object. HTTP: `If-None-Match: *`.
     case absent
     /// This version. HTTP: `If-Match`.
     case version(ETag)
 }
 
-/// One object as a store shows it.
+/// An object as the store reports it.
 package struct RemoteObject: Hashable, Sendable {
     package var name: FileName
     package var kind: FileKind
-    /// The version of a file; nil for the other kinds, but for a symbolic link that a listing
-    /// shows as a file: there it is always the version that the listing shows, which is how its
-    /// change is found out.
+    /// The version of a file; nil for other kinds, except for a symbolic link that a listing shows
+    /// as a file. Such a link has the version from the listing, which reveals when it changes.
     package var etag: ETag?
-    /// Bytes of a file; 0 for the other kinds.
+    /// Size of a file in bytes; 0 for other kinds.
     package var size: UInt64
     package var modified: Timestamp
-    /// The permission bits (0 to 0o7777); nil where the store keeps none.
+    /// The permission bits (0 to 0o7777); nil if the store does not keep them.
     package var mode: UInt16?
-    /// Where a symbolic link points, as bytes; nil for the other kinds.
+    /// The target of a symbolic link, as bytes; nil for other kinds.
     package var target: [UInt8]?
-    /// Whether this is all that the store knows. A listing may lack what only ``Provider/stat(_:)``
-    /// tells: the mode, the exact time, extended attributes, and that a file is really a symbolic
-    /// link.
-    package var isDetailed: Bool
-    /// Until when this holds every change of a file, in the time that listings tell of it, which is
-    /// that of the last write: a later one tells of others. nil where listings tell all, or that is
-    /// not known.
+    /// Whether this is all metadata that the store has. A listing may lack metadata that only
+    /// ``Provider/stat(_:)`` returns: the mode, the exact time, extended attributes, and that a
+    /// file is really a symbolic link.
+    package var hasMetadata: Bool
+    /// The time up to which this includes all changes of a file, as the last write time in
+    /// listings: a later time there indicates further changes. It is nil if listings are complete,
+    /// or if it is unknown.
     package var written: Timestamp?
-    /// Those of a file or directory; nil where the store keeps none, or does not tell.
+    /// Extended attributes of a file or directory; nil if the store does not keep or report them.
     package var extendedAttributes: ExtendedAttributes?
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
-        mode: UInt16?, target: [UInt8]? = nil, isDetailed: Bool = true,
+        mode: UInt16?, target: [UInt8]? = nil, hasMetadata: Bool = true,
         written: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil
     ) {
         self.name = name
@@ -125,19 +125,19 @@ package struct RemoteObject: Hashable, Sendable {
         self.modified = modified
         self.mode = mode
         self.target = target
-        self.isDetailed = isDetailed
+        self.hasMetadata = hasMetadata
         self.written = written
         self.extendedAttributes = extendedAttributes
     }
 }
 
-/// What travels with an object besides its bytes. A store keeps what it can, see
+/// The attributes that are sent with an object. A store keeps those that it can, see
 /// ``ProviderTraits``.
 package struct ObjectAttributes: Hashable, Sendable {
     package var modified: Timestamp
     /// The permission bits, 0 to 0o7777.
     package var mode: UInt16
-    /// All that the object is to have; those of a symbolic link are none.
+    /// All extended attributes of the object; none for a symbolic link.
     package var extendedAttributes: ExtendedAttributes
 
     package init(
@@ -152,7 +152,7 @@ package struct ObjectAttributes: Hashable, Sendable {
 
 package struct ListingPage: Sendable {
     package var objects: [RemoteObject]
-    /// Where to go on; nil after the last page.
+    /// The token of the next page; nil after the last one.
     package var next: PageToken?
 
     package init(objects: [RemoteObject], next: PageToken?) {
@@ -161,7 +161,7 @@ package struct ListingPage: Sendable {
     }
 }
 
-/// A place between two pages of one listing; only its provider reads it.
+/// A position between two pages of a listing; opaque except to its provider.
 package struct PageToken: Hashable, Sendable {
     package let rawValue: String
 

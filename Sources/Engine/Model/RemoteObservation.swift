@@ -1,4 +1,4 @@
-/// What the remote was seen to hold in an inode's place.
+/// The remote object observed in an inode's place.
 enum RemoteObservation: Hashable {
     case gone
     case object(RemoteObject)

@@ -1,4 +1,4 @@
-/// How a rename treats a name that is taken.
+/// How to rename to a name that is taken.
 package enum RenameMode: Sendable {
     case replace
     /// Linux: `RENAME_NOREPLACE`.

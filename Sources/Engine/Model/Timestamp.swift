@@ -1,4 +1,4 @@
-/// A moment in nanoseconds since 1970-01-01 UTC, as POSIX's `timespec` has it.
+/// A time in nanoseconds since 1970-01-01 UTC, as POSIX's `timespec`.
 package struct Timestamp: Hashable, Comparable, Sendable {
     package let nanoseconds: Int64
 
@@ -6,7 +6,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// Saturates where the nanoseconds do not fit 64 bits (years before 1677 and after 2262).
+    /// Clamps to 64 bits of nanoseconds (years 1677 to 2262).
     package init(seconds: Int64, nanoseconds: Int64 = 0) {
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (sum, overflowOfSum) = scaled.addingReportingOverflow(nanoseconds)

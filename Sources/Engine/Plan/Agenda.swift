@@ -1,17 +1,17 @@
 import Logging
 import Synchronization
 
-/// The pending inodes that are due, and when.
+/// The queue of pending inodes, with their due times.
 final class Agenda: Sendable {
     private let store: Store
     private let clock: any Clock
     private let logger: Logger
     private let queue: Mutex<SyncQueue>
     let conflictNames = ConflictNames()
-    /// Notified when there may be something new to decide.
-    let signal = Doorbell()
+    /// Notified when there may be a new action to start.
+    let signal = Signal()
     /// Notified whenever the status may have changed.
-    let changes = Doorbell()
+    let changes = Signal()
 
     init(store: Store, clock: any Clock, logger: Logger, runningMax: Int) {
         self.store = store
@@ -30,18 +30,18 @@ final class Agenda: Sendable {
     func finish(_ inode: InodeNumber, _ outcome: SyncQueue.Outcome) {
         if case .done = outcome { conflictNames.forget([inode]) }
         queue.withLock { $0.finish(inode, outcome, at: clock.uptime) }
-        signal.ring()
-        changes.ring()
+        signal.notify()
+        changes.notify()
     }
 }
 
 extension Agenda {
-    /// How long it takes until an inode that failed is tried again, where that is known.
+    /// Returns the delay until a failed inode is retried, if it is known.
     func retryDelay(of inode: InodeNumber) -> Duration? {
         queue.withLock { $0.due(inode) }.map { max(.zero, $0 - clock.uptime) }
     }
 
-    /// Has an inode looked at once `delay` has passed.
+    /// Schedules an inode for planning after `delay`.
     func enqueue(_ inode: InodeNumber, after delay: Duration) {
         enqueue([inode], after: delay)
     }
@@ -52,49 +52,51 @@ extension Agenda {
         queue.withLock { queue in
             for inode in inodes { queue.enqueue(inode, at: time) }
         }
-        signal.ring()
-        changes.ring()
+        signal.notify()
+        changes.notify()
     }
 
-    /// Has inodes no longer looked at that went along with another one.
+    /// Removes inodes from the queue that were synchronised together with another one.
     func settle(_ inodes: [InodeNumber]) {
         guard !inodes.isEmpty else { return }
         queue.withLock { queue in
             for inode in inodes { queue.settle(inode, at: clock.uptime) }
         }
         conflictNames.forget(inodes)
-        signal.ring()
+        signal.notify()
     }
 
     func refill(after last: InodeNumber, limit: Int, includesHeld: Bool) {
-        do throws(Halt) {
+        do throws(Blocked) {
             let inodes = try store.read {
                 try $0.pendingInodes(after: last, limit: limit, includesHeld: includesHeld)
             }
             queue.withLock { $0.refill(inodes, limit: limit, at: clock.uptime) }
         } catch {
-            // Without its database nothing goes on; each request says so to its caller.
-            logger.error("pending changes cannot be read", metadata: ["reason": "\(error)"])
+            // Synchronisation stops until the database works again; requests report its failure to
+            // their callers.
+            logger.error("cannot read pending changes", metadata: ["reason": "\(error)"])
             queue.withLock { $0.refillFailed(at: clock.uptime) }
         }
     }
 
-    /// Something has got done for an inode that is being synchronised.
+    /// Records progress of an inode that is being synchronised.
     func noteMove(of inode: InodeNumber) {
         queue.withLock { $0.noteMove(of: inode, at: clock.uptime) }
     }
 }
 
 extension Agenda {
-    /// Schedules the inodes whose last attempt found the remote unreachable, without their backoff.
+    /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
+    /// backoff.
     func hastenUnreachable() {
-        do throws(Halt) {
+        do throws(Blocked) {
             let inodes = try store.read {
                 try $0.pendingInodes(failedAs: .unreachable, limit: SyncQueue.windowMax)
             }
             for inode in inodes { enqueue(inode, after: .zero) }
         } catch {
-            logger.debug("waiting changes not hastened", metadata: ["reason": "\(error)"])
+            logger.debug("cannot reschedule waiting changes", metadata: ["reason": "\(error)"])
         }
     }
 }

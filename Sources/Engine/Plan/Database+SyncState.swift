@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 
 extension Database {
-    /// Everything that the plan for an inode depends on; nil where there is no such inode.
+    /// Returns everything that the plan for an inode depends on; nil if there is no such inode.
     func syncState(of inode: InodeNumber) throws -> SyncState? {
         guard let record = try self.inode(inode) else { return nil }
         let dirent = try self.dirent(of: inode)
@@ -33,7 +33,7 @@ extension Database {
             if record.kind == .directory {
                 state.remoteChild =
                     try firstSyncedChild(of: inode)
-                    ?? firstAttemptingChild(of: inode)
+                    ?? firstIntendedChild(of: inode)
             }
         }
         if try hasHeld() {
@@ -42,7 +42,7 @@ extension Database {
                 try heldDirectory(atOrAbove: dirent?.parent)
                 ?? heldDirectory(atOrAbove: synced?.parent)
         }
-        if let synced { state.contender = try contender(of: inode, at: synced) }
+        if let synced { state.claimant = try claimant(of: inode, at: synced) }
         if let synced, !isAside, let other = try self.dirent(synced.name, in: synced.parent) {
             state.isPlaceWanted = other.inode != inode
         }
@@ -51,12 +51,12 @@ extension Database {
 }
 
 extension Database {
-    /// Who else holds, on the remote, the place that a local name points to.
+    /// Returns the inode that holds, on the remote, the place of a local name.
     fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
-        if let holder = try attemptingInode(dirent.name, in: dirent.parent), holder != inode,
+        if let holder = try intendedInode(dirent.name, in: dirent.parent), holder != inode,
             let record = try self.inode(holder)
         {
-            // Nobody knows yet what it holds; it finds out first.
+            // Its state on the remote is unknown; that inode finds out first.
             return Occupant(
                 inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
         }
@@ -64,7 +64,7 @@ extension Database {
             let record = try self.inode(holder), let synced = try synced(holder)
         else { return nil }
         if try attempt(of: holder) != nil {
-            // Nor does anybody know whether it is still there.
+            // It may not even be there any more.
             return Occupant(
                 inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
         }
@@ -75,13 +75,13 @@ extension Database {
             waitsForUs: try waits(holder, for: inode))
     }
 
-    /// Whether an inode can get its name only after another one has left its own: follows who sits
-    /// on whose name.
+    /// Whether an inode can get its name only after another one has left its own: follows the chain
+    /// of occupied names.
     private func waits(_ inode: InodeNumber, for other: InodeNumber) throws -> Bool {
         var current = inode
         for _ in 0..<1_000 {
             guard let dirent = try dirent(of: current) else { return false }
-            // Whatever is to lie below it waits for it too.
+            // An inode that is to lie below `other` waits for it too.
             if try isInode(dirent.parent, atOrBelow: other) { return true }
             guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != current
             else { return false }
@@ -101,7 +101,7 @@ extension Database {
         return true
     }
 
-    /// The file that is about to replace an unlinked one on the remote, in one step.
+    /// Returns the file that is to replace an unlinked one on the remote, in one step.
     fileprivate func successor(
         of synced: SyncedRecord, kind: FileKind
     ) throws -> InodeNumber? {

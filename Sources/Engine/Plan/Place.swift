@@ -1,12 +1,12 @@
 import GRDB
 
-/// The place on the remote where an operation happens.
+/// The place of an operation on the remote.
 struct Place: Equatable {
-    /// The key of the object, or of the one to be created.
+    /// The key of the object, or of the object to be created.
     var key: ObjectKey
     /// The key that it moves to.
     var destination: ObjectKey?
-    /// The directory and name that it has there afterwards.
+    /// Its parent and name after the operation.
     var parent: InodeNumber
     var name: FileName
 
@@ -21,8 +21,8 @@ struct Place: Equatable {
         case .delete, .setAttributes:
             guard let synced = state.synced, let current else { return nil }
             return Place(key: current, parent: synced.parent, name: synced.name)
-        case .moveAside:
-            // The root lies below nothing that could be moving too.
+        case .moveToTemporaryName:
+            // The root has no parent that could be moving too.
             guard let current else { return nil }
             let name = FileName.aside(state.inode, salt: try database.salt())
             return Place(
@@ -54,16 +54,16 @@ extension SyncOperation {
     /// Returns the record of this operation that is stored before it is carried out; nil for an
     /// upload, which stores its own as only it knows the bytes, and for an operation that may be
     /// repeated.
-    func attempt(_ state: SyncState, at place: Place) -> AttemptRecord? {
+    func attempt(_ state: SyncState, at place: Place) -> IntentRecord? {
         let attributes = state.attributes
-        var attempt = AttemptRecord(
+        var attempt = IntentRecord(
             parent: place.parent, name: place.name, size: state.synced?.size ?? 0,
             mode: attributes.mode, extendedAttributes: attributes.extendedAttributes,
             modified: attributes.modified, generation: generation(after: state),
             replaced: nil)
         switch self {
         case .createDirectory, .createSymlink, .setAttributes: return attempt
-        case .move, .moveAside:
+        case .move, .moveToTemporaryName:
             if let synced = state.synced {
                 (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
                 attempt.extendedAttributes = synced.extendedAttributes

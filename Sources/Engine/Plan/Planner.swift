@@ -1,38 +1,38 @@
-/// What to do next for one inode, so that local and remote come together.
+/// The next step for one inode that brings local and remote states together.
 enum SyncOperation: Hashable {
-    /// Nothing: the states agree.
+    /// No step: the states agree.
     case none
-    /// Nothing now: the other inode goes first, and this one is planned again after it.
+    /// No step yet: this inode is planned again after the other one.
     case wait(InodeNumber)
-    /// Nothing now: it is being written.
+    /// No step yet: a program is writing the file.
     case waitForWriter
-    /// Nothing until somebody confirms that it was meant to be deleted.
+    /// No step until a user confirms the deletion.
     case waitForConfirmation
 
     // On the remote.
-    /// Find out whether an earlier change happened.
-    case verify(AttemptRecord)
+    /// Find out whether an earlier change took place.
+    case verify(IntentRecord)
     case createDirectory
     case createSymlink
-    /// Send the content to the inode's local name, which holds this on the remote.
+    /// Upload the content to the inode's local name, where the remote must hold `base`.
     case upload(base: BaseVersion, replaced: InodeNumber?)
-    /// Bring the object to the inode's local name.
+    /// Move the object to the inode's local name.
     case move(replaced: Occupant?)
-    /// Bring the object out of the way, to a name of our own: the first step of a rotation.
-    case moveAside
+    /// Move the object to a temporary name: the first step of a rotation.
+    case moveToTemporaryName
     case setAttributes
     case delete
 
-    // On this side only.
-    /// Forget an inode that neither side has any more.
+    // On the local side only.
+    /// Forget an inode that exists on neither side any more.
     case forget
-    /// Take what the remote holds into the inode's place.
-    case takeRemote(RemoteObject)
-    /// Remove the local name: the remote has removed the object.
+    /// Accept the remote object in the inode's place.
+    case acceptRemote(RemoteObject)
+    /// Remove the local name, as the remote object was deleted.
     case removeLocal
-    /// The remote no longer has it, but it was changed here: it is created anew.
+    /// Create an object again that was deleted on the remote but changed locally.
     case createAnew
-    /// Both sides changed it: keep both, unless their contents prove equal.
+    /// Keep both versions, unless their contents are identical.
     case conflict(RemoteObject)
 }
 
@@ -40,38 +40,39 @@ extension SyncOperation {
     /// Whether it changes something on the remote.
     var isOnRemote: Bool {
         switch self {
-        case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes, .delete:
+        case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName, .setAttributes,
+            .delete:
             true
-        case .none, .wait, .waitForWriter, .waitForConfirmation, .verify, .forget, .takeRemote,
+        case .none, .wait, .waitForWriter, .waitForConfirmation, .verify, .forget, .acceptRemote,
             .removeLocal, .createAnew, .conflict:
             false
         }
     }
 
-    /// Whether it gives an object another key.
+    /// Whether it changes the key of an object.
     var isMove: Bool {
         switch self {
-        case .move, .moveAside: true
+        case .move, .moveToTemporaryName: true
         default: false
         }
     }
 }
 
-/// Decides what to do next for one inode. It knows no clock, no database and no network: equal
-/// states have equal plans, so that it can be interrupted anywhere and asked again.
+/// Decides on the next step for one inode. It uses neither clock, database nor network: equal
+/// states have equal plans, so that synchronisation can resume after an interruption at any point.
 enum Planner {
     static func plan(_ state: SyncState) -> SyncOperation {
-        // The root has no name on either side, which is not to say that it was removed.
+        // The root has no name on either side, but was not removed.
         if state.inode == .root { return .none }
         let plan = planAlone(state)
-        // Below a directory that the remote has lost nothing can be changed there.
+        // Nothing can be changed below a directory that was deleted on the remote.
         if plan.isOnRemote, let held = state.heldAncestor { return .wait(held) }
         return plan
     }
 
     private static func planAlone(_ state: SyncState) -> SyncOperation {
         if let attempt = state.attempt { return .verify(attempt) }
-        if let contender = state.contender { return .wait(contender) }
+        if let claimant = state.claimant { return .wait(claimant) }
         guard let local = state.local else { return planUnlinked(state) }
         if let remote = state.remote { return planObserved(state, local, remote) }
         guard let synced = state.synced else { return planCreation(state, local) }
@@ -83,7 +84,7 @@ enum Planner {
         return .none
     }
 
-    /// Whether the bytes here are not those that both sides agreed on.
+    /// Whether the local bytes differ from those that both sides agreed on.
     static func isContentEdited(_ state: SyncState) -> Bool {
         guard state.kind == .file, let local = state.local else { return false }
         return local.isWriting || local.generation != state.synced?.generation
@@ -96,7 +97,8 @@ enum Planner {
         }
         switch state.kind {
         case .file, .symlink: return local.modified != synced.modified
-        // A directory's time changes with its names, on both sides by themselves.
+        // A directory's modification time changes independently on either side when its names
+        // change.
         case .directory: return local.generation != synced.generation
         }
     }
@@ -114,25 +116,25 @@ enum Planner {
             return .upload(base: .version(etag), replaced: nil)
         }
         guard let occupant = state.occupant else { return .upload(base: .absent, replaced: nil) }
-        // An editor's atomic save: the new file takes the place of the old one in one step, so
-        // that the remote never lacks both.
+        // An editor's atomic save: the new file replaces the old one in one step, so that the
+        // remote always has one of them.
         guard occupant.isUnlinked, let etag = occupant.etag else { return .wait(occupant.inode) }
         return .upload(base: .version(etag), replaced: occupant.inode)
     }
 
     private static func planMove(_ state: SyncState, _ local: LocalState) -> SyncOperation {
-        // Where those who wait for each other form a circle, one that is in another's place steps
-        // aside. A parent below this one may wait for whoever wants this one's place.
+        // If inodes wait for each other in a circle, one that occupies another's place steps aside.
+        // A parent below this inode may wait for the inode that wants this one's place.
         guard state.isParentSynced, !state.isParentBelow else {
-            return state.isPlaceWanted ? .moveAside : .wait(local.parent)
+            return state.isPlaceWanted ? .moveToTemporaryName : .wait(local.parent)
         }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
-        // What took an unlinked file's place there is to come here first; to move over the file that
-        // it was would be refused, again and again.
+        // If something else took the unlinked file's place on the remote, that is applied locally
+        // first; replacing the old version would be refused again and again.
         if occupant.isUnlinked, !occupant.isOvertaken, occupant.kind == .file, state.kind == .file {
             return .move(replaced: occupant)
         }
-        return occupant.waitsForUs ? .moveAside : .wait(occupant.inode)
+        return occupant.waitsForUs ? .moveToTemporaryName : .wait(occupant.inode)
     }
 
     private static func planUnlinked(_ state: SyncState) -> SyncOperation {
@@ -140,12 +142,12 @@ enum Planner {
         switch state.remote {
         case .gone: return .forget
         case .object(let object):
-            // The edit wins over the deletion.
-            return .takeRemote(object)
+            // The local edit wins over the deletion.
+            return .acceptRemote(object)
         case nil:
             if let successor = state.successor { return .wait(successor) }
             if let child = state.remoteChild {
-                return state.isPlaceWanted ? .moveAside : .wait(child)
+                return state.isPlaceWanted ? .moveToTemporaryName : .wait(child)
             }
             return .delete
         }
@@ -158,18 +160,18 @@ enum Planner {
         switch remote {
         case .gone:
             let isKept = keepsWhenGone(state)
-            // A directory that stays would still lose what is unchanged in it.
+            // The unchanged contents of a directory that is kept would still be lost.
             if state.isHeld, !isKept || state.kind == .directory { return .waitForConfirmation }
             return isKept ? .createAnew : .removeLocal
         case .object(let object):
             if isContentEdited(state) || state.synced == nil { return .conflict(object) }
-            return .takeRemote(object)
+            return .acceptRemote(object)
         }
     }
 
-    /// Whether an inode stays, and is created anew, where the remote has removed it: what was made
-    /// or changed here does, and what was moved here or open for writing while its directory went, if
-    /// its bytes are here.
+    /// Whether an inode is kept and created again after its remote deletion: if it was created or
+    /// changed locally, or if it was moved or open for writing when its directory was deleted and
+    /// its bytes are local.
     static func keepsWhenGone(_ state: SyncState) -> Bool {
         guard let local = state.local else { return false }
         guard let synced = state.synced else { return true }

@@ -1,28 +1,29 @@
-/// Decides which inode is synchronised next. It knows no clock and no database: time is an argument.
+/// Decides which inode is synchronised next. It uses neither clock nor database: the time is passed
+/// in.
 ///
-/// It is a bounded window on the database's table of pending inodes: what finds no room here is
-/// still there, and is read from there when there is room again. Nothing is lost with it.
+/// It is a bounded window on the database's table of pending inodes: inodes that do not fit are
+/// read from the table once there is room. Losing the queue loses no data.
 struct SyncQueue {
     enum Action: Equatable {
         case start(InodeNumber)
         /// Read more pending inodes from the database, those after this one, and ``refill`` them.
-        /// Those that are held may be left out, unless asked for.
+        /// Held inodes may be left out, unless they are included.
         case refill(after: InodeNumber, limit: Int, includesHeld: Bool)
-        /// Nothing to do before this moment, or before something is enqueued.
+        /// Nothing to do before this time, or before an inode is enqueued.
         case wait(until: Duration?)
     }
 
-    /// How it went, for whoever was started.
+    /// The outcome of a started inode.
     enum Outcome: Equatable {
-        /// Nothing is left to do for it.
+        /// Nothing is left to do.
         case done
-        /// It waits for another inode to be done.
+        /// Waits until another inode is done.
         case blocked(by: InodeNumber)
-        /// It waits for another inode that waits for people, or fails for good.
+        /// Waits for another inode that needs a user's decision or failed permanently.
         case stuck(behind: InodeNumber)
-        /// It waits for people; what frees it enqueues it.
+        /// Waits for a user's decision, which enqueues it.
         case held
-        /// It is tried again after this long.
+        /// Is retried after this delay.
         case again(after: Duration)
     }
 
@@ -32,43 +33,43 @@ struct SyncQueue {
         case blocked(by: InodeNumber)
     }
 
-    /// How many inodes the window holds at the most.
+    /// Limit of the inodes in the window.
     static let windowMax = 4_096
 
-    /// One that has not come further for so long leaves its place to others.
+    /// Time without progress after which a running inode no longer occupies a slot.
     static let standstill: Duration = .seconds(10)
-    /// How many do so at the most: each holds a request.
+    /// Limit of the inodes without slots: each has a request in progress.
     static let standingMax = 16
 
-    /// Whether nothing is started for now.
+    /// Whether no inode is started at present.
     var isPaused = false
     private let runningMax: Int
     private var conditions: [InodeNumber: Condition] = [:]
-    /// The due ones in the order of their time.
+    /// The due inodes, ordered by due time.
     private var due: [(time: Duration, inode: InodeNumber)] = []
     private var blocked: [InodeNumber: Set<InodeNumber>] = [:]
-    /// When the due ones were to be due before anything put that off.
+    /// The original due times, before any postponement.
     private var firstDue: [InodeNumber: Duration] = [:]
-    /// When those that run last came further.
+    /// Times of the last progress of running inodes.
     private var movedAt: [InodeNumber: Duration] = [:]
-    /// Inodes for whose sake some have left the window.
+    /// Inodes whose waiters have left the window.
     private var leftBehind: Set<InodeNumber> = []
     private var scan = TableScan()
 
-    /// The reading of the database's table of pending inodes, in ascending order.
+    /// The scan of the database's table of pending inodes, in ascending order.
     private struct TableScan {
-        /// Whether the table may hold pending inodes that are not in the window.
+        /// Whether the table may hold pending inodes outside the window.
         var hasMore = true
         /// Whether some of them may lie before ``cursor``.
         var hasSkipped = false
-        /// Whether this reading includes those that are held: one of them may have changed, and
-        /// found no room.
+        /// Whether this scan includes held inodes: one of them may have changed without room in the
+        /// window.
         var includesHeld = true
-        /// When to read the table again for those that left the window after a failure.
+        /// Time of the next scan for inodes that left the window after a failure.
         var rescan: Duration?
         var cursor = InodeNumber(rawValue: 0)
 
-        /// An inode of the table is not in the window.
+        /// Records that an inode of the table is not in the window.
         mutating func noteSkipped() {
             (hasMore, hasSkipped) = (true, true)
         }
@@ -85,25 +86,26 @@ struct SyncQueue {
 
         mutating func advance(to now: Duration) {
             guard let time = rescan, time <= now else { return }
-            // A reading that is under way may have passed by inodes that are to come back.
+            // The current scan may have passed inodes that are to be read again.
             if cursor.rawValue != 0 { hasSkipped = true }
             (hasMore, rescan) = (true, nil)
         }
     }
 
-    /// For how long changes can put off what is due.
+    /// Limit of the delay that further changes can add to a due time.
     private static let postponementMax: Duration = .seconds(30)
-    /// How long what left the window stays away, at least.
+    /// Minimum time for which inodes stay out of the window.
     private static let rescanDelay: Duration = .seconds(30)
-    /// How long what is held stays in the window where others wait for it, and how long those that
-    /// are stuck stay away.
+    /// Time for which held inodes stay in the window if others wait for them, and for which stuck
+    /// ones stay out of it.
     private static let holdDelay: Duration = .seconds(300)
 
     init(runningMax: Int) {
         self.runningMax = max(1, runningMax)
     }
 
-    /// Makes an inode due at `time`, or earlier where it was to be due earlier and did not fail.
+    /// Makes an inode due at `time`, or at its current due time if that is earlier and not a
+    /// backoff.
     mutating func enqueue(_ inode: InodeNumber, at time: Duration) {
         switch conditions[inode] {
         case nil:
@@ -114,7 +116,7 @@ struct SyncQueue {
             setDue(inode, at: time)
         case .due(let old):
             remove(inode, at: old)
-            // What changes all the time would else never be due.
+            // Otherwise an inode that keeps changing would never be due.
             let latest = (firstDue[inode] ?? old) + Self.postponementMax
             setDue(inode, at: min(time, max(latest, old)))
         case .running:
@@ -125,19 +127,19 @@ struct SyncQueue {
         }
     }
 
-    /// Pending inodes read from the database; fewer than asked for means that there are no more.
+    /// Adds pending inodes from the database; fewer than `limit` mean the end of the table.
     mutating func refill(_ inodes: [InodeNumber], limit: Int, at now: Duration) {
         for inode in inodes where conditions[inode] == nil { setDue(inode, at: now) }
         scan.finish(with: inodes.count == limit ? inodes.last : nil)
     }
 
-    /// The database could not be read.
+    /// Records that the database could not be read.
     mutating func refillFailed(at now: Duration) {
         scan.hasMore = false
         scan.rescan = now + .seconds(5)
     }
 
-    /// Something has got done for one that runs.
+    /// Records progress of a running inode.
     mutating func noteMove(of inode: InodeNumber, at now: Duration) {
         if movedAt[inode] != nil { movedAt[inode] = now }
     }
@@ -166,7 +168,8 @@ struct SyncQueue {
         return movedAt.count - min(standing, Self.standingMax) < runningMax
     }
 
-    /// When the next one may leave its place to others; nil where nobody waits for that.
+    /// Returns the time at which the next running inode may lose its slot; nil if no inode waits
+    /// for a slot.
     private func nextStandstill(after now: Duration) -> Duration? {
         guard scan.hasMore || !due.isEmpty, movedAt.count < runningMax + Self.standingMax else {
             return nil
@@ -174,8 +177,8 @@ struct SyncQueue {
         return movedAt.values.map { $0 + Self.standstill }.filter { $0 > now }.min()
     }
 
-    /// Nothing is left to do for an inode, as somebody else has done it. One that is just running finds
-    /// that out by itself.
+    /// Removes an inode that another one has brought to the remote. A running inode finds that out
+    /// by itself.
     mutating func settle(_ inode: InodeNumber, at now: Duration) {
         switch conditions[inode] {
         case nil, .running: return
@@ -187,7 +190,7 @@ struct SyncQueue {
         finish(inode, .done, nil, at: now)
     }
 
-    /// What was started has ended.
+    /// Records the outcome of a started inode.
     mutating func finish(_ inode: InodeNumber, _ outcome: Outcome, at now: Duration) {
         guard case .running(let nextDue) = conditions.removeValue(forKey: inode) else {
             preconditionFailure("inode \(inode) was not running")
@@ -202,20 +205,20 @@ struct SyncQueue {
         switch outcome {
         case .done:
             if let nextDue { setDue(inode, at: nextDue) }
-            // Who left for its sake is somewhere in the table.
+            // Its waiters that left the window are in the table.
             if leftBehind.remove(inode) != nil { scan.noteSkipped() }
         case .blocked(let blocker):
             if let nextDue {
                 setDue(inode, at: nextDue)
             } else if conditions[blocker] == nil {
-                // It may be pending outside of the window, or about to be; it goes first.
+                // The blocker may be pending outside the window, or about to be; it goes first.
                 setDue(blocker, at: now)
                 block(inode, by: blocker)
             } else {
                 block(inode, by: blocker)
             }
         case .stuck(let blocker):
-            // Those that wait for it must not keep the others out.
+            // Its waiters must not keep other inodes out.
             guard nextDue == nil, !isAwaited(inode), isCrowded else {
                 return finish(inode, .blocked(by: blocker), nextDue, at: now)
             }
@@ -227,14 +230,14 @@ struct SyncQueue {
             }
         case .again(let delay):
             if nextDue == nil, !isAwaited(inode), isCrowded {
-                // Those that fail must not keep the others out.
+                // Failing inodes must not keep other inodes out.
                 leave(for: delay, at: now)
             } else {
                 setDue(inode, at: nextDue.map { max($0, now) } ?? now + delay)
             }
         }
-        // One that waits itself has not come further; its waiters look again in case all wait for
-        // each other.
+        // A blocked inode made no progress; its waiters are planned again in case they form a
+        // circle.
         if case .blocked = outcome {
             wake(inode, at: now + .seconds(1))
         } else {
@@ -242,7 +245,7 @@ struct SyncQueue {
         }
     }
 
-    /// When an inode is looked at again; nil for one that is not in the window, or waits for another.
+    /// Returns the due time of an inode; nil if it is not in the window, or is blocked.
     func due(_ inode: InodeNumber) -> Duration? {
         guard case .due(let time) = conditions[inode] else { return nil }
         return time
@@ -252,7 +255,7 @@ struct SyncQueue {
 
     private var isCrowded: Bool { conditions.count > Self.windowMax / 2 }
 
-    /// Sees to it that what leaves the window comes back.
+    /// Schedules a scan of the table for inodes that leave the window.
     private mutating func leave(for delay: Duration, at now: Duration) {
         let time = now + max(delay, Self.rescanDelay)
         scan.rescan = min(scan.rescan ?? time, time)
@@ -264,7 +267,7 @@ struct SyncQueue {
         blocked[blocker, default: []].insert(inode)
     }
 
-    /// Whoever waited for an inode looks again, however that ended.
+    /// Makes the waiters of an inode due, whatever its outcome.
     private mutating func wake(_ inode: InodeNumber, at now: Duration) {
         for other in (blocked.removeValue(forKey: inode) ?? []).sorted() {
             setDue(other, at: now)

@@ -1,36 +1,37 @@
-/// The three states of one inode, and what stands in its way: all that a plan depends on.
+/// The three states of one inode, and the obstacles in its way: everything that a plan depends on.
 struct SyncState: Hashable {
     var inode: InodeNumber
     var kind: FileKind
-    /// What the user made of it; nil once it is unlinked.
+    /// The local state; nil if the inode is unlinked.
     var local: LocalState?
-    /// What both sides last agreed on; nil while the remote has never had it.
+    /// The state last agreed on by both sides; nil if it was never on the remote.
     var synced: SyncedRecord?
-    /// What was seen on the remote in its place since; nil while that is what was agreed.
+    /// The state observed on the remote since; nil if it is still the agreed one.
     var remote: RemoteObservation?
-    /// Whether the remote has deleted it together with so much else that somebody is to confirm it.
+    /// Whether its remote deletion, one of very many, needs a user's confirmation.
     var isHeld = false
-    /// A directory above its place on the remote of which that is so.
+    /// A directory above its place on the remote whose deletion is held.
     var heldAncestor: InodeNumber?
-    /// A change that the remote was asked for, with no answer so far.
-    var attempt: AttemptRecord?
-    /// Another inode that may have got this one's place on the remote; only that one can find out.
-    var contender: InodeNumber?
-    /// Whether the directory that holds it locally is on the remote, as far as is known.
+    /// A change sent to the remote whose outcome is unknown.
+    var attempt: IntentRecord?
+    /// Another inode that may have taken this one's place on the remote; only that inode can find
+    /// out.
+    var claimant: InodeNumber?
+    /// Whether its local parent directory is known to be on the remote.
     var isParentSynced: Bool
-    /// Whether that directory lies, on the remote, below this one.
+    /// Whether that directory is below this inode on the remote.
     var isParentBelow = false
-    /// Whether another inode's local name is the place that this one has on the remote, which it can
-    /// leave: where it has stepped aside, it stays.
+    /// Whether another inode's local name is the place of this one on the remote; false if it has
+    /// stepped aside already.
     var isPlaceWanted = false
-    /// Who holds, on the remote, the name that this inode is to have there.
+    /// The inode that holds, on the remote, the place of this one's local name.
     var occupant: Occupant?
-    /// Who is about to take, by a local name, the place that this unlinked inode has on the remote.
+    /// The inode whose local name is the place of this unlinked inode on the remote.
     var successor: InodeNumber?
-    /// One of the objects that the remote still has below this directory.
+    /// An object that the remote still has below this directory.
     var remoteChild: InodeNumber?
 
-    /// The version that an operation expects on the remote: of files only.
+    /// The version that an operation expects on the remote; only for files.
     var baseVersion: ETag? { kind == .file ? synced?.etag : nil }
 }
 
@@ -42,20 +43,20 @@ struct LocalState: Hashable {
     var modified: Timestamp
     var generation: Int64
     var isWriting: Bool
-    /// Whether all its bytes are here.
+    /// Whether all its bytes are local.
     var isWhole: Bool
 }
 
-/// An inode that holds a name on the remote which another one is to have.
+/// An inode that holds a remote name which another one is to get.
 struct Occupant: Hashable {
     var inode: InodeNumber
     var kind: FileKind
     var etag: ETag?
-    /// Whether it has no name here any more, so that it may be replaced.
+    /// Whether it has no local name any more, so that it may be replaced.
     var isUnlinked: Bool
-    /// Whether something else was seen in its place, which it has to settle.
+    /// Whether another object was observed in its place, which it has to resolve first.
     var isOvertaken = false
-    /// Whether it waits, by way of others, for the very inode that wants its name, a→b, b→a, and that
+    /// Whether it waits, possibly through others, for the inode that wants its name (a→b, b→a) and
     /// has not stepped aside yet.
     var waitsForUs: Bool
 }

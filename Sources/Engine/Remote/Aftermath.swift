@@ -7,13 +7,14 @@ struct Aftermath: Sendable {
 }
 
 extension Aftermath {
-    /// What follows a transaction that took in something of the remote.
+    /// Carries out the consequences of a committed merge: trash, reaping, scheduling, kernel cache.
     ///
-    /// - Parameter planned: The inode for whose plan that was done, and which is planned again, or
-    ///   waits after a failure, by itself. To be due at once would cut that short, without end.
+    /// - Parameter planned: The inode whose plan the transaction carried out. It is planned again,
+    ///   or backs off after a failure, by itself; scheduling it at once would cut the backoff short
+    ///   every time.
     func finish(
         _ changes: RemoteChanges, planning planned: InodeNumber? = nil
-    ) throws(Halt) {
+    ) throws(Blocked) {
         for inode in changes.discarded { trash.keep(inode) }
         reaper.reap(changes.unlinked)
         agenda.settle(changes.settled)

@@ -1,37 +1,37 @@
-/// Recognises bursts of deletions, so that a mistake on one side does not empty the other (a
-/// detached disk behind the server, an `rm -rf` in the wrong folder). It knows no clock and no
-/// database: time and counts are arguments.
+/// Recognises bursts of deletions, so that a mistake on one side (a detached disk behind the
+/// server, an `rm -rf` in the wrong folder) does not empty the other. Has no clock and no database:
+/// time and counts are arguments.
 ///
-/// Deletions belong to one burst as long as no minute passes between them. A burst is suspicious
-/// once it has over ``countMin`` items and over a third of what is known. What the remote loses again
-/// and again, as it was changed here and is created anew, is one item of it.
+/// DeletionHold at most one minute apart belong to one burst. A burst is suspicious once it exceeds
+/// ``countMin`` items and a third of the known items. An item that the remote loses repeatedly,
+/// because it was changed locally and recreated, counts once.
 struct DeletionGuard {
     static let countMin = 100
-    /// How many items a burst knows again; those that come later count each time.
+    /// Maximum number of items that a burst recognises; later ones count each time.
     static let recognisedMax = 65_536
-    /// How long deletions made here wait, after the last of a burst over ``countMin``: who removes a
-    /// large tree would else have lost some of it there before it is over a third.
+    /// Delay of local deletions after the last one of a burst over ``countMin``. Without it, part
+    /// of a large tree would be deleted on the remote before the burst exceeds a third.
     static let pause: Duration = .seconds(5)
-    /// How long they wait after the last of a suspicious burst, and at the most after the first of
-    /// another one.
+    /// Delay after the last deletion of a suspicious burst, and maximum delay after the first
+    /// deletion of any other burst.
     static let delay: Duration = .seconds(60)
-    /// How long they wait at the most, should the burst not end.
+    /// Maximum delay if a suspicious burst does not end.
     static let delayMax: Duration = .seconds(600)
 
     private struct Burst {
         var start: Duration = .zero
         var last: Duration = .zero
         var count = 0
-        /// How many of them have gone out.
+        /// Number of deletions already sent.
         var sent = 0
         var isSuspicious = false
-        /// How much was known when that was last reckoned; 0 before.
+        /// Number of known items at the last count; 0 before the first.
         var known = 0
         private var recognised: Set<InodeNumber> = []
 
         init() {}
 
-        /// Begins anew where the last deletion is long ago.
+        /// Starts a new burst if the last deletion is longer ago than ``DeletionGuard/delay``.
         mutating func advance(to now: Duration) {
             guard count == 0 || now - last > DeletionGuard.delay else { return }
             self = Burst()
@@ -51,7 +51,7 @@ struct DeletionGuard {
             if recognised.count < DeletionGuard.recognisedMax { recognised.insert(inode) }
         }
 
-        /// - Parameter countKnown: Asked for seldom, as it takes a while.
+        /// - Parameter countKnown: Called rarely, because counting is slow.
         mutating func look(_ countKnown: () throws -> Int) rethrows -> Bool {
             guard !isSuspicious, count > DeletionGuard.countMin, count > known / 3 else {
                 return isSuspicious
@@ -65,14 +65,14 @@ struct DeletionGuard {
     private var onRemote = Burst()
     private var here = Burst()
 
-    /// The remote has deleted an item.
+    /// Records a deletion on the remote.
     mutating func noteRemote(_ inode: InodeNumber, at now: Duration) {
         onRemote.note(inode, at: now)
     }
 
-    /// Whether to hold what was noted last until somebody confirms.
+    /// Returns whether to hold the latest remote deletions until the user confirms them.
     ///
-    /// - Parameter countKnown: How many items are known, the deleted ones included.
+    /// - Parameter countKnown: The number of known items, deleted ones included.
     mutating func holdsRemote(
         at now: Duration, countKnown: () throws -> Int
     ) rethrows -> Bool {
@@ -80,27 +80,27 @@ struct DeletionGuard {
         return try onRemote.look(countKnown)
     }
 
-    /// Something that the remote has was deleted here.
+    /// Records local deletions of items that are on the remote.
     mutating func noteLocal(_ count: Int, at now: Duration) {
         here.note(count, at: now)
     }
 
-    /// The remote has deleted one of those that were deleted here.
+    /// Records that the remote has carried out a local deletion.
     mutating func noteSent() {
         if here.sent < here.count { here.sent += 1 }
     }
 
-    /// How many deletions have to wait to be sent for these to be many: of those that were noted some
-    /// may have been made anew since, which are none.
+    /// Number of pending deletions above which a burst is large. Recorded deletions may have been
+    /// undone since, by creating the item again; those no longer count.
     var waitingMin: Int { max(0, Self.countMin - here.sent) }
 
-    /// Whether ``localDue(at:countKnown:)`` has anything to reckon.
+    /// Whether ``localDue(at:countKnown:)`` needs to count.
     var mayHoldLocal: Bool { here.count > Self.countMin }
 
-    /// Whether deletions made here are so many that they wait for a minute.
+    /// Whether the burst of local deletions is suspicious, so that it is held for a minute.
     var isLocalSuspicious: Bool { here.isSuspicious }
 
-    /// When deletions made here may go out; nil for now.
+    /// Returns when local deletions may be sent; nil means now.
     mutating func localDue(
         at now: Duration, countKnown: () throws -> Int
     ) rethrows -> Duration? {
@@ -112,7 +112,7 @@ struct DeletionGuard {
         return due > now ? due : nil
     }
 
-    /// Somebody meant it: what was deleted so far is no burst any more.
+    /// Forgets the bursts of both sides, after the user has confirmed them.
     mutating func confirm() {
         (onRemote, here) = (Burst(), Burst())
     }

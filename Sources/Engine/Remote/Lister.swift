@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// Lists directories, one listing of a directory at a time, and merges what they show.
+/// Lists directories, one listing at a time for each, and merges the results.
 struct Lister: Sendable {
     let configuration: EngineConfiguration
     let store: Store
@@ -10,19 +10,19 @@ struct Lister: Sendable {
     let gate: RemoteGate
     let activity: RemoteActivity
     let answers: OutdatedAnswers
-    let schedule: RefreshSchedule
+    let schedule: DirectoriesInUse
     let space: Space
     let merger: Merger
     let listings = ListingQueue()
 }
 
 extension Lister {
-    /// Lists a directory and takes in what has changed on the remote.
+    /// Lists a directory and applies the remote changes found.
     ///
-    /// Who asks while it is under way has the same answer.
+    /// Concurrent callers share one listing.
     ///
-    /// - Throws: `ProviderError`, `EngineError`; `CancellationError` for a task that is cancelled,
-    ///   which leaves the listing as it is.
+    /// - Throws: `ProviderError`, `EngineError`; `CancellationError` if the calling task is
+    ///   cancelled, which does not cancel the listing.
     func list(_ directory: InodeNumber) async throws {
         try await listings.request(directory, at: clock.uptime).wait()
     }
@@ -31,7 +31,8 @@ extension Lister {
         await listings.run { try await self.listAlone($0, $1) }
     }
 
-    /// Lists a directory for what it may have changed; failures are left to whoever needs it.
+    /// Lists a directory to detect changes. Failures are only logged: a request that needs the
+    /// listing meets them itself.
     func refreshQuietly(_ directory: InodeNumber) async {
         do {
             try await list(directory)
@@ -45,7 +46,7 @@ extension Lister {
         _ directory: InodeNumber, _ flight: ListingQueue.Flight
     ) async throws {
         guard let key = try store.read({ try $0.remoteKey(of: directory) }) else {
-            // Not yet on the remote: what we know is all there is.
+            // Not yet on the remote, so the local state is complete.
             return try store.write { database in
                 guard var record = try database.inode(directory),
                     try database.remoteKey(of: directory) == nil
@@ -75,7 +76,7 @@ extension Lister {
             guard isCurrent else {
                 try answers.settleDoubt(atOrAbove: directory)
                 throw ProviderError(
-                    .busy, attempt: "list \"\(key)\"", reason: "it is on its way to another name")
+                    .busy, attempt: "list \"\(key)\"", reason: "the directory is being moved")
             }
         } while page != nil
     }
@@ -101,7 +102,7 @@ extension Lister {
 
     /// Logs a large listing in progress.
     ///
-    /// - Throws: `ProviderError` for a listing without end.
+    /// - Throws: `ProviderError` for an endless listing.
     private func requireEnd(
         of page: ListingPage, newNames: Int, _ course: inout ListingCourse, _ key: ObjectKey
     ) throws(ProviderError) {
@@ -109,7 +110,7 @@ extension Lister {
             try course.take(page, newNames: newNames)
         } catch {
             logger.warning(
-                "listing without end",
+                "endless listing",
                 metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
             throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
         }
@@ -122,7 +123,7 @@ extension Lister {
             ])
     }
 
-    /// A directory that the store no longer has: looks at its parent, which tells the rest.
+    /// Refreshes the parent of a directory missing on the remote.
     private func noteMissing(_ directory: InodeNumber) async throws {
         let parent = try store.read { try $0.synced(directory)?.parent }
         if let parent { await refreshQuietly(parent) }

@@ -1,8 +1,9 @@
-/// Tells a listing that is long from one that has no end, as a store that has gone wrong gives it.
+/// Distinguishes a long listing from an endless one, as a faulty store produces.
 struct ListingCourse {
-    /// Some stores have pages without entries, and what they list may all be shown as one.
+    /// Maximum number of consecutive pages without a new name. Some stores return empty pages, or
+    /// pages whose objects all have the same name here.
     static let idlePagesMax = 100
-    /// From here on it is told how far a listing has come, and whenever it has come twice as far.
+    /// The length at which progress is first logged; then whenever it has doubled.
     static let entriesTold = 1_000_000
     static let durationTold: Duration = .seconds(300)
 
@@ -10,7 +11,7 @@ struct ListingCourse {
     private let begin: Duration
     private var nextEntriesTold = Self.entriesTold
     private var nextDurationTold = Self.durationTold
-    /// Where pages began, but for the first.
+    /// The tokens of all pages except the first.
     private var begun: Set<PageToken> = []
     private(set) var entries = 0
     private var idlePages = 0
@@ -20,36 +21,36 @@ struct ListingCourse {
         self.begin = begin
     }
 
-    /// Why a listing that has come to this page will not end.
+    /// Why a listing is considered endless.
     struct Endless: Error, Hashable {
         let kind: ProviderError.Kind
         let reason: String
     }
 
-    /// - Parameter newNames: Of the page's entries, those that no page before had.
-    /// - Throws: `.corrupt` for a page that has been there before, and for very many in a row with
-    ///   nothing new; `.unsupported` above the bound of entries.
+    /// - Parameter newNames: The number of names in the page that no earlier page had.
+    /// - Throws: `.corrupt` for a repeated page, and for ``idlePagesMax`` pages without a new name;
+    ///   `.unsupported` above the maximum number of entries.
     mutating func take(_ page: ListingPage, newNames: Int) throws(Endless) {
         entries += newNames
         idlePages = newNames > 0 ? 0 : idlePages + 1
         if entries > entriesMax {
             throw Endless(
-                kind: .unsupported, reason: "more than \(entriesMax) entries, and no end")
+                kind: .unsupported, reason: "more than \(entriesMax) entries")
         }
         guard let next = page.next else { return }
         if !begun.insert(next).inserted {
             throw Endless(
-                kind: .corrupt, reason: "no end: after \(entries) entries a page comes again")
+                kind: .corrupt, reason: "endless: page repeated after \(entries) entries")
         }
         if idlePages >= Self.idlePagesMax {
             throw Endless(
                 kind: .corrupt,
-                reason: "no end: nothing new in \(idlePages) pages after \(entries) entries")
+                reason: "endless: no new entry in \(idlePages) pages after \(entries) entries")
         }
     }
 
-    /// For how long a listing goes on that is so long that people are to know of it; nil where it is
-    /// not, or where they were told not long ago.
+    /// Returns the listing's duration if it is due to be logged; nil if the listing is short or was
+    /// logged recently.
     mutating func takeLength(at now: Duration) -> Duration? {
         let duration = now - begin
         guard entries >= nextEntriesTold || duration >= nextDurationTold else { return nil }

@@ -1,37 +1,37 @@
 import Synchronization
 
-/// The listings that somebody wants: one at a time of a directory, done by the engine itself.
+/// The requested listings, which the engine runs itself, one at a time for each directory.
 ///
-/// However many wait for one, and whoever of them gives up: it goes on to its end, so that a
-/// directory of any size is known one day.
+/// A listing runs to its end even if all its callers give up, so that a directory of any size is
+/// eventually known.
 final class ListingQueue: Sendable {
-    /// One listing, from the first wish to its end.
+    /// One listing, from the first request to its end.
     final class Flight: Sendable {
-        /// Rings once, at the end.
-        let landing = Doorbell()
+        /// Notified once, at the end.
+        let completion = Signal()
         private let state: Mutex<(progress: Duration, result: Result<Void, any Error>?)>
 
         fileprivate init(at now: Duration) {
             state = Mutex((now, nil))
         }
 
-        /// When it last got something from the remote, or when it was asked for.
+        /// The time of the last data from the remote, or of the request.
         var progress: Duration { state.withLock { $0.progress } }
 
         func noteProgress(at now: Duration) {
             state.withLock { $0.progress = now }
         }
 
-        /// - Throws: What it ended with; `CancellationError` for a task that is cancelled meanwhile.
+        /// - Throws: The listing's error; `CancellationError` if the calling task is cancelled.
         func wait() async throws {
-            await landing.wait(after: 0)
+            await completion.wait(after: 0)
             try Task.checkCancellation()
             try state.withLock { $0.result }?.get()
         }
 
         fileprivate func land(_ result: Result<Void, any Error>) {
             state.withLock { $0.result = result }
-            landing.ring()
+            completion.notify()
         }
     }
 
@@ -42,10 +42,10 @@ final class ListingQueue: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Rings when something is wanted.
-    private let bell = Doorbell()
+    /// Notified when a listing is requested.
+    private let bell = Signal()
 
-    /// Asks for a listing, or joins the one that is under way.
+    /// Requests a listing, or joins the one in progress.
     func request(_ directory: InodeNumber, at now: Duration) -> Flight {
         let (flight, isNew) = state.withLock { state in
             if let flight = state.flights[directory] { return (flight, false) }
@@ -58,29 +58,29 @@ final class ListingQueue: Sendable {
             state.wanted.append(directory)
             return (flight, true)
         }
-        if isNew { bell.ring() }
+        if isNew { bell.notify() }
         return flight
     }
 
-    /// The listing of a directory that is wanted or under way.
+    /// Returns the requested or running listing of a directory.
     func flight(of directory: InodeNumber) -> Flight? {
         state.withLock { $0.flights[directory] }
     }
 
-    /// Does what is wanted until the calling task is cancelled; whoever wants something afterwards
-    /// is told that it is.
+    /// Runs requested listings until the calling task is cancelled; later requests fail with
+    /// `CancellationError`.
     func run(_ list: @escaping @Sendable (InodeNumber, Flight) async throws -> Void) async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                let rings = bell.rings
+                let notifications = bell.notifications
                 let next = state.withLock { state in
                     state.wanted.isEmpty ? nil : state.wanted.removeFirst()
                 }
                 guard let directory = next, let flight = flight(of: directory) else {
-                    await bell.wait(after: rings)
+                    await bell.wait(after: notifications)
                     continue
                 }
-                // One may wait for another, above it, so that no number of them is a limit.
+                // Unbounded, because a listing may wait for one of a directory above it.
                 group.addTask {
                     do {
                         try await list(directory, flight)

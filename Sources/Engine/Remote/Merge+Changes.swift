@@ -1,8 +1,7 @@
 import GRDB
 
 extension Merge {
-    /// Notes that the bytes of a file that is about to lose its name go to the trash, if all of them
-    /// are here.
+    /// Marks a file that is about to lose its name for the trash, if all its bytes are local.
     mutating func discard(
         _ inode: InodeNumber, _ name: FileName
     ) throws {
@@ -13,15 +12,15 @@ extension Merge {
         changes.discarded.append(inode)
     }
 
-    /// Carries out a plan that changes this side only.
+    /// Carries out a plan that changes the local side only.
     mutating func applyLocally(
         _ operation: SyncOperation, _ state: SyncState
     ) throws {
         switch operation {
-        case .takeRemote(let object):
-            try takeRemote(object, state)
+        case .acceptRemote(let object):
+            try acceptRemote(object, state)
         case .removeLocal, .createAnew:
-            switch try vanish(state.inode) {
+            switch try applyRemoteDeletion(state.inode) {
             case nil: try goOnLater(state.inode)
             case .awaits(let writing): changes.awaited = writing
             case .nothing, .kept: break
@@ -38,8 +37,8 @@ extension Merge {
         }
     }
 
-    /// Gives an object of the remote an inode and a name here. A local inode of that name keeps
-    /// its content under the name of a conflict.
+    /// Gives a remote object a local inode and name. A local inode of that name keeps its content
+    /// under a conflict name.
     mutating func install(
         _ object: RemoteObject, in directory: InodeNumber
     ) throws {
@@ -51,23 +50,23 @@ extension Merge {
         changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
     }
 
-    /// Stores a new inode for an object, in agreement with the remote and without a name.
+    /// Stores a new nameless inode for an object, in agreement with the remote.
     ///
-    /// - Parameter former: What both sides agreed on before, whose mode and extended attributes it has
-    ///   where the remote does not tell.
+    /// - Parameter former: The previously agreed state. Supplies the mode and extended attributes
+    ///   that the remote does not report.
     private func insert(
         _ object: RemoteObject, in directory: InodeNumber, after former: SyncedRecord? = nil
     ) throws -> InodeRecord {
         var defaultMode =
             object.kind == .directory ? configuration.directoryMode : configuration.fileMode
-        if !object.isDetailed, let former { defaultMode = former.mode }
+        if !object.hasMetadata, let former { defaultMode = former.mode }
         var inode = InodeRecord(
             kind: object.kind, mode: (object.mode ?? defaultMode) & 0o7777,
             owner: configuration.owner,
             size: object.kind == .symlink ? UInt64(object.target?.count ?? 0) : object.size,
             modified: object.modified, changed: clock.wallTime, target: object.target)
         if object.kind == .symlink { inode.mode = 0o777 }
-        inode.isDetailed = object.isDetailed
+        inode.hasMetadata = object.hasMetadata
         try database.insert(&inode)
         let extendedAttributes =
             object.extendedAttributes ?? former?.extendedAttributes ?? ExtendedAttributes()
@@ -82,15 +81,16 @@ extension Merge {
         return inode
     }
 
-    /// A changed object is a new inode under the old name: open handles keep the version they have.
-    private mutating func takeRemote(
+    /// Replaces a changed object by a new inode under the old name: open handles keep their
+    /// version.
+    private mutating func acceptRemote(
         _ object: RemoteObject, _ state: SyncState
     ) throws {
         guard let synced = state.synced else { return }
         var object = object
         object.name = synced.name
         if state.kind == .directory {
-            switch try vanish(state.inode) {
+            switch try applyRemoteDeletion(state.inode) {
             case nil: return try goOnLater(state.inode)
             case .awaits(let writing):
                 changes.awaited = writing
@@ -102,12 +102,12 @@ extension Merge {
         guard state.kind != .directory, let dirent = try database.dirent(of: state.inode),
             var record = try database.inode(state.inode)
         else {
-            // It was deleted here, or is of another kind there: the remote's comes to its place.
+            // Deleted locally, or of another kind on the remote: the remote object takes its place.
             if try database.dirent(of: state.inode) == nil {
                 try database.removePending(state.inode)
                 changes.unlinked.append(state.inode)
             }
-            try revive(synced.parent)
+            try restore(synced.parent)
             return try install(object, in: synced.parent)
         }
         try database.removePending(state.inode)
@@ -117,7 +117,7 @@ extension Merge {
         let isSameKind = object.kind == record.kind
         var inode = try insert(
             object, in: synced.parent, after: isSameKind ? synced : nil)
-        // What was changed here, and is not sent yet, stays changed.
+        // Unsent local changes are kept.
         let isModeChanged = record.mode != synced.mode && isSameKind
         if isModeChanged {
             inode.mode = record.mode
@@ -135,7 +135,7 @@ extension Merge {
         if isModeChanged || areAttributesChanged || dirent.parent != synced.parent
             || dirent.name != synced.name
         {
-            // It was renamed or given other attributes here; that still has to go out.
+            // A local rename or attribute change still has to be sent.
             try database.markPending(inode.id, at: clock.wallTime)
             changes.pending.append(inode.id)
         }

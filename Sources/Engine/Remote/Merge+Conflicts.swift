@@ -2,18 +2,18 @@ import GRDB
 import Logging
 
 extension Merge {
-    /// Gives a removed directory its name back, and those above it: there is something in it that
-    /// nobody here has seen.
-    mutating func revive(
+    /// Restores a removed directory and its ancestors, because it holds something not yet seen
+    /// locally.
+    mutating func restore(
         _ directory: InodeNumber
     ) throws {
         guard var record = try database.inode(directory), record.links == 0,
             let synced = try database.synced(directory)
         else { return }
-        try revive(synced.parent)
+        try restore(synced.parent)
         var (parent, name) = (synced.parent, synced.name)
         if try database.isAside(directory, at: synced) {
-            // Somebody else has its place by now.
+            // Another object has taken its place.
             let path = try database.formerPath(of: directory, at: synced) ?? []
             parent = try database.directory(at: path.dropLast()) ?? .root
             let former =
@@ -32,8 +32,8 @@ extension Merge {
         changes.pending.append(directory)
     }
 
-    /// Renames a local inode out of the way of the remote's: `name (conflict HOST YYYY-MM-DD).ext`,
-    /// with another number where the remote has that too.
+    /// Renames a local inode out of the way of the remote one, to
+    /// `name (conflict HOST YYYY-MM-DD).ext`, with another number if the remote has that name too.
     mutating func displace(
         _ dirent: Dirent
     ) throws {
@@ -50,7 +50,7 @@ extension Merge {
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .name(name, dirent.parent)]
         changes.pending.append(inode.id)
         logger.warning(
-            "conflict kept beside",
+            "conflict version kept",
             metadata: ["inode": "\(inode.id)", "name": "\(dirent.name)", "as": "\(name)"])
     }
 
@@ -70,8 +70,8 @@ extension Merge {
 }
 
 extension Merge.Context {
-    /// Whether an inode has got so many names of conflicts, none of which was free on the remote, that
-    /// no other is tried: a remote may say that it has whatever it is asked for.
+    /// Whether so many conflict names of an inode were taken on the remote that no other is tried:
+    /// a faulty remote may report that every name exists.
     func isOutOfNames(_ inode: InodeNumber, in database: Database) throws -> Bool {
         let count = conflictNames.count(of: inode)
         return try count >= Merge.conflictNamesMax && database.conflictOriginal(of: inode) != nil

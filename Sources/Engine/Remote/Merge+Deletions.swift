@@ -1,13 +1,13 @@
 import GRDB
 
 extension Merge {
-    /// Takes those along that the remote has deleted too: a transaction for each of very many would
-    /// take very long.
+    /// Applies further remote deletions in the same transaction: one transaction each would be
+    /// slow.
     mutating func applyDeletions(
         after inode: InodeNumber
     ) throws {
         guard changes.removalsLeft > 0 else { return }
-        // What others wait for is no matter of this inode's.
+        // The waits of other inodes do not concern this one.
         let awaited = changes.awaited
         defer { changes.awaited = awaited }
         for other in try database.goneInodes(after: inode, limit: changes.removalsLeft) {
@@ -28,12 +28,12 @@ extension Merge {
         changes.pending.append(inode)
     }
 
-    /// The remote no longer has an inode, nor anything below it: what is unchanged here goes, what
-    /// was changed here stays and is created anew.
+    /// Applies the remote deletion of an inode and everything below it: unchanged items are
+    /// removed, locally changed ones are kept and recreated on the remote.
     ///
-    /// - Returns: What stays of it; nil where it is too much for one transaction: some of what is
-    ///   below it is gone then, and the next call goes on.
-    mutating func vanish(
+    /// - Returns: The remainder; nil if this is too much for one transaction: part of the subtree
+    ///   is then removed, and the next call continues.
+    mutating func applyRemoteDeletion(
         _ inode: InodeNumber
     ) throws -> Remainder? {
         guard let record = try database.inode(inode) else { return .nothing }
@@ -41,7 +41,7 @@ extension Merge {
         let isKept = try database.syncState(of: inode).map(Planner.keepsWhenGone) ?? false
         var remainder: Remainder = isKept ? .kept : .nothing
         if record.kind == .directory {
-            guard let below = try vanishBelow(inode) else { return nil }
+            guard let below = try applyRemoteDeletionBelow(inode) else { return nil }
             remainder.add(below)
         }
         if case .awaits = remainder {
@@ -49,7 +49,8 @@ extension Merge {
             if try !database.isPending(inode) { try goOnLater(inode) }
             return remainder
         }
-        // Not before, so that a way down into very deep directories leaves something for the end.
+        // Counted on the way back, so that a descent into very deep directories cannot use up the
+        // budget.
         changes.removalsLeft -= 1
         try database.removeSynced(inode)
         if remainder == .kept {
@@ -61,8 +62,8 @@ extension Merge {
         return remainder
     }
 
-    /// The remote no longer has anything of what it had in a directory.
-    mutating func vanishBelow(
+    /// Applies the remote deletion of everything that the remote had in a directory.
+    mutating func applyRemoteDeletionBelow(
         _ directory: InodeNumber
     ) throws -> Remainder? {
         var remainder = Remainder.nothing
@@ -74,7 +75,7 @@ extension Merge {
                 if try leaveToWriter(child) {
                     remainder.add(.awaits(child))
                 } else {
-                    guard let below = try vanish(child) else { return nil }
+                    guard let below = try applyRemoteDeletion(child) else { return nil }
                     remainder.add(below)
                 }
             }
@@ -82,14 +83,15 @@ extension Merge {
             cookie = last.cookie
         }
         try orphanChildren(of: directory)
-        // What was made in it, and what came from elsewhere and is still there.
+        // Entries created in it, or moved into it from elsewhere and still there.
         if try database.hasOwnDirents(directory) { remainder.add(.kept) }
         return remainder
     }
 
-    /// Whether a file, unchanged so far, is left alone as long as it is open for writing: it may
-    /// not be all here, and to make it anew would take bytes that nobody has. That it is gone is
-    /// noted, and its writer's end decides. What the remote comes to have there is another version.
+    /// Whether a file, unchanged so far, is kept while it is open for writing: it may be
+    /// incomplete, and recreating it would need bytes that no longer exist. The deletion is stored,
+    /// and decided when the last writer closes the file. A later object at its place on the remote
+    /// is another version.
     private func leaveToWriter(_ inode: InodeNumber) throws -> Bool {
         guard let record = try database.inode(inode), record.kind == .file, record.isWriting,
             var synced = try database.synced(inode), synced.generation == record.generation,
@@ -102,7 +104,8 @@ extension Merge {
         return true
     }
 
-    /// What the remote had in a directory that is gone, and has no name in it here, is gone too.
+    /// Marks as gone the inodes that the remote had in a deleted directory and that have no local
+    /// name in it.
     mutating func orphanChildren(
         of directory: InodeNumber
     ) throws {
@@ -127,12 +130,12 @@ extension Merge {
     }
 }
 
-/// What stays here of something that the remote no longer has.
+/// The local remainder of something that the remote no longer has.
 enum Remainder: Equatable {
     case nothing
-    /// It goes, unless this file below it, which is open for writing, is changed.
+    /// Removed, unless this file below it, which is open for writing, is changed.
     case awaits(InodeNumber)
-    /// Something that was made or changed here, for which it is created anew.
+    /// Something created or changed locally, for which it is recreated.
     case kept
 
     mutating func add(_ other: Remainder) {

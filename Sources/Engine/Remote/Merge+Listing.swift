@@ -16,13 +16,13 @@ struct ListingMerge {
 }
 
 extension Merge {
-    /// Takes a page of a listing into the database.
+    /// Merges a page of a listing.
     ///
-    /// - Returns: false if the directory was moved or removed since; then the page is ignored.
+    /// - Returns: false if the directory was moved or removed since; the page is then ignored.
     mutating func take(
         _ objects: [RemoteObject], isLast: Bool, _ listing: inout ListingMerge
     ) throws -> Bool {
-        // Of a directory that may be half-way to another place nothing is known to be gone.
+        // In a directory that may be in the middle of a move, a missing name proves nothing.
         guard !listing.activity.isMoved(listing.watch),
             try database.remoteKey(of: listing.directory) == listing.key,
             try database.uncertainInode(atOrAbove: listing.directory) == nil,
@@ -31,12 +31,12 @@ extension Merge {
         for object in objects {
             listing.seen.insert(object.name)
             if listing.isTouched(object.name) { continue }
-            // Perhaps it is ours; who asked for it finds out.
-            if try database.attemptingInode(object.name, in: listing.directory) != nil { continue }
+            // Possibly the result of our own attempt; its verification decides.
+            if try database.intendedInode(object.name, in: listing.directory) != nil { continue }
             try observe(object, in: listing.directory)
         }
         if !directory.isListed {
-            // To become known is no change.
+            // Listing a directory for the first time does not modify it.
             var filled = try database.existingInode(listing.directory)
             filled.modified = directory.modified
             try database.update(filled)
@@ -56,8 +56,8 @@ extension Merge {
             known.modified = directory.modified
             try database.update(known)
         }
-        // What was seen under the name of a file that is new here, and is gone again, is none
-        // of its versions.
+        // An object that was seen under the name of a new local file, and is gone again, is not a
+        // version of that file.
         for (name, inode) in try database.newInodesObserved(in: listing.directory)
         where !listing.seen.contains(name)
             && !listing.isTouched(name)
@@ -68,13 +68,13 @@ extension Merge {
         return true
     }
 
-    /// More than so many names that a cut listing left would take too long here: the next listing
-    /// sees to them, as deletions.
+    /// With more leftovers of an interrupted listing, this would take too long; the next listing
+    /// handles them, as deletions.
     private static var leftoversMax: Int { 1_000 }
 
-    /// What listings brought that did not come to their end, and is not in one that did. They were
-    /// never all that there is, so that something is missing is no deletion to be careful with,
-    /// unless some of it is here.
+    /// Removes the names from interrupted listings that are missing from the first complete one.
+    /// Those never covered the whole directory, so a missing name is not a deletion that needs caution,
+    /// unless some of its content is local.
     private mutating func observeLeftovers(
         _ gone: [InodeNumber]
     ) throws {
@@ -85,7 +85,7 @@ extension Merge {
         try observeGone(gone.filter { !bare.contains($0) })
     }
 
-    /// Whether nothing of an inode is here but its name.
+    /// Whether nothing of an inode is local except its name.
     private func isBare(_ inode: InodeNumber) throws -> Bool {
         guard let record = try database.inode(inode) else { return false }
         return switch record.kind {

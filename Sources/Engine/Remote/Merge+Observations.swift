@@ -3,13 +3,13 @@ import Logging
 import Synchronization
 
 extension Merge {
-    /// What a listing shows to be gone: removed here too, unless it is so much at once that
-    /// somebody is to confirm it.
+    /// Applies the deletions that a listing shows, unless there are so many at once that the user
+    /// has to confirm them.
     mutating func observeGone(
         _ inodes: [InodeNumber]
     ) throws {
-        // What was seen to be gone before is decided on already, and what the remote never had, or
-        // what it has lost and is created anew, it cannot delete.
+        // DeletionHold seen before are already decided; and the remote cannot delete an object that it
+        // never had, or that it has lost and that is being recreated.
         let inodes = try database.agreed(among: inodes)
         guard !inodes.isEmpty else { return }
         let now = clock.uptime
@@ -24,27 +24,26 @@ extension Merge {
         }
         if isHeld {
             logger.warning(
-                "deletions on the remote wait to be confirmed", metadata: ["items": "\(count)"])
+                "remote deletions await confirmation", metadata: ["items": "\(count)"])
         } else if count <= changes.removalsLeft {
             for inode in inodes { try observe(.gone, of: inode) }
             return
         }
-        // To note them is quick, and all of them are noted at once, so that a process that dies has
-        // decided on all or none.
+        // Marking is quick and includes all of them, so that a crash leaves all or none decided.
         let noted = try database.noteGone(inodes, isHeld: isHeld, at: clock.wallTime)
-        // Nothing is to be planned of what is held, unless it was changed here.
+        // Held deletions are not planned, unless the item was changed locally.
         changes.pending += isHeld ? noted : inodes
     }
 
-    /// One object of a listing.
+    /// Merges one object of a listing.
     mutating func observe(
         _ object: RemoteObject, in directory: InodeNumber
     ) throws {
         if let inode = try database.syncedInode(object.name, in: directory) {
             try observe(.object(object), of: inode)
         } else if let dirent = try database.dirent(object.name, in: directory) {
-            // A name that both sides made. Where ours comes from elsewhere on the remote, its move
-            // finds out by itself.
+            // Both sides created this name. If the local inode comes from elsewhere on the remote,
+            // its move detects the conflict.
             guard try database.synced(dirent.inode) == nil else { return }
             try observe(.object(object), of: dirent.inode)
         } else {
@@ -52,8 +51,8 @@ extension Merge {
         }
     }
 
-    /// What the remote holds now in the place of an inode. Applied at once where nothing was changed
-    /// here; else noted, and planned with the change.
+    /// Records the current remote state at an inode's place. Applies it at once if nothing was
+    /// changed locally; otherwise it is stored and planned with the local change.
     mutating func observe(
         _ observation: RemoteObservation, of inode: InodeNumber
     ) throws {
@@ -80,7 +79,7 @@ extension Merge {
         try applyLocally(Planner.plan(state), state)
     }
 
-    /// Keeps what a mark says more of a version than was known.
+    /// Stores the more precise etag of a known version.
     private func keepMark(
         of object: RemoteObject, _ inode: InodeNumber, _ synced: SyncedRecord
     ) throws {
@@ -90,12 +89,12 @@ extension Merge {
         try database.setSynced(synced, of: inode)
     }
 
-    /// Whether an object is what both sides agreed on.
+    /// Whether an object is the version that both sides agreed on.
     private func isAgreed(
         _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord
     ) -> Bool {
-        if !object.isDetailed, object.kind == .file, record.kind == .symlink {
-            // The listing does not tell the two apart; the version does.
+        if !object.hasMetadata, object.kind == .file, record.kind == .symlink {
+            // The listing does not distinguish the two; the etag does.
             return gate.isSame(synced.etag, as: object.etag)
         }
         guard object.kind == record.kind else { return false }
@@ -106,21 +105,23 @@ extension Merge {
         }
     }
 
-    /// A version that is listed with a later time than is known was written again with the same bytes:
-    /// what a listing does not tell of it is not known any more. Who looks asks for it.
+    /// Discards the metadata of a version listed with a later time than known: it was written again
+    /// with the same bytes, and unlisted metadata may have changed. The next access fetches it.
     private mutating func noteWritten(
         _ object: RemoteObject, _ record: InodeRecord
     ) throws {
-        guard record.kind == .file, !object.isDetailed, let written = object.written else { return }
+        guard record.kind == .file, !object.hasMetadata, let written = object.written else {
+            return
+        }
         let former = try database.written(record.id)
         if let former, written <= former { return }
         try database.setWritten(written, of: record.id)
-        guard former != nil, try database.forgetDetails(of: record.id) else { return }
+        guard former != nil, try database.forgetMetadata(of: record.id) else { return }
         changes.cacheChanges.append(.inode(record.id))
     }
 
-    /// Follows a `chmod` on the remote, where nobody has changed the mode here, what became of
-    /// extended attributes there, and the time of a symbolic link, which has no version that tells of it.
+    /// Adopts remote attribute changes: the mode, if it is unchanged locally; extended attributes;
+    /// and the time of a symbolic link, which has no etag that would show the change.
     private mutating func adoptAttributes(
         of object: RemoteObject, _ record: InodeRecord
     ) throws {
@@ -129,7 +130,7 @@ extension Merge {
         }
         var (record, synced) = (record, former)
         if record.kind == .symlink {
-            // A coarser time may be the one that is known.
+            // A coarse time may be the known one, rounded.
             guard gate.traits.hasFineTimes, record.modified == synced.modified else { return }
             (record.modified, synced.modified) = (object.modified, object.modified)
         } else {
@@ -146,19 +147,19 @@ extension Merge {
         changes.cacheChanges.append(.inode(record.id))
     }
 
-    mutating func takeDetails(
+    mutating func applyMetadata(
         _ object: RemoteObject, _ synced: SyncedRecord, of inode: InodeNumber
     ) throws {
-        guard var record = try database.inode(inode), !record.isDetailed else { return }
+        guard var record = try database.inode(inode), !record.hasMetadata else { return }
         guard object.kind == record.kind, object.kind != .file || object.etag == synced.etag else {
             return try observe(.object(object), of: inode)
         }
         var synced = synced
         let mode = object.mode ?? synced.mode
-        // What was changed here meanwhile stays changed.
+        // Local changes made meanwhile are kept.
         if record.mode == synced.mode { record.mode = mode }
         if record.modified == synced.modified {
-            // A directory of which the store tells no time is as old as we know it.
+            // If the store reports no time of a directory, its local change time is used.
             let isTold = object.kind != .directory || object.modified.nanoseconds != 0
             record.modified = isTold ? object.modified : record.changed
         }
@@ -168,7 +169,7 @@ extension Merge {
         (synced.mode, synced.modified) = (mode, object.modified)
         synced.extendedAttributes = try database.adopt(
             object.extendedAttributes, of: inode, since: synced.extendedAttributes)
-        record.isDetailed = true
+        record.hasMetadata = true
         try database.update(record)
         try database.setSynced(synced, of: inode)
         if let written = object.written { try database.setWritten(written, of: inode) }

@@ -9,21 +9,21 @@ extension Merge {
     ) throws {
         switch plan {
         case .upload(_, let replaced?):
-            // The old version, unlinked here, is not what we were to replace. From here on it
-            // counts as the remote's side of the new file.
+            // The object there is not the unlinked version that was to be replaced. From now on it
+            // is the remote side of the new file.
             try database.removeSynced(replaced)
             changes.unlinked.append(replaced)
             let dirent = try database.dirent(of: state.inode)
             if let source, dirent?.parent == place.parent, dirent?.name == place.name {
                 try observe(.object(source), of: state.inode)
             }
-        case .move, .moveAside:
+        case .move, .moveToTemporaryName:
             try noteMove(source, destination, plan, state, place)
         default:
             let observation = source.map { RemoteObservation.object($0) } ?? .gone
             if state.synced == nil {
-                // What was seen under a name says something of an inode that never was there only
-                // while it has that name.
+                // For an inode that was never sent, an object seen under a name matters only while
+                // the inode has that name.
                 let dirent = try database.dirent(of: state.inode)
                 guard observation != .gone, dirent?.parent == place.parent,
                     dirent?.name == place.name
@@ -47,8 +47,8 @@ extension Merge {
         }
         let (isOurs, isStillThere) = (destination.map(isSame), source.map(isSame))
         if isStillThere != true, isOurs == true, let synced = state.synced {
-            // It had happened already; only the answer was lost. What is in the old place now is
-            // somebody else's.
+            // The move had succeeded; only its answer was lost. The object at the old place is
+            // another one.
             var synced = synced
             if case .move(let replaced?) = plan {
                 try database.removeSynced(replaced.inode)
@@ -64,15 +64,15 @@ extension Merge {
         case (.move(let replaced?), nil):
             try observeGone([replaced.inode])
         case (.move(nil), let destination?):
-            // The name is taken by something that we have not seen: that gets the name, ours, if it
-            // still wants it, another one.
+            // An unseen object has the name and keeps it; the local inode, if it still has that
+            // name, is renamed.
             guard let dirent = try database.dirent(of: state.inode), dirent.parent == place.parent,
                 dirent.name == place.name, try !context.isOutOfNames(state.inode, in: database)
             else { break }
             try displace(dirent)
             try install(destination, in: place.parent)
         default:
-            // Whatever has the name that we give for a while is for people to see, and to remove.
+            // An object at our temporary name is left for the user to see and remove.
             break
         }
         guard let source else { return try observeGone([state.inode]) }

@@ -5,15 +5,15 @@ import Logging
 ///
 /// ``Merger`` makes one for each transaction, and carries out ``changes`` after the commit.
 struct Merge {
-    /// All that a merge needs besides its transaction.
+    /// The parts that a merge needs besides its transaction.
     struct Context: Sendable {
         let configuration: EngineConfiguration
         let clock: any Clock
         let logger: Logger
         let gate: any Provider
-        let deletions: Deletions
+        let deletions: DeletionHold
         let conflictNames: ConflictNames
-        /// The size of the largest file that is kept in the trash.
+        /// Maximum size of a file kept in the trash.
         let trashBytesMax: UInt64
     }
 
@@ -34,13 +34,14 @@ struct Merge {
 }
 
 extension Merge.Context {
-    /// Notes until when an object that was seen tells of changes. What was kept in `remote` does not
-    /// say: then the next listing tells of others.
+    /// Stores the write time up to which an object's metadata is known: a listing with a later time
+    /// shows a change. Observations stored in `remote` lack that time; the next listing then counts
+    /// as later.
     func setWritten(
         _ object: RemoteObject, of inode: InodeNumber, in database: Database
     ) throws {
-        guard !gate.traits.listsDetails, object.kind == .file else { return }
-        let isLookedAt = object.isDetailed && object.written == nil
+        guard !gate.traits.listsMetadata, object.kind == .file else { return }
+        let isLookedAt = object.hasMetadata && object.written == nil
         try database.setWritten(
             isLookedAt ? Timestamp(nanoseconds: 0) : object.written, of: inode)
     }
@@ -53,16 +54,16 @@ struct Merger: Sendable {
     let context: Merge.Context
     let aftermath: Aftermath
 
-    /// Runs `body` as one transaction, then carries out the changes that it made.
+    /// Runs `body` as one transaction, then carries out its consequences.
     ///
     /// - Parameters:
-    ///   - planned: The inode whose plan this carries out. It is planned again, or waits after a
-    ///     failure, by itself; to schedule it at once would cut that short, without end.
+    ///   - planned: The inode whose plan this carries out. It is planned again, or backs off after
+    ///     a failure, by itself; scheduling it at once would cut the backoff short every time.
     ///   - body: May run again after its changes are rolled back.
     @discardableResult
     func merge<Value>(
         planning planned: InodeNumber? = nil, _ body: (inout Merge) throws -> Value
-    ) throws(Halt) -> Value {
+    ) throws(Blocked) -> Value {
         let (value, changes) = try store.write { database in
             var merge = Merge(database, context)
             let value = try body(&merge)

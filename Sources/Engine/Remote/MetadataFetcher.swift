@@ -4,8 +4,8 @@ import Synchronization
 /// Fetches the metadata that listings lack: mode, exact time, extended attributes, and whether an
 /// object is a symbolic link.
 ///
-/// Listings never ask for it. A lookup waits for it for a while; a request for extended attributes
-/// waits for as long as for content.
+/// Listings never request it. A lookup waits for it for a limited time; a request for extended
+/// attributes waits as long as one for content.
 final class MetadataFetcher: Sendable {
     private let store: Store
     private let clock: any Clock
@@ -16,13 +16,13 @@ final class MetadataFetcher: Sendable {
     private let answers: OutdatedAnswers
     private let lister: Lister
     private let merger: Merger
-    private let looks: LookQueue
-    private let walks = Mutex(DirectoryWalks())
+    private let looks: MetadataQueue
+    private let walks = Mutex(ReadaheadDetector())
 
     init(
         store: Store, clock: any Clock, logger: Logger, random: @escaping @Sendable () -> UInt64,
         gate: RemoteGate, activity: RemoteActivity, answers: OutdatedAnswers, lister: Lister,
-        merger: Merger, looks: LookQueue
+        merger: Merger, looks: MetadataQueue
     ) {
         self.store = store
         self.clock = clock
@@ -38,39 +38,39 @@ final class MetadataFetcher: Sendable {
 }
 
 extension MetadataFetcher {
-    /// How long somebody waits who can do with what the listing told.
-    static var lookPatience: Duration { .seconds(5) }
+    /// How long a request waits that the listing could answer.
+    static var patience: Duration { .seconds(5) }
 
-    /// For how long nobody waits for an inode again, after that was in vain.
-    private static var vainTime: Duration { .seconds(5) }
+    /// How long after a failed wait an inode is not awaited again.
+    private static var backoffTime: Duration { .seconds(5) }
 
-    /// How often one object is asked for before it is given up.
-    private static var lookTries: Int { 3 }
+    /// Maximum number of requests for one object.
+    private static var triesMax: Int { 3 }
 
-    /// Has a program that looks at a file or directory wait until all is known that the remote knows of it, so
-    /// that it sees no mode, time or kind that was only assumed.
+    /// Makes a program's access to a file or directory wait until all its remote metadata is known,
+    /// so that no assumed mode, time or kind is shown.
     ///
-    /// It does without where the remote is out of reach, or has just been waited for in vain.
-    func requireDetails(of found: SeenRecord) throws(Halt) {
+    /// Does not wait if the remote is out of reach or a recent wait failed.
+    func requireMetadata(of found: FoundRecord) throws(Blocked) {
         let record = found.record
-        guard !record.isDetailed else { return }
-        // Amid a move of ours a look finds nothing that holds.
+        guard !record.hasMetadata else { return }
+        // During a move of our own, the answer would prove nothing.
         if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
         let isAwaited = found.isUnseen && isLookAwaited(record)
         looks.request(record.id, isAwaited: isAwaited)
         guard isAwaited else { return }
-        try lookAhead(of: record.id)
+        try fetchAhead(of: record.id)
         throw .awaits(.look(record.id))
     }
 
     private func isLookAwaited(_ record: InodeRecord) -> Bool {
         let now = clock.uptime
-        return record.kind != .symlink && !gate.traits.listsDetails
-            && !looks.isVain(record.id, at: now) && !gate.isOutOfReach(at: now)
+        return record.kind != .symlink && !gate.traits.listsMetadata
+            && !looks.isInBackoff(record.id, at: now) && !gate.isOutOfReach(at: now)
     }
 
-    /// Asks for those as well that a program is likely to look at next.
-    private func lookAhead(of inode: InodeNumber) throws(Halt) {
+    /// Requests the metadata that the program is likely to need next.
+    private func fetchAhead(of inode: InodeNumber) throws(Blocked) {
         let expected = try store.read { database -> [InodeNumber] in
             guard let dirent = try database.dirent(of: inode) else { return [] }
             let count = walks.withLock {
@@ -82,36 +82,38 @@ extension MetadataFetcher {
         for inode in expected { looks.request(inode, isAwaited: false) }
     }
 
-    /// Returns once a look at an inode has ended, well or not, or has taken too long.
-    func awaitLook(at inode: InodeNumber) async {
+    /// Returns once a fetch has ended, successfully or not, or has taken too long.
+    func awaitMetadata(at inode: InodeNumber) async {
         let flight = looks.request(inode, isAwaited: true)
         let successes = looks.successes
-        await flight.landing.wait(
-            after: 0, until: clock.uptime + Self.lookPatience, on: clock)
-        guard flight.landing.rings > 0 else {
+        await flight.completion.wait(
+            after: 0, until: clock.uptime + Self.patience, on: clock)
+        guard flight.completion.notifications > 0 else {
             if Task.isCancelled { return }
-            let end = clock.uptime + ImpatientProvider.lookMax
-            looks.noteVain(inode, until: end)
-            // Where the store has answered nobody, the next one would wait as long.
-            if looks.successes == successes { looks.noteVain(nil, until: end) }
+            let end = clock.uptime + DeadlineProvider.lookMax
+            looks.setBackoff(inode, until: end)
+            // If the store has answered no request meanwhile, the next one would wait as long.
+            if looks.successes == successes { looks.setBackoff(nil, until: end) }
             return
         }
-        // The process ends, or nobody knows where on the remote it is: to ask again at once would
-        // end as soon, and so on.
+        // Either the process is ending, or the inode's remote key is unknown: another request would
+        // end at once too, in an endless loop.
         let isSeen = try? store.read { database in
             try database.inode(inode).map { try !database.isUnseen($0) } ?? true
         }
-        if isSeen != true { giveUpLook(at: inode) }
+        if isSeen != true { beginBackoff(at: inode) }
     }
 
     var traits: ProviderTraits { gate.traits }
 
-    /// Whether a look at an inode has been waited for in vain a moment ago.
-    func isVain(_ inode: InodeNumber, at now: Duration) -> Bool { looks.isVain(inode, at: now) }
+    /// Returns whether an inode is not to be awaited, because a recent wait failed.
+    func isInBackoff(_ inode: InodeNumber, at now: Duration) -> Bool {
+        looks.isInBackoff(inode, at: now)
+    }
 
-    /// Has the next request for an inode answered from the listing.
-    func giveUpLook(at inode: InodeNumber) {
-        looks.noteVain(inode, until: clock.uptime + Self.vainTime)
+    /// Makes the next requests for an inode use the listing.
+    func beginBackoff(at inode: InodeNumber) {
+        looks.setBackoff(inode, until: clock.uptime + Self.backoffTime)
     }
 
     func run() async {
@@ -119,43 +121,43 @@ extension MetadataFetcher {
             gate.isPaused
         } look: { [self] inode in
             var backoff = Backoff(first: .milliseconds(200), longest: .seconds(1))
-            for _ in 1..<Self.lookTries {
+            for _ in 1..<Self.triesMax {
                 if await fetchDetails(of: inode) { return }
                 try? await clock.sleep(until: clock.uptime + backoff.next(random))
             }
             if await fetchDetails(of: inode) { return }
-            // Whoever looks again later asks again.
-            giveUpLook(at: inode)
+            // A later access requests it again.
+            beginBackoff(at: inode)
         }
     }
 
-    /// - Returns: Whether there is nothing more to ask for.
+    /// - Returns: Whether no further request is needed.
     private func fetchDetails(of inode: InodeNumber) async -> Bool {
         do throws(ProviderError) {
-            guard try await lookAtDetails(of: inode) else { return false }
+            guard try await fetchMetadata(of: inode) else { return false }
             looks.noteSuccess()
             return true
         } catch {
             logger.debug(
-                "details not found", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+                "metadata not fetched", metadata: ["inode": "\(inode)", "reason": "\(error)"])
             if let delay = error.retryAfter {
-                // It asks to be left alone, with other files too.
-                looks.noteVain(nil, until: clock.uptime + delay)
+                // The store asks for a pause, which applies to other files too.
+                looks.setBackoff(nil, until: clock.uptime + delay)
                 return true
             }
-            if !error.isPassing { giveUpLook(at: inode) }
+            if !error.isPassing { beginBackoff(at: inode) }
             return !error.isPassing
         }
     }
 
-    /// Asks for what the listing did not tell of an inode.
+    /// Fetches the metadata of an inode that the listing lacked.
     ///
-    /// - Returns: Whether all is known that can be; false where a change of ours came in between.
-    /// - Throws: `.missing` where it is gone; `.busy` where our own change is on its way.
-    func lookAtDetails(of inode: InodeNumber) async throws(ProviderError) -> Bool {
-        let place = try engineWork { () throws(Halt) in
+    /// - Returns: Whether all available metadata is known; false if a change of our own intervened.
+    /// - Throws: `.missing` if it is gone; `.busy` while our own change is in progress.
+    func fetchMetadata(of inode: InodeNumber) async throws(ProviderError) -> Bool {
+        let place = try engineWork { () throws(Blocked) in
             try store.read { database -> (ObjectKey, SyncedRecord)? in
-                guard let record = try database.inode(inode), !record.isDetailed,
+                guard let record = try database.inode(inode), !record.hasMetadata,
                     let synced = try database.synced(inode),
                     let key = try database.remoteKey(of: inode)
                 else { return nil }
@@ -164,16 +166,16 @@ extension MetadataFetcher {
         }
         guard let (key, synced) = place else { return true }
         let object = try await detailed(inode, at: key, synced)
-        return try engineWork { () throws(Halt) in
+        return try engineWork { () throws(Blocked) in
             try merger.merge { merge in
                 let database = merge.database
-                // Something else may be there since a directory above it has moved.
+                // Another object may be there since a directory above it was moved.
                 guard try database.synced(inode) == synced,
                     try database.remoteKey(of: inode) == key,
                     try database.uncertainInode(atOrAbove: inode) == nil,
                     !activity.isClaimed(key)
                 else { return false }
-                try merge.takeDetails(object, synced, of: inode)
+                try merge.applyMetadata(object, synced, of: inode)
                 return true
             }
         }
@@ -187,7 +189,7 @@ extension MetadataFetcher {
             return object
         } catch {
             guard error.kind == .missing || error.kind == .wrongKind else { throw error }
-            let isOurs = try engineWork { () throws(Halt) in
+            let isOurs = try engineWork { () throws(Blocked) in
                 guard try answers.isOutdated(inode, askedAt: key, etag: synced.etag) else {
                     return false
                 }
@@ -195,7 +197,7 @@ extension MetadataFetcher {
                 return true
             }
             if isOurs { throw ProviderError(outdated: error) }
-            // What became of it, the directory's listing tells.
+            // The directory's listing shows whether it was moved or deleted.
             await lister.refreshQuietly(synced.parent)
             throw error
         }

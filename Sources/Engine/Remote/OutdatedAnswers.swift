@@ -1,4 +1,4 @@
-/// Tells whether an answer of the remote is outdated by an operation of our own.
+/// Recognises answers of the remote that our own operations have outdated.
 struct OutdatedAnswers: Sendable {
     let store: Store
     let activity: RemoteActivity
@@ -6,11 +6,12 @@ struct OutdatedAnswers: Sendable {
 }
 
 extension OutdatedAnswers {
-    /// Whether the answer `.missing` or `.changed` to a request for an inode says nothing, as our
-    /// own operations have moved or changed it since the request left, or may be about to.
+    /// Whether the answer `.missing` or `.changed` to a request for an inode proves nothing,
+    /// because our own operations have moved or changed it since the request was sent, or may be
+    /// about to.
     func isOutdated(
         _ inode: InodeNumber, askedAt key: ObjectKey, etag: ETag?
-    ) throws(Halt) -> Bool {
+    ) throws(Blocked) -> Bool {
         if activity.isClaimed(key) { return true }
         return try store.read { database in
             try database.remoteKey(of: inode) != key || database.synced(inode)?.etag != etag
@@ -18,9 +19,9 @@ extension OutdatedAnswers {
         }
     }
 
-    /// Somebody waits below what may be half-way elsewhere: it finds out now, not when its backoff
-    /// is over.
-    func settleDoubt(atOrAbove inode: InodeNumber) throws(Halt) {
+    /// Schedules the uncertain inodes at or above an inode now rather than after their backoff,
+    /// because a request below them is waiting.
+    func settleDoubt(atOrAbove inode: InodeNumber) throws(Blocked) {
         for uncertain in try store.read({ try $0.uncertainInodes(atOrAbove: inode) }) {
             agenda.enqueue(uncertain, after: .zero)
         }

@@ -1,25 +1,25 @@
 import Synchronization
 
-/// Lists the directories in use again and again.
+/// Lists the directories in use at intervals.
 struct Refresher: Sendable {
     let store: Store
     let clock: any Clock
     let gate: RemoteGate
-    let schedule: RefreshSchedule
+    let schedule: DirectoriesInUse
     let lister: Lister
 }
 
 extension Refresher {
-    /// Lists the directories in use anew, again and again, until it is cancelled.
+    /// Lists the directories in use at intervals, until it is cancelled.
     func run() async {
         noteUseOfPending()
         await withDiscardingTaskGroup { group in
-            // Whoever is about to write looks first how much room there is.
+            // A program that is about to write first asks for the free space.
             group.addTask { await self.refreshSpace() }
             while !Task.isCancelled {
-                let rings = schedule.signal.rings
+                let notifications = schedule.signal.notifications
                 if gate.isPaused {
-                    await schedule.signal.wait(after: rings)
+                    await schedule.signal.wait(after: notifications)
                     continue
                 }
                 let (due, next) = schedule.uses.withLock { $0.takeDue(at: clock.uptime) }
@@ -27,13 +27,14 @@ extension Refresher {
                     if directory == .root { group.addTask { await self.refreshSpace() } }
                     group.addTask { await self.refresh(directory) }
                 }
-                await schedule.signal.wait(after: rings, until: next, on: clock)
+                await schedule.signal.wait(after: notifications, until: next, on: clock)
             }
             group.cancelAll()
         }
     }
 
-    /// Where changes wait from before, the remote may have changed as well.
+    /// Marks directories with changes from the last run as used: the remote may have changed there
+    /// too.
     private func noteUseOfPending() {
         let parents = try? store.read { try $0.parentsOfPending(limit: 1_024) }
         for parent in parents ?? [] { schedule.noteUse(of: parent) }
@@ -43,8 +44,8 @@ extension Refresher {
         let isListed = try? store.read { try $0.inode(directory)?.isListed }
         if isListed == true { await lister.refreshQuietly(directory) }
         schedule.uses.withLock { $0.end(directory) }
-        // There is room for the next one.
-        schedule.signal.ring()
+        // Another listing may start.
+        schedule.signal.notify()
     }
 
     private func refreshSpace() async {

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// Which places on the remote are being changed by us right now.
+/// The remote places that our own operations are changing now.
 ///
-/// It keeps operations from crossing each other, and listings from mistaking our own changes for
-/// somebody else's.
+/// Keeps operations from crossing each other, and listings from mistaking our own changes for those
+/// of other clients.
 final class RemoteActivity: Sendable {
     struct Claim: Hashable {
         var inode: InodeNumber
         var keys: [ObjectKey]
-        /// Whether everything below the keys is claimed too: a directory on its way.
+        /// Whether everything below the keys is claimed too, as for a directory being moved.
         var isSubtree: Bool
     }
 
-    /// The places that were changed while one listing was under way.
+    /// The places changed during one listing.
     struct Watch: Hashable {
         fileprivate let id: UInt64
     }
@@ -25,7 +25,7 @@ final class RemoteActivity: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Returns: nil where the claim holds now, else the inode whose claim is in the way.
+    /// - Returns: nil if the claim now holds; otherwise the inode whose claim conflicts with it.
     func begin(_ claim: Claim) -> InodeNumber? {
         state.withLock { state in
             if let other = state.claims.first(where: { claim.crosses($0) }) { return other.inode }
@@ -35,20 +35,20 @@ final class RemoteActivity: Sendable {
         }
     }
 
-    /// Whether an operation is changing what is at `key`, or a directory above it.
+    /// Whether an operation is changing the object at `key`, or a directory above it.
     func isClaimed(_ key: ObjectKey) -> Bool {
         let look = Claim(inode: .root, keys: [key], isSubtree: false)
         return state.withLock { $0.claims.contains { look.crosses($0) } }
     }
 
-    /// The operation has ended, and the database knows how.
+    /// Releases a claim, once the outcome is in the database.
     func end(_ claim: Claim) {
         state.withLock { state in
             if let index = state.claims.firstIndex(of: claim) { state.claims.remove(at: index) }
         }
     }
 
-    /// Starts to note what is changed in a directory.
+    /// Starts recording the changes in a directory.
     func watch(_ directory: ObjectKey) -> Watch {
         state.withLock { state in
             state.nextWatch += 1
@@ -62,7 +62,7 @@ final class RemoteActivity: Sendable {
         state.withLock { _ = $0.watches.removeValue(forKey: watch.id) }
     }
 
-    /// Whether we have changed what is at `key`, a name in the watched directory, or are about to.
+    /// Whether we have changed `key`, a name in the watched directory, or are about to.
     func isTouched(_ key: ObjectKey, _ watch: Watch) -> Bool {
         state.withLock { $0.watches[watch.id]?.touched.contains(key) ?? true }
     }
@@ -98,7 +98,7 @@ extension RemoteActivity.State {
 }
 
 extension ObjectKey {
-    /// Whether it lies somewhere below `ancestor`.
+    /// Whether it is below `ancestor`, at any depth.
     func isBelow(_ ancestor: ObjectKey) -> Bool {
         names.count > ancestor.names.count && names.starts(with: ancestor.names)
     }

@@ -1,17 +1,17 @@
-/// What a transaction did that others have to hear of once it is committed.
+/// The changes of a transaction that have consequences after its commit.
 struct RemoteChanges {
     var cacheChanges: [CacheChange] = []
     /// Inodes that lost their name.
     var unlinked: [InodeNumber] = []
     /// Inodes to be planned.
     var pending: [InodeNumber] = []
-    /// Inodes that were pending, and of which nothing is left to plan.
+    /// Inodes that are no longer pending.
     var settled: [InodeNumber] = []
     /// Files that the remote has deleted and whose bytes are to go to the trash.
     var discarded: [InodeNumber] = []
-    /// How many inodes more may lose their name in the transaction, so that others need not wait for
-    /// long. What is begun goes to its end.
+    /// How many more inodes may lose their name in the transaction, so that other writers do not
+    /// wait long. A removal in progress is completed.
     var removalsLeft: Int
-    /// The file that is open for writing, and for whose sake a plan was not carried out.
+    /// The file open for writing that kept a plan from being carried out.
     var awaited: InodeNumber?
 }

@@ -1,15 +1,15 @@
 import Logging
 import Synchronization
 
-/// Whether the remote answered when it was last asked.
+/// Whether the remote answered the last request.
 package struct Reachability: Hashable, Sendable {
     package var isReachable = true
-    /// Whether it answers, and takes our credentials for nothing: then everything rests.
+    /// Whether the remote answers but rejects our credentials; synchronisation is then paused.
     package var isUnauthorized = false
-    /// The store's words, while it does not answer.
+    /// The store's error text, while it does not answer.
     package var reason: String?
     package var since: Timestamp?
-    /// ``since`` by the clock that nobody sets.
+    /// ``since`` by the monotonic clock.
     var lostAt: Duration?
 }
 
@@ -19,7 +19,7 @@ extension RemoteGate {
     func noteReachable() {
         let before = reachability.withLock { state in
             defer { state = Reachability() }
-            // Together with the state, so that the two never tell different things.
+            // Under the same lock as the state, so that the two always agree.
             if state.isUnauthorized { agenda.setPaused(false) }
             return state
         }
@@ -29,10 +29,10 @@ extension RemoteGate {
         if let lostAt = before.lostAt, clock.uptime - lostAt >= Self.outageMin {
             agenda.hastenUnreachable()
         }
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 
-    /// A shorter outage is one request that failed beside others that did not.
+    /// Shorter outages are single requests that failed beside successful ones.
     private static var outageMin: Duration { .seconds(10) }
 
     func noteFailure(_ error: ProviderError) {
@@ -51,33 +51,33 @@ extension RemoteGate {
         }
         guard isNew else { return }
         if isUnauthorized {
-            pauseBell.ring()
+            pauseBell.notify()
         } else {
             logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
         }
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 
     private func resume() {
-        for signal in resumes { signal.ring() }
+        for signal in resumes { signal.notify() }
     }
 
-    /// While the credentials are refused, asks whether they work: at once, as it may be one object
-    /// that the store does not let us have, and then now and then.
+    /// Probes refused credentials until they are accepted: at once, because the refusal may concern
+    /// a single object, then periodically.
     func run() async {
         while !Task.isCancelled {
-            let rings = pauseBell.rings
+            let notifications = pauseBell.notifications
             if isPaused { await probe() }
             if isPaused { await waitForCredentials() }
-            await pauseBell.wait(after: rings)
+            await pauseBell.wait(after: notifications)
         }
     }
 
     private func waitForCredentials() async {
         logger.error(
-            "credentials refused, everything rests until they work",
+            "credentials refused, synchronisation paused until they are accepted",
             metadata: ["reason": "\(reachability.withLock(\.reason) ?? "")"])
-        // It was not the fault of any of these.
+        // These inodes did not cause the refusal.
         refusals.withLock { $0 = [] }
         var backoff = Backoff(first: .seconds(5), longest: .seconds(60))
         while isPaused, !Task.isCancelled {
@@ -93,13 +93,14 @@ extension RemoteGate {
         } catch {
             switch error.kind {
             case .unauthorized, .unreachable, .busy, .corrupt, .cancelled: break
-            // It knows who we are; whatever else is wrong, each item says by itself.
+            // The credentials are accepted; the items report any other fault themselves.
             default: noteReachable()
             }
         }
     }
 
-    /// A connection that broke a moment ago is no outage.
+    /// Whether the remote has been unreachable for some time; a connection that broke a moment ago
+    /// is not an outage.
     func isOutOfReach(at now: Duration) -> Bool {
         reachability.withLock { state in
             !state.isReachable

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// The only way to the provider: sets deadlines, notes whether the remote answers, and pauses
+/// The only way to the provider: sets deadlines, records whether the remote answers, and pauses
 /// synchronisation while it refuses the credentials.
 final class RemoteGate: ProviderWrapper {
     let inner: any Provider
@@ -10,26 +10,26 @@ final class RemoteGate: ProviderWrapper {
     let random: @Sendable () -> UInt64
     let agenda: Agenda
     /// Notified when the credentials are accepted again.
-    let resumes: [Doorbell]
+    let resumes: [Signal]
     let reachability = Mutex<Reachability>(Reachability())
     /// Notified when the remote has refused the credentials.
-    let pauseBell = Doorbell()
-    /// Inodes whose request was refused for its credentials, and not tried again since.
+    let pauseBell = Signal()
+    /// Inodes whose request was refused for its credentials and has not been retried.
     let refusals = Mutex<Set<InodeNumber>>([])
-    private let departure: Departure
+    private let departure: ShutdownGrace
     private let knownSpace = Mutex<StorageSpace?>(nil)
 
     init(
         _ provider: any Provider, grace: Duration, clock: any Clock, logger: Logger,
-        random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Doorbell]
+        random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Signal]
     ) {
         self.clock = clock
         self.logger = logger
         self.random = random
         self.agenda = agenda
         self.resumes = resumes
-        departure = Departure(grace: grace, clock: clock, logger: logger)
-        inner = ImpatientProvider(inner: provider, clock: clock, departure: departure)
+        departure = ShutdownGrace(grace: grace, clock: clock, logger: logger)
+        inner = DeadlineProvider(inner: provider, clock: clock, departure: departure)
     }
 
     func around<Value: Sendable>(
@@ -46,12 +46,12 @@ final class RemoteGate: ProviderWrapper {
         }
     }
 
-    /// Begins the grace after which requests under way are abandoned.
+    /// Begins the grace period after which requests in flight are abandoned.
     func beginShutdown(on executor: (any TaskExecutor)?) {
         departure.begin(on: executor)
     }
 
-    /// Returns once no request is under way any more, or all of them are abandoned.
+    /// Returns once no request is in flight, or all of them are abandoned.
     func endShutdown() async {
         await departure.end()
     }
@@ -82,8 +82,8 @@ extension Provider {
         }
     }
 
-    /// Requires the mounted folder to be on the remote: a store that has lost everything, say with a
-    /// disk that is not mounted, has deleted nothing.
+    /// Requires the mounted folder to exist on the remote: a store that has lost everything, for
+    /// example because a disk is not mounted, has not deleted anything.
     ///
     /// - Throws: `.unreachable` if the root is missing.
     func requireRoot(_ refusal: ProviderError) async throws(ProviderError) {
@@ -94,7 +94,7 @@ extension Provider {
         }
     }
 
-    /// Returns whether two etags, either of which may be missing, stand for one version.
+    /// Returns whether two etags, either of which may be missing, denote the same version.
     func isSame(_ former: ETag?, as etag: ETag?) -> Bool {
         guard let former, let etag else { return former == etag }
         return isSame(former, as: etag)

@@ -1,28 +1,29 @@
 import Foundation
 import GRDB
 
-// Inodes that have stepped aside on the remote, to a temporary name.
+// Inodes that were moved to a temporary name on the remote.
 
 extension Database {
-    /// Whether a file that nobody is writing has contents which the remote was never known to have.
+    /// Whether a file that is not open for writing has contents that the remote never had.
     func isChangedHere(_ record: InodeRecord) throws -> Bool {
         guard let synced = try synced(record.id), synced.etag != nil else { return true }
         return synced.generation != record.generation
     }
 
-    /// Whether an inode has stepped aside on the remote: what other mounts left there does not count.
+    /// Whether an inode has a temporary name of this mount on the remote; those of other mounts do
+    /// not count.
     func isAside(_ inode: InodeNumber, at synced: SyncedRecord) throws -> Bool {
         try synced.parent == .root && synced.name == .aside(inode, salt: salt())
     }
 
-    /// Notes the path that an inode has here before it steps aside on the remote.
+    /// Records the local path of an inode before it gets a temporary name on the remote.
     func noteFormerPath(of inode: InodeNumber) throws {
         let path = try path(of: inode).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
         try cachedStatement(sql: "UPDATE synced SET former = ? WHERE inode = ?")
             .execute(arguments: [Data(path), inode.rawValue])
     }
 
-    /// The path that an inode had here before it stepped aside; nil where it stands in its place.
+    /// Returns the local path that an inode had before it got a temporary name; nil if it has none.
     func formerPath(of inode: InodeNumber, at synced: SyncedRecord) throws -> [FileName]? {
         guard try isAside(inode, at: synced) else { return nil }
         let statement = try cachedStatement(sql: "SELECT former FROM synced WHERE inode = ?")

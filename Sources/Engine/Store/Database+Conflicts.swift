@@ -10,20 +10,20 @@ extension Database {
         ).execute(arguments: [inode.rawValue, original.data, now.nanoseconds])
     }
 
-    /// Somebody has seen to it.
+    /// Removes a conflict that was resolved.
     func removeConflict(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM conflicts WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
     }
 
-    /// The name that a displaced inode had.
+    /// Returns the original name of a displaced inode.
     func conflictOriginal(of inode: InodeNumber) throws -> FileName? {
         let statement = try cachedStatement(sql: "SELECT original FROM conflicts WHERE inode = ?")
         return try Data.fetchOne(statement, arguments: [inode.rawValue])
             .map { FileName(stored: [UInt8]($0)) }
     }
 
-    /// The versions that were displaced from a name.
+    /// Returns the versions that were displaced from a name.
     func conflicts(with dirent: Dirent) throws -> [Dirent] {
         let statement = try cachedStatement(
             sql: """
@@ -47,7 +47,7 @@ extension Database {
         return try UInt64.fetchOne(statement, arguments: Self.arguments(ancestor)) ?? 0
     }
 
-    /// Conflicts at or below a directory, the oldest first.
+    /// Returns conflicts at or below a directory, the oldest first.
     func conflicts(
         below ancestor: InodeNumber, limit: Int
     ) throws -> [(inode: InodeNumber, since: Timestamp)] {

@@ -1,13 +1,13 @@
 import GRDB
 
 extension Database {
-    // Statements over very many inodes, which take them as a list in JSON.
+    // Statements over very many inodes, passed as a JSON list.
 
     private static func list(_ inodes: [InodeNumber]) -> String {
         "[\(inodes.lazy.map { "\($0.rawValue)" }.joined(separator: ","))]"
     }
 
-    /// Those that the remote has, as far as is known.
+    /// Returns those inodes that are known to be on the remote.
     func agreed(among inodes: [InodeNumber]) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """
@@ -20,7 +20,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// What the remote was known to have of inodes and below them, but for what was deleted here.
+    /// Returns the inodes known to be on the remote at or below some, without locally deleted ones.
     func agreedItems(
         atOrBelow inodes: [InodeNumber]
     ) throws -> FastDatabaseValueCursor<Int64> {
@@ -36,9 +36,9 @@ extension Database {
         return try Int64.fetchCursor(statement, arguments: [Self.list(inodes)])
     }
 
-    /// Notes that the remote no longer has inodes that it had, so that they are planned.
+    /// Records that inodes were deleted on the remote, so that they are planned.
     ///
-    /// - Returns: Those that were pending before.
+    /// - Returns: Those that were already pending.
     func noteGone(
         _ inodes: [InodeNumber], isHeld: Bool, at now: Timestamp
     ) throws -> [InodeNumber] {
@@ -71,14 +71,14 @@ extension Database {
         return pending.map { InodeNumber(rawValue: $0) }
     }
 
-    /// Whether the remote was seen to have an inode no more.
+    /// Whether an inode was seen to be deleted on the remote.
     func isNotedGone(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
         return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
-    /// What the remote has deleted, and nobody need confirm, ascending.
+    /// Returns inodes deleted on the remote whose deletion is not held, ascending.
     func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """
@@ -89,7 +89,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// How many objects the remote is known to have.
+    /// The number of objects known to be on the remote.
     func syncedCount() throws -> Int {
         try Int.fetchOne(cachedStatement(sql: "SELECT count(*) FROM synced")) ?? 0
     }
@@ -108,7 +108,7 @@ extension Database {
         return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
-    /// The nearest directory, by the places on the remote, whose deletion is held.
+    /// Returns the nearest directory, by the places on the remote, whose deletion is held.
     func heldDirectory(atOrAbove directory: InodeNumber?) throws -> InodeNumber? {
         var current = directory
         while let inode = current, inode != .root {
@@ -129,7 +129,7 @@ extension Database {
                     """)
         ).filter { try ancestor == .root || isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
         held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
-        // What is below a directory may have been seen to be gone before that, and counts once.
+        // An inode below a held directory may have been seen to be deleted earlier; it counts once.
         let statement = try cachedStatement(
             sql: """
                 WITH RECURSIVE tree (node) AS (
@@ -171,7 +171,7 @@ extension Database {
         return try Int.fetchOne(statement, arguments: [count + 1]) ?? 0 > count
     }
 
-    /// Says of deletions that have not been tried yet that they rest.
+    /// Sets the reason of deletions that were not tried yet to ``SyncFailure/rests``.
     func noteRests(after inode: InodeNumber, limit: Int) throws {
         let reason = SyncFailure.rests
         try cachedStatement(
@@ -188,7 +188,8 @@ extension Database {
         ])
     }
 
-    /// Rows of what has no name here, is on the remote, and has no successor in its place.
+    /// Pending inodes without a local name that are on the remote, and whose place no other inode
+    /// takes.
     private static let pendingDeletions = """
         FROM pending JOIN inodes ON inodes.id = pending.inode AND links = 0
         JOIN synced ON synced.inode = pending.inode

@@ -9,7 +9,7 @@ struct Dirent {
     var inode: InodeNumber
 }
 
-// Rows of `dirents`: the local names. Whoever adds or removes one here also keeps the link counts
+// Rows of `dirents`: the local names. Functions that add or remove one also update the link counts
 // and the directory's times.
 
 extension Database {
@@ -20,7 +20,7 @@ extension Database {
             .map(Dirent.init)
     }
 
-    /// The name of an inode: the only one, as long as there are no hard links.
+    /// Returns the name of an inode: the only one, as long as there are no hard links.
     func dirent(of inode: InodeNumber) throws -> Dirent? {
         let statement = try cachedStatement(
             sql: "SELECT cookie, parent, name, inode FROM dirents WHERE inode = ?")
@@ -33,7 +33,7 @@ extension Database {
         return try Bool.fetchOne(statement, arguments: [directory.rawValue]) ?? false
     }
 
-    /// The inode that a name points at, in one query.
+    /// Returns the inode of a name with a single query.
     func inode(named name: FileName, in parent: InodeNumber) throws -> InodeRecord? {
         let statement = try cachedStatement(
             sql: """
@@ -58,8 +58,8 @@ extension Database {
         return rows.map { (Dirent($0), InodeRecord($0, from: 4)) }
     }
 
-    /// Which of the `count` names after `cookie` are files or directories that are not known but from
-    /// a listing, in the order of the names' cookies.
+    /// Returns the files and directories among the `count` names after `cookie` that are known only
+    /// from a listing, in the order of the cookies.
     func unseen(
         in directory: InodeNumber, after cookie: Int64, among count: Int
     ) throws -> [InodeNumber] {
@@ -83,7 +83,7 @@ extension Database {
         return try Row.fetchAll(statement, arguments: [directory.rawValue]).map(Dirent.init)
     }
 
-    /// Gives a stored inode a name. The directory's times change to `now`.
+    /// Adds a name for a stored inode. The directory's times change to `now`.
     func insertDirent(
         _ name: FileName, in parent: InodeNumber, to inode: InodeRecord, at now: Timestamp
     ) throws {
@@ -92,8 +92,8 @@ extension Database {
         try changeDirectory(parent, links: inode.kind == .directory ? 1 : 0, at: now)
     }
 
-    /// Points a name at another stored inode. It keeps its place among the others, so that whoever is
-    /// reading the directory sees it once.
+    /// Changes the inode of a name. The name keeps its cookie, so that a program that is reading
+    /// the directory gets it once.
     func redirect(
         _ dirent: Dirent, from former: FileKind, to inode: InodeRecord, at now: Timestamp
     ) throws {
@@ -104,12 +104,12 @@ extension Database {
         try changeDirectory(dirent.parent, links: links, at: now)
     }
 
-    /// Takes a name away. The inode itself stays as it is.
+    /// Removes a name. The inode itself is unchanged.
     func removeDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
         try cachedStatement(sql: "DELETE FROM dirents WHERE cookie = ?")
             .execute(arguments: [dirent.cookie])
-        // What was seen on the remote under the name of an inode that never was there is not the
-        // inode's any more.
+        // An object observed on the remote under the name of an inode that was never there no
+        // longer concerns this inode.
         if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
         try changeDirectory(dirent.parent, links: kind == .directory ? -1 : 0, at: now)
     }
@@ -124,8 +124,8 @@ extension Database {
         return true
     }
 
-    /// The local path of an inode, or for an unlinked one the path it has on the remote, or had there
-    /// before it stepped aside; for people.
+    /// Returns the local path of an inode for messages; of an unlinked inode, its path on the
+    /// remote, or its former local path if it has a temporary name.
     func path(of inode: InodeNumber) throws -> [FileName] {
         var names: [FileName] = []
         var current = inode
@@ -146,7 +146,7 @@ extension Database {
         return names.reversed()
     }
 
-    /// The directory that has a path here; nil where there is none.
+    /// Returns the directory at a local path; nil if there is none.
     func directory(at path: some Sequence<FileName>) throws -> InodeNumber? {
         var current = InodeNumber.root
         for name in path {
@@ -177,6 +177,6 @@ extension Dirent {
 }
 
 extension FileName {
-    /// As the database stores it.
+    /// The database's representation.
     var data: Data { Data(bytes) }
 }

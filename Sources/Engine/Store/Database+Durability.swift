@@ -1,13 +1,13 @@
 import GRDB
 
-// Rows of `unsynced`: inodes whose bytes here may not survive a power cut. One without a row is
-// safe.
+// Rows of `unsynced`: inodes whose local bytes may not survive a power failure. An inode without a
+// row is safe.
 
 extension Database {
-    /// Notes that an inode's bytes may not be on the disk.
+    /// Records that an inode's bytes may not be on the disk.
     ///
-    /// - Returns: Whether they were before: then the note itself has to survive a power cut before
-    ///   any byte changes, or torn bytes would pass for safe ones.
+    /// - Returns: Whether they were until now. If so, this record must survive a power failure
+    ///   before any byte changes, or torn bytes would be taken for safe ones.
     @discardableResult
     func markUnsafe(_ inode: InodeNumber) throws -> Bool {
         let state = try Int.fetchOne(
@@ -22,7 +22,7 @@ extension Database {
         return state != 1
     }
 
-    /// Notes that a program had an inode synchronised: whatever happens to it later, it is kept.
+    /// Records that a program called `fsync` on an inode: it is kept, whatever happens to it later.
     ///
     /// - Parameter isSafe: Whether nothing was written since.
     func markKept(_ inode: InodeNumber, isSafe: Bool) throws {
@@ -46,7 +46,7 @@ extension Database {
         return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
-    /// The remote has what a program had synchronised.
+    /// Records that the remote has the bytes that a program synchronised.
     func markSent(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE unsynced SET kept = 0 WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
@@ -54,7 +54,7 @@ extension Database {
             .execute(arguments: [inode.rawValue])
     }
 
-    /// Its bytes are gone.
+    /// Removes the record of an inode whose bytes are deleted.
     ///
     /// - Returns: Whether they were safe: see ``markUnsafe(_:)``.
     @discardableResult
@@ -65,7 +65,7 @@ extension Database {
         return !isUnsafe
     }
 
-    /// Files that may not be on the disk, and that the remote does not have as they are.
+    /// Returns pending files whose bytes may not be on the disk.
     func unsafePending(limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """
@@ -78,7 +78,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// An inode's bytes are on the disk.
+    /// Records that an inode's bytes are on the disk.
     func markSafe(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND kept = 0")
             .execute(arguments: [inode.rawValue])
@@ -96,7 +96,7 @@ extension Database {
                     """)) ?? false
     }
 
-    /// Names those that are about to be put on the disk: all that nobody is writing.
+    /// Marks the inodes that are about to be synced to the disk: all that are not open for writing.
     func beginSynchronizing() throws {
         try execute(
             sql: """
@@ -105,7 +105,7 @@ extension Database {
                 """)
     }
 
-    /// Files that were named, as far as there are bytes of them.
+    /// Returns the marked files that have local bytes.
     func synchronizing(limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """
@@ -116,13 +116,13 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// What was named and not touched since is safe.
+    /// Records as safe the marked inodes that were not changed since.
     func endSynchronizing() throws {
         try execute(sql: "DELETE FROM unsynced WHERE state = 1 AND kept = 0")
         try execute(sql: "UPDATE unsynced SET state = 2 WHERE state = 1")
     }
 
-    /// Inodes of which something is here, and whether that is safe and to be kept in any case.
+    /// Returns the files with local bytes, whether these are safe, and whether they must be kept.
     func presentInodes() throws -> [(inode: InodeNumber, isSafe: Bool, isKept: Bool)] {
         try Row.fetchAll(
             self,

@@ -1,15 +1,14 @@
 import GRDB
 
 extension Database {
-    /// The sizes of all files of which something is here, in bytes; more than they take where they
-    /// are partial.
+    /// Returns the sizes of all files with local bytes, in bytes; partial files count in full.
     func presentBytes() throws -> UInt64 {
         let sum = try Int64.fetchOne(
             cachedStatement(sql: "SELECT coalesce(sum(size), 0) FROM inodes WHERE presence > 0"))
         return UInt64(stored: sum ?? 0)
     }
 
-    /// Files of which something is here that the remote has too, those used least recently first.
+    /// Returns files with local bytes that the remote has too, the least recently used first.
     func leastRecentlyUsed(
         after last: (accessed: Int64, inode: Int64), limit: Int
     ) throws -> [(accessed: Int64, inode: Int64)] {
@@ -26,9 +25,9 @@ extension Database {
 }
 
 extension Store {
-    /// The sizes of all files of which some bytes are local, in bytes.
+    /// The sizes of all files with local bytes, in bytes; partial files count in full.
     package func presentBytes() throws(EngineError) -> UInt64 {
-        do throws(Halt) {
+        do throws(Blocked) {
             return try read { try $0.presentBytes() }
         } catch {
             throw error.failure

@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
 
-// Rows of `xattrs`: the extended attributes that inodes have here. Nobody who does not ask for them
-// reads them.
+// Rows of `xattrs`: the local extended attributes of inodes. They are read only when asked for.
 
 extension Database {
     func extendedAttributes(of inode: InodeNumber) throws -> ExtendedAttributes {
@@ -24,10 +23,10 @@ extension Database {
         }
     }
 
-    /// Brings what the remote has to what is here: what was changed here since `base` stays changed.
+    /// Merges remote attributes into the local ones: local changes since `base` are kept.
     ///
-    /// - Parameter remote: nil where the remote does not tell.
-    /// - Returns: What both sides agree on from now on.
+    /// - Parameter remote: nil if the remote does not report them.
+    /// - Returns: The attributes that both sides agree on from now on.
     func adopt(
         _ remote: ExtendedAttributes?, of inode: InodeNumber, since base: ExtendedAttributes
     ) throws -> ExtendedAttributes {
@@ -39,11 +38,11 @@ extension Database {
 }
 
 extension ExtendedAttributes {
-    /// - Parameter data: nil for none; `apus check` has seen to it that it makes sense.
+    /// - Parameter data: nil for none; `apus check` has verified that it is valid.
     init(stored data: Data?) {
         self = data.flatMap { ExtendedAttributes(encoded: $0) } ?? ExtendedAttributes()
     }
 
-    /// As it is stored.
+    /// The database's representation.
     var data: Data { Data(encoded) }
 }

@@ -10,37 +10,37 @@ extension Database {
         return try Row.fetchOne(statement, arguments: [number.rawValue]).map { InodeRecord($0) }
     }
 
-    /// - Throws: `.changedRemotely` where there is none any more: whoever knows the number looks its
-    ///   name up again.
+    /// - Throws: `.changedRemotely` if it does not exist any more: a caller that knows the number
+    ///   looks its name up again.
     func existingInode(_ number: InodeNumber) throws -> InodeRecord {
         guard let inode = try inode(number) else {
-            throw Halt.failure(.changedRemotely, "find inode \(number)")
+            throw Blocked.failure(.changedRemotely, "find inode \(number)")
         }
         return inode
     }
 
-    /// A directory that still has its name.
+    /// Returns a directory that still has its name.
     ///
     /// - Throws: `.notFound` for a removed one, `.notDirectory`.
     func existingDirectory(_ number: InodeNumber) throws -> InodeRecord {
         let inode = try existingInode(number)
         guard inode.kind == .directory else {
-            throw Halt.failure(.notDirectory, "use inode \(number) as a directory")
+            throw Blocked.failure(.notDirectory, "use inode \(number) as a directory")
         }
         guard inode.links > 0 else {
-            throw Halt.failure(.notFound, "use the removed directory \(number)")
+            throw Blocked.failure(.notFound, "use the removed directory \(number)")
         }
         return inode
     }
 
-    /// A directory all of whose names are known.
+    /// Returns a directory whose names are all known.
     func listedDirectory(_ number: InodeNumber) throws -> InodeRecord {
         let inode = try existingDirectory(number)
-        guard inode.isListed else { throw Halt.awaits(.listing(number)) }
+        guard inode.isListed else { throw Blocked.awaits(.listing(number)) }
         return inode
     }
 
-    /// Stores a new inode and gives it its number.
+    /// Stores a new inode and sets its number.
     func insert(_ inode: inout InodeRecord) throws {
         let statement = try cachedStatement(
             sql: """
@@ -53,13 +53,13 @@ extension Database {
             inode.kind.rawValue, inode.mode, inode.userID, inode.groupID, inode.links,
             inode.size.stored, inode.modified.nanoseconds, inode.changed.nanoseconds,
             inode.target.map { Data($0) }, inode.presence.rawValue, inode.generation,
-            inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.isDetailed,
+            inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.hasMetadata,
             inode.isMadeHere,
         ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
     }
 
-    /// Stores everything that a record holds but what never changes: its number, kind and origin.
+    /// Stores a record except for its constant parts: number, kind and origin.
     func update(_ inode: InodeRecord) throws {
         let statement = try cachedStatement(
             sql: """
@@ -72,35 +72,35 @@ extension Database {
             inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
             inode.modified.nanoseconds, inode.changed.nanoseconds, inode.target.map { Data($0) },
             inode.presence.rawValue, inode.generation, inode.isWriting, inode.isListed,
-            inode.isDetailed, inode.id.rawValue,
+            inode.hasMetadata, inode.id.rawValue,
         ])
     }
 
-    /// Remembers when content was last used, for eviction.
+    /// Records the last use of content, for eviction.
     func touch(_ number: InodeNumber, at now: Timestamp) throws {
         let statement = try cachedStatement(sql: "UPDATE inodes SET accessed = ? WHERE id = ?")
         try statement.execute(arguments: [now.nanoseconds, number.rawValue])
     }
 
-    /// Remembers that somebody may be writing (I1).
+    /// Records that the file may be open for writing (I1).
     func markWriting(_ number: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE inodes SET writing = 1 WHERE id = ?")
             .execute(arguments: [number.rawValue])
     }
 
-    /// Remembers that some bytes of a file are here, and its size.
+    /// Records that some bytes of a file are local, and its size.
     func setPartial(_ number: InodeNumber, size: UInt64) throws {
         try cachedStatement(sql: "UPDATE inodes SET presence = ?, size = ? WHERE id = ?")
             .execute(arguments: [Presence.partial.rawValue, size.stored, number.rawValue])
     }
 
-    /// Remembers that attributes or a name changed. POSIX: `st_ctim`.
+    /// Records a change of attributes or name. POSIX: `st_ctim`.
     func touchChanged(_ number: InodeNumber, at now: Timestamp) throws {
         let statement = try cachedStatement(sql: "UPDATE inodes SET changed = ? WHERE id = ?")
         try statement.execute(arguments: [now.nanoseconds, number.rawValue])
     }
 
-    /// Removes an inode that has no name on either side, with all that hangs on it.
+    /// Removes an inode that has no name on either side, with its rows in all tables.
     func deleteInode(_ number: InodeNumber) throws {
         for table in [
             "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced", "xattrs",
@@ -128,7 +128,7 @@ extension Database {
         return ExtentSet(rows.map { UInt64(stored: $0[0])..<UInt64(stored: $0[1]) })
     }
 
-    /// Stores which bytes of a file are here, in place of what was stored.
+    /// Replaces the stored set of a file's local bytes.
     func setExtents(_ extents: ExtentSet, of number: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM extents WHERE inode = ?")
             .execute(arguments: [number.rawValue])
@@ -140,7 +140,7 @@ extension Database {
         }
     }
 
-    /// Adds one range to the bytes that are here, joining those that it touches.
+    /// Adds a range to a file's local bytes, merging adjacent ranges.
     func insertExtent(_ range: Range<UInt64>, of number: InodeNumber) throws {
         let touching = try cachedStatement(
             sql: """

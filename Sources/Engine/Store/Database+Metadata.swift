@@ -1,38 +1,38 @@
 import GRDB
 
 extension Database {
-    /// What is to be shown of an inode, if nobody has to look at it first. Both are of one moment: a
-    /// look that lands in between may have put another inode in its place.
-    func seen(_ record: InodeRecord) throws -> SeenRecord {
-        SeenRecord(record: record, isUnseen: try isUnseen(record))
+    /// Returns an inode's metadata and whether it is incomplete, both from one moment: a fetch that
+    /// finishes in between may have put another inode in its place.
+    func seen(_ record: InodeRecord) throws -> FoundRecord {
+        FoundRecord(record: record, isUnseen: try isUnseen(record))
     }
 
     func isUnseen(_ record: InodeRecord) throws -> Bool {
-        guard !record.isDetailed, let synced = try synced(record.id) else { return false }
-        // Where the remote has something else by now, what it had is not to be known any more.
+        guard !record.hasMetadata, let synced = try synced(record.id) else { return false }
+        // If the remote has another object by now, the old one's metadata is no longer available.
         return try remote(record.id, name: synced.name) == nil
     }
 
-    /// Has whoever looks at an inode ask the remote what it knows of it.
+    /// Marks an inode's metadata as incomplete, so that the next access fetches it.
     ///
-    /// - Returns: Whether that was known so far.
-    func forgetDetails(of inode: InodeNumber) throws -> Bool {
-        guard var record = try self.inode(inode), record.isDetailed else { return false }
-        record.isDetailed = false
+    /// - Returns: Whether it was complete until now.
+    func forgetMetadata(of inode: InodeNumber) throws -> Bool {
+        guard var record = try self.inode(inode), record.hasMetadata else { return false }
+        record.hasMetadata = false
         try update(record)
         return true
     }
 }
 
-/// An inode as it was found, and whether the remote knew more of it at that moment.
-struct SeenRecord {
+/// An inode's record, and whether the remote had further metadata at the time it was read.
+struct FoundRecord {
     var record: InodeRecord
     var isUnseen: Bool
 }
 
 extension Database {
-    /// Whether the remote may have extended attributes of an inode that are not known here.
-    func lacksDetails(_ record: InodeRecord, _ traits: ProviderTraits) throws -> Bool {
+    /// Whether the remote may have extended attributes of an inode that are not known locally.
+    func lacksMetadata(_ record: InodeRecord, _ traits: ProviderTraits) throws -> Bool {
         guard traits.extendedAttributes != nil else { return false }
         return try isUnseen(record)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// An inode whose states may differ.
+/// One row of `pending`: an inode whose states may differ.
 struct PendingRecord {
     var inode: InodeNumber
     var since: Timestamp
@@ -12,7 +12,7 @@ struct PendingRecord {
 // Rows of `pending`.
 
 extension Database {
-    /// Notes that an inode's states may differ.
+    /// Records that an inode's states may differ.
     func markPending(_ inode: InodeNumber, at now: Timestamp) throws {
         try cachedStatement(
             sql: """
@@ -46,8 +46,8 @@ extension Database {
         ])
     }
 
-    /// The final failure that no program has been told of, which from now on counts as told. What
-    /// only waits for people, or behind what does, has not failed.
+    /// Returns the permanent failure not yet reported to any program, and records it as reported.
+    /// Inodes that wait for a user's decision, or for such an inode, have not failed.
     func takeUntoldFailure(of inode: InodeNumber) throws -> SyncFailure? {
         let statement = try cachedStatement(
             sql: """
@@ -69,9 +69,9 @@ extension Database {
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(PendingRecord.init)
     }
 
-    /// The next pending inodes after one, ascending.
+    /// Returns the next pending inodes after one, ascending.
     ///
-    /// - Parameter includesHeld: Whether also those that rest until somebody confirms their deletion.
+    /// - Parameter includesHeld: Whether to include deletions that wait for a confirmation.
     func pendingInodes(
         after inode: InodeNumber, limit: Int, includesHeld: Bool
     ) throws -> [InodeNumber] {
@@ -86,7 +86,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// Those whose last try failed in one way that passes.
+    /// Returns inodes whose last attempt failed with a temporary error of one kind.
     func pendingInodes(
         failedAs kind: EngineError.Kind, limit: Int
     ) throws -> [InodeNumber] {
@@ -96,9 +96,9 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// What is pending at or below an inode, by the local path, or by the remote one for what has
-    /// no local name any more. What failed for good comes first, then what failed, then what waits
-    /// longest.
+    /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
+    /// inodes without a local name. Permanent failures come first, then other failures, then the
+    /// oldest changes.
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
         let statement = try cachedStatement(
             sql: """
@@ -145,8 +145,8 @@ extension Database {
         try isPending(inode) && isBelow(ancestor, inode)
     }
 
-    /// Whether an inode is an ancestor or that itself, by the local path, or by the remote one for
-    /// what has no local name any more.
+    /// Whether an inode is at or below `ancestor`, by the local path, or by the remote one for an
+    /// inode without a local name.
     func isBelow(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
         var current = inode
         while current != ancestor, current != .root {
@@ -158,7 +158,7 @@ extension Database {
         return current == ancestor
     }
 
-    /// The directories that hold something pending.
+    /// Returns the directories that contain pending inodes.
     func parentsOfPending(limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: """
@@ -174,9 +174,10 @@ extension Database {
         try UInt64.fetchOne(cachedStatement(sql: "SELECT count(*) FROM dirents")) ?? 0
     }
 
-    // Everything is below the root; elsewhere the way up is followed from each row's inode.
+    // All inodes are below the root; for other ancestors the path is followed upwards from each
+    // row.
 
-    /// - Parameter table: Whose rows are wanted.
+    /// - Parameter table: The table to be filtered.
     static func below(_ ancestor: InodeNumber, of table: String = "pending") -> String {
         guard ancestor != .root else { return "" }
         return """

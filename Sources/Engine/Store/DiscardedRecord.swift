@@ -1,10 +1,10 @@
 import Foundation
 import GRDB
 
-/// One row of `discarded`: a file that the remote has deleted, on its way to the trash.
+/// One row of `discarded`: a file deleted on the remote that is to be moved to the trash.
 struct DiscardedRecord {
     var name: FileName
-    /// When it was seen to be deleted.
+    /// The time at which the deletion was seen.
     var time: Timestamp
 }
 extension Database {
@@ -28,7 +28,8 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// What may be torn after a power cut is no copy of anything.
+    /// Removes the rows of files that may be torn after a power failure: these are not worth
+    /// keeping.
     func forgetUnsafeDiscarded() throws {
         try execute(
             sql: """

@@ -14,18 +14,19 @@ struct InodeRecord {
     var changed: Timestamp
     var target: [UInt8]?
     var presence: Presence
-    /// Counts the versions that the content has had here, of a directory the times that somebody set;
-    /// see ``SyncedRecord/generation``.
+    /// Counts the local versions of the content, or for a directory the explicit changes of its
+    /// time; see ``SyncedRecord/generation``.
     var generation: Int64
-    /// Set while somebody may be writing: after a crash the content file knows better (I1).
+    /// Set while the file may be open for writing: after a crash the content file is authoritative
+    /// (I1).
     var isWriting: Bool
     /// Whether all names of the directory are known.
     var isListed: Bool
-    /// When the content was last used, to a minute.
+    /// The last use of the content, to the minute.
     var accessed: Timestamp
-    /// Whether all that the remote knows of it is known here.
-    var isDetailed: Bool
-    /// Of a symbolic link, whether a program of this machine made it, with this target.
+    /// Whether all metadata that the remote has is known locally.
+    var hasMetadata: Bool
+    /// For a symbolic link, whether a local program made it, with this target.
     var isMadeHere: Bool
 
     static let columns = """
@@ -50,7 +51,7 @@ struct InodeRecord {
         isWriting = row[first + 12]
         isListed = row[first + 13]
         accessed = Timestamp(nanoseconds: row[first + 14])
-        isDetailed = row[first + 15]
+        hasMetadata = row[first + 15]
         isMadeHere = row[first + 16]
     }
 
@@ -74,14 +75,14 @@ struct InodeRecord {
         isWriting = false
         isListed = false
         accessed = changed
-        isDetailed = true
+        hasMetadata = true
         isMadeHere = false
     }
 
     var attributes: Attributes {
         Attributes(
             inode: id, kind: kind, mode: mode, userID: userID, groupID: groupID, links: links,
-            size: size, modified: modified, changed: changed, isProvisional: !isDetailed)
+            size: size, modified: modified, changed: changed, isProvisional: !hasMetadata)
     }
 }
 

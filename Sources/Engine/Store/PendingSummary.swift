@@ -9,11 +9,11 @@ package struct PendingSummary: Hashable, Sendable {
     package var failed: UInt64 = 0
     /// The failed changes, and those blocked by them.
     package var failedFinally: UInt64 = 0
-    /// Remote deletions that wait for a confirmation; they are not in ``count``.
+    /// Remote deletions that wait for a confirmation; not included in ``count``.
     package var held: UInt64 = 0
-    /// Changes that are being sent now.
+    /// Changes that are being sent.
     package var transferring: UInt64 = 0
-    /// Files that are still open for writing and whose bytes so far are sent.
+    /// Files still open for writing whose bytes so far are sent.
     package var openAndSent: UInt64 = 0
 
     /// Whether nothing more can be sent in the present state.

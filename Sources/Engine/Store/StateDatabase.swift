@@ -6,7 +6,7 @@ package enum StateDatabase {
     package static let name = "state.sqlite"
 
     package enum Condition: Hashable, Sendable {
-        /// There is no file, or nothing was ever stored in it.
+        /// The file does not exist or is empty.
         case missing
         case sound
         /// With SQLite's message.
@@ -32,7 +32,7 @@ package enum StateDatabase {
                         database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
                 if tables.isEmpty { return .missing }
                 guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
-                    return .damaged("it lacks the tables of a state database")
+                    return .damaged("tables of the state database are missing")
                 }
                 guard thoroughly else { return .sound }
                 let words = try String.fetchAll(database, sql: "PRAGMA integrity_check(10)")
@@ -52,11 +52,11 @@ package enum StateDatabase {
         case ofFiles = "describes no file"
     }
 
-    /// Returns why the content files beside a database have no rows in it.
+    /// Returns the reason why content files have no rows in the database beside them.
     ///
-    /// - Parameter boot: The machine's current boot. Only a power cut can undo the rows of files
-    ///   whose contents are stored.
-    /// - Returns: `nil` if the database describes files, lost them by a power cut, or has another
+    /// - Parameter boot: The machine's current boot. Only a power failure can undo the rows of
+    ///   files whose contents are stored.
+    /// - Returns: nil if the database describes files, lost them in a power failure, or has another
     ///   fault.
     /// - Throws: As ``condition(ofFileAt:thoroughly:)``.
     package static func blank(
@@ -64,7 +64,7 @@ package enum StateDatabase {
     ) throws(EngineError) -> Blank? {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let attributes else { return .gone }
-        // SQLite removes the log of an empty file unread.
+        // SQLite deletes the log of an empty file without reading it.
         if attributes[.size] as? UInt64 ?? 0 == 0 { return .empty }
         switch try condition(ofFileAt: path, thoroughly: false) {
         case .missing: return .empty
@@ -117,7 +117,7 @@ package enum StateDatabase {
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
         if isDamaged {
-            // Makes SQLite continue, for reading too. Nothing is written.
+            // Makes SQLite ignore errors in the schema, also when it reads. Nothing is written.
             configuration.prepareDatabase { database in
                 try database.execute(sql: "PRAGMA writable_schema = ON")
             }

@@ -47,6 +47,6 @@ extension EngineError {
 
     private static let openFilesRemedy =
         "raise the limit of open files (ulimit -n, or LimitNOFILE of the service) and mount again"
-    private static let fullRemedy = "free space on the disk of the state directory"
+    private static let fullRemedy = "free space on the state directory's disk"
     private static let deniedRemedy = "make the state directory writable"
 }

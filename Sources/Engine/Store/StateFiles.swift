@@ -3,11 +3,11 @@ package enum StateFiles {
     package static let contentFolder = DiskPath("content")
     /// Clones of files that are being uploaded: `frozen/INODE-GENERATION`.
     package static let frozenFolder = DiskPath("frozen")
-    /// Clones while they are made: `clones/INODE`.
+    /// Clones in the making: `clones/INODE`.
     package static let clonesFolder = DiskPath("clones")
-    /// Files that were deleted on the remote, kept for a while.
+    /// Files deleted on the remote, kept for a while.
     package static let trashFolder = DiskPath("trash")
-    /// Bytes that belong to no file. They are never deleted by Apus.
+    /// Bytes that belong to no file. Apus never deletes them.
     package static let lostFolder = DiskPath("lost+found")
 
     private static let files: Set<String> = [
@@ -24,8 +24,8 @@ package enum StateFiles {
         files.contains(name) || folders.contains(name) || name.hasPrefix(damagedPrefix)
     }
 
-    /// Whether a file has the path of a clone, in `frozen` or `clones`. Clones may be removed, as
-    /// the files they were made of are newer.
+    /// Whether a path is that of a clone, in `frozen` or `clones`. Clones may be removed, as their
+    /// originals are newer.
     package static func isClone(_ path: DiskPath) -> Bool {
         let names = path.description.split(separator: "/")
         guard names.count == 2 else { return false }
@@ -34,7 +34,7 @@ package enum StateFiles {
         return numbers.count == expected && numbers.allSatisfy { UInt64($0) != nil }
     }
 
-    /// - Parameter path: Of a file, below the state directory.
+    /// - Parameter path: The path of a file, relative to the state directory.
     static func isOurs(atPath path: String) -> Bool {
         guard let end = path.firstIndex(of: "/") else { return isOurs(path) }
         return folders.contains(String(path[..<end]))
@@ -53,20 +53,20 @@ package enum StateFiles {
         }
     }
 
-    /// The end of a path, as part of a file name.
+    /// Returns the end of a path, as part of a file name.
     static func shown(_ path: String) -> String {
         String(path.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }.suffix(60))
     }
 }
 
 extension StateFiles {
-    /// The path of an inode's content, in folders of 256.
+    /// Returns the path of an inode's content, in folders of 256 files.
     static func content(of inode: InodeNumber) -> DiskPath {
         let folder = String(inode.rawValue & 0xFF, radix: 16)
         return DiskPath("\(contentFolder)/\(folder)/\(inode)")
     }
 
-    /// Returns the inode whose content is at a path; nil for paths of another shape.
+    /// Returns the inode whose content is at a path; nil for other paths.
     static func inode(ofContentAt path: DiskPath) -> InodeNumber? {
         let number = path.description.split(separator: "/").last.flatMap { Int64($0) }
         guard let inode = number.map(InodeNumber.init(rawValue:)), content(of: inode) == path

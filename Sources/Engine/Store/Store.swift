@@ -1,21 +1,21 @@
 package import GRDB
 import Synchronization
 
-/// The mount's database: opens it, and turns its failures into the engine's.
+/// The mount's database: opens it, and converts its errors to the engine's.
 ///
-/// Calls block, on FUSE threads and on the engine's executor, both of which may. Writers take turns;
-/// readers see the last commit and wait for nobody.
+/// Calls block; they are made on FUSE threads and on the engine's executor, which may block.
+/// Writers are serialised; readers see the last commit and never wait.
 package final class Store: Sendable {
     private let writer: any DatabaseWriter
     private let ballast: (any Ballast)?
-    /// How many have asked for ``synchronize()``, and for how many of them it is done.
+    /// The number of calls of ``synchronize()``, and how many of them are done.
     private let synchronizations = Mutex<(asked: UInt64, done: UInt64)>((0, 0))
 
-    /// Brings the schema up to date.
+    /// Migrates the schema to the current version.
     ///
-    /// - Parameter ballast: Room for when the disk is full; a transaction that finds it so is run
-    ///   once more for each piece of it.
-    /// - Throws: `.damaged` where the database is not one of ours, or of a newer version.
+    /// - Parameter ballast: Space for when the disk is full; a transaction that fails for lack of
+    ///   space is retried for each piece of it.
+    /// - Throws: `.damaged` if the database is not one of ours, or of a newer version.
     package init(
         _ writer: any DatabaseWriter, ballast: (any Ballast)? = nil
     ) throws(EngineError) {
@@ -36,10 +36,10 @@ package final class Store: Sendable {
         }
     }
 
-    /// Opens the database file, creating it where it is missing.
+    /// Opens the database file; creates it if it is missing.
     ///
-    /// WAL, so that readers do not wait for the writer; a commit survives `kill -9` at once and
-    /// power loss after ``synchronize()``.
+    /// It uses WAL, so that readers do not wait for the writer. A commit survives `kill -9`
+    /// immediately, and power loss after ``synchronize()``.
     ///
     /// - Throws: `.damaged`, before anything is written, for a file that is damaged or newer.
     package convenience init(path: String, ballast: (any Ballast)? = nil) throws(EngineError) {
@@ -59,22 +59,21 @@ package final class Store: Sendable {
         }
     }
 
-    func read<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
+    func read<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
             guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
             return try queue.unsafeRead { database in
                 try Self.withoutChanges(in: database) { try body(database) }
             }
-        } catch let halt as Halt {
+        } catch let halt as Blocked {
             throw halt
         } catch {
             throw .failure(EngineError(database: error, "read the state database"))
         }
     }
 
-    /// Reads on the only connection that there is, where nobody else can come in between. To have SQLite
-    /// refuse changes there takes a pragma before and after, each of which has all statements compiled
-    /// anew.
+    /// Reads on the only connection, which has no other user meanwhile. To make SQLite refuse
+    /// changes would take a pragma before and after, each of which recompiles all statements.
     private static func withoutChanges<Value>(
         in database: Database, _ body: () throws -> Value
     ) rethrows -> Value {
@@ -83,22 +82,22 @@ package final class Store: Sendable {
         return try body()
     }
 
-    /// Runs `body` as one transaction: committed on return, undone if it throws.
+    /// Runs `body` as one transaction: committed on return, rolled back if it throws.
     ///
-    /// - Parameter body: May be run again, once what it did is undone.
-    func write<Value>(_ body: (Database) throws -> Value) throws(Halt) -> Value {
+    /// - Parameter body: May run again after a rollback.
+    func write<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
             return try withBallast { try writer.write(body) }
-        } catch let halt as Halt {
+        } catch let halt as Blocked {
             throw halt
         } catch {
             throw .failure(EngineError(database: error, "write the state database"))
         }
     }
 
-    /// Returns once everything committed so far survives power loss. Those who ask while somebody
-    /// else is at it share the next one.
-    func synchronize() throws(Halt) {
+    /// Returns once everything committed so far survives power loss. Concurrent callers share the
+    /// next synchronisation.
+    func synchronize() throws(Blocked) {
         let ticket = synchronizations.withLock { state in
             state.asked += 1
             return state.asked
@@ -114,8 +113,8 @@ package final class Store: Sendable {
         try writer.writeWithoutTransaction { database in
             let (asked, done) = synchronizations.withLock { $0 }
             if done >= ticket { return }
-            // In WAL mode a commit with synchronous=FULL syncs the log with all that precedes it. It
-            // has to change something, or SQLite has nothing to commit.
+            // In WAL mode a commit with synchronous=FULL syncs the log with all earlier commits. It
+            // needs a change, or SQLite commits nothing.
             try database.execute(sql: "PRAGMA synchronous = FULL")
             defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
             try database.execute(
@@ -129,13 +128,13 @@ package final class Store: Sendable {
 
     // MARK: A full disk
 
-    /// Takes back the room that a full disk has cost.
+    /// Restores the space used up by a full disk.
     ///
-    /// - Returns: Whether the database has all of its room; where it has not, only what makes room
-    ///   may be written.
+    /// - Returns: Whether all of it is restored; if not, only changes that free space may be
+    ///   written.
     func restoreBallast() -> Bool { ballast?.restore() ?? true }
 
-    /// What ``restoreBallast()`` came to when it was last tried.
+    /// The result of the last ``restoreBallast()``.
     var isBallastWhole: Bool { ballast?.isWhole ?? true }
 
     private func withBallast<Value>(_ body: () throws -> Value) throws -> Value {
@@ -146,8 +145,8 @@ package final class Store: Sendable {
                 guard let ballast, ballast.giveUp() else {
                     throw DatabaseError(resultCode: .SQLITE_FULL, message: error.message)
                 }
-                // What is in the log goes into the database, so that the log begins anew instead of
-                // growing. If it cannot, the log grows.
+                // Moves the log's contents into the database, so that the log is reused instead of
+                // growing. If this fails, the log grows.
                 _ = try? writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }
         }
@@ -159,9 +158,9 @@ package final class Store: Sendable {
     }
 
     package func close() {
-        // The next mount needs it where others fill the disk meanwhile.
+        // The next mount needs it if the disk fills up in the meantime.
         _ = restoreBallast()
-        // What is left open closes with the process; every commit is safe already.
+        // Connections that stay open close with the process; every commit is already safe.
         try? writer.close()
     }
 }

@@ -1,19 +1,18 @@
 import Foundation
 import GRDB
 
-/// One row of `synced`: what both sides last agreed on.
+/// One row of `synced`: the state last agreed on by both sides.
 struct SyncedRecord: Hashable {
     var parent: InodeNumber
     var name: FileName
-    /// The version that a file has on the remote, or a symbolic link that is listed as a file; nil
-    /// for the other kinds, and for a file that went with its directory while it was open for
-    /// writing here.
+    /// The remote version of a file, or of a symbolic link that is listed as a file; nil for other
+    /// kinds, and for a file whose directory was deleted while it was open for local writing.
     var etag: ETag?
     var size: UInt64
-    /// The local attributes that the remote has been given, or has given us.
+    /// The local attributes as last sent to or received from the remote.
     var mode: UInt16
     var modified: Timestamp
-    /// The ``InodeRecord/generation`` whose bytes the remote has, of a directory whose time.
+    /// The ``InodeRecord/generation`` of the bytes on the remote; of a directory, of its time.
     var generation: Int64
     var extendedAttributes: ExtendedAttributes
 }
@@ -30,7 +29,7 @@ extension Database {
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { SyncedRecord($0) }
     }
 
-    /// The inode that has a name on the remote.
+    /// Returns the inode that has a name on the remote.
     func syncedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM synced WHERE parent = ? AND name = ?")
@@ -38,7 +37,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// What the remote has in a directory, but for what was seen to be gone.
+    /// Returns the contents of a directory on the remote, without objects seen to be deleted.
     func syncedChildren(
         of parent: InodeNumber
     ) throws -> [(inode: InodeNumber, name: FileName)] {
@@ -52,7 +51,7 @@ extension Database {
         }
     }
 
-    /// What has its name in a directory on both sides, by the order of its entries.
+    /// Returns the inodes whose name is in a directory on both sides, in the order of its entries.
     func agreedChildren(
         of parent: InodeNumber, after cookie: Int64, limit: Int
     ) throws -> [(cookie: Int64, inode: InodeNumber)] {
@@ -67,7 +66,7 @@ extension Database {
             .map { ($0[0], InodeNumber(rawValue: $0[1])) }
     }
 
-    /// Whether something has its name in a directory on this side only.
+    /// Whether a directory has an entry only on the local side.
     func hasOwnDirents(_ directory: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: """
@@ -86,7 +85,7 @@ extension Database {
             .map { InodeNumber(rawValue: $0) }
     }
 
-    /// Stores what both sides agree on now. It settles what was observed before.
+    /// Stores the state that both sides now agree on, and removes earlier observations.
     func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: """
@@ -106,8 +105,8 @@ extension Database {
         try setRemote(nil, of: inode)
     }
 
-    /// Until when all changes are known of the file on which both sides agree, see
-    /// ``RemoteObject/written``; nil where the next listing is to tell.
+    /// Returns the time up to which all changes of a synchronised file are known, see
+    /// ``RemoteObject/written``; nil if the next listing sets it.
     func written(_ inode: InodeNumber) throws -> Timestamp? {
         let statement = try cachedStatement(sql: "SELECT written FROM synced WHERE inode = ?")
         return try Int64.fetchOne(statement, arguments: [inode.rawValue])
@@ -125,7 +124,7 @@ extension Database {
         try setRemote(nil, of: inode)
     }
 
-    /// Where an inode is on the remote; nil where it, or a directory above it, is not there.
+    /// Returns the key of an inode on the remote; nil if it, or a directory above it, is not there.
     func remoteKey(of inode: InodeNumber) throws -> ObjectKey? {
         var names: [FileName] = []
         var current = inode
@@ -152,19 +151,19 @@ extension Database {
                 name: name, kind: FileKind(rawValue: row[1]) ?? .file,
                 etag: (row[2] as String?).map { ETag($0) },
                 size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
-                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, isDetailed: row[7],
+                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, hasMetadata: row[7],
                 extendedAttributes: (row[8] as Data?).map { ExtendedAttributes(stored: $0) }))
     }
 
-    /// Whether something else than what was agreed was seen in an inode's place.
+    /// Whether an object other than the agreed one was observed in an inode's place.
     func isObserved(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ?)")
         return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
-    /// What has a name in a directory here, was never on the remote, and something else was seen in
-    /// the place that it is to have.
+    /// Returns the entries of a local directory that were never on the remote and in whose intended
+    /// place another object was observed.
     func newInodesObserved(
         in directory: InodeNumber
     ) throws -> [(name: FileName, inode: InodeNumber)] {
@@ -202,7 +201,7 @@ extension Database {
             try insertion.execute(arguments: [
                 inode.rawValue, false, object.kind.rawValue, object.etag?.description,
                 object.size.stored, object.modified.nanoseconds, object.mode,
-                object.target.map { Data($0) }, object.isDetailed, object.extendedAttributes?.data,
+                object.target.map { Data($0) }, object.hasMetadata, object.extendedAttributes?.data,
             ])
         }
     }

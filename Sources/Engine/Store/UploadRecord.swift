@@ -1,10 +1,10 @@
 import Foundation
 import GRDB
 
-/// One row of `uploads`: an upload that was begun, and can be taken up again as long as the same
-/// bytes are to go to the same key over the same version.
+/// One row of `uploads`: an unfinished upload, which can be resumed as long as the same bytes are
+/// to go to the same key over the same version.
 struct UploadRecord: Hashable {
-    /// The ``InodeRecord/generation`` whose bytes are sent.
+    /// The ``InodeRecord/generation`` of the bytes that are sent.
     var generation: Int64
     var key: ObjectKey
     var base: BaseVersion
@@ -39,7 +39,7 @@ extension Database {
             .execute(arguments: [inode.rawValue])
     }
 
-    /// Uploads that nobody will go on with: their inode waits for nothing any more.
+    /// Returns uploads that will not be resumed, as their inodes are no longer pending.
     func forsakenUploads(limit: Int) throws -> [(InodeNumber, UploadRecord)] {
         let statement = try cachedStatement(
             sql: """

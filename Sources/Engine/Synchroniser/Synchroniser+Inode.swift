@@ -3,7 +3,7 @@ import Logging
 import Synchronization
 
 extension Synchroniser {
-    /// Plans and carries out, again and again, until nothing is left to do or it has to wait.
+    /// Plans and carries out, until nothing is left to do or the inode has to wait.
     func synchronise(_ inode: InodeNumber) async throws -> SyncQueue.Outcome {
         // A bound, so that an inode whose states never agree cannot spin.
         for _ in 0..<16 {
@@ -32,9 +32,9 @@ extension Synchroniser {
             case .delete where try deletions.due() != nil:
                 return try deletions.waitForBurst(inode)
             case .forget where try !store.read({ try $0.isPending(inode) }):
-                // It went along with another one.
+                // Removed together with another inode.
                 return .done
-            case .takeRemote, .removeLocal, .createAnew, .forget:
+            case .acceptRemote, .removeLocal, .createAnew, .forget:
                 let awaited = try applyLocally(plan, to: inode)
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
@@ -45,7 +45,8 @@ extension Synchroniser {
                 }
             case .conflict(let object):
                 try await conflicts.resolve(state, object)
-            case .createDirectory, .createSymlink, .upload, .move, .moveAside, .setAttributes,
+            case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
+                .setAttributes,
                 .delete:
                 if let holder = try await uploader.perform(plan, state) {
                     return .blocked(by: holder)
@@ -56,12 +57,12 @@ extension Synchroniser {
         return .again(after: .seconds(1))
     }
 
-    /// Carries out a plan that changes this side only, if it still holds.
+    /// Carries out a plan that changes the local side only, if it still holds.
     ///
-    /// - Returns: The file open for writing on which the plan has to wait.
+    /// - Returns: The file open for writing that the plan has to wait for.
     private func applyLocally(
         _ plan: SyncOperation, to inode: InodeNumber
-    ) throws(Halt) -> InodeNumber? {
+    ) throws(Blocked) -> InodeNumber? {
         try merger.merge { merge in
             if let now = try merge.database.syncState(of: inode), Planner.plan(now) == plan {
                 try merge.applyLocally(plan, now)
@@ -73,10 +74,11 @@ extension Synchroniser {
         }
     }
 
-    /// - Returns: When to look again. What waits for something that cannot be sent cannot be sent.
+    /// - Returns: When to plan again. An inode that waits for one that cannot be sent cannot be
+    ///   sent either.
     private func wait(
         _ inode: InodeNumber, for other: InodeNumber
-    ) throws(Halt) -> SyncQueue.Outcome {
+    ) throws(Blocked) -> SyncQueue.Outcome {
         try store.write { database in
             guard let blocker = try database.pending(other) else {
                 return .again(after: .seconds(1))
@@ -95,8 +97,8 @@ extension Synchroniser {
         }
     }
 
-    /// Takes an inode off the list, if its plan is still to do nothing.
-    private func settleIfDone(_ inode: InodeNumber) throws(Halt) -> Bool {
+    /// Removes an inode from the pending ones, if its plan is still to do nothing.
+    private func settleIfDone(_ inode: InodeNumber) throws(Blocked) -> Bool {
         try store.write { database in
             guard let state = try database.syncState(of: inode), Planner.plan(state) == .none
             else { return false }
@@ -105,9 +107,9 @@ extension Synchroniser {
         }
     }
 
-    /// A file that is open for writing is sent now and then; one whose writer is gone, at once.
+    /// Sends a file that is open for writing at intervals; one without a writer, at once.
     ///
-    /// - Returns: nil where it can be planned again now.
+    /// - Returns: nil if it can be planned again now.
     private func waitForWriter(_ state: SyncState) async throws -> SyncQueue.Outcome? {
         let inode = state.inode
         guard let file = content.files.existing(inode), file.state.withLock({ $0.writers > 0 })
@@ -129,25 +131,25 @@ extension Synchroniser {
         return .again(after: due - clock.uptime)
     }
 
-    /// A file that the database says is being written while nobody does.
-    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Halt) {
-        let isFree: Void? = try content.files.withExclusive(inode) { () throws(Halt) in
+    /// Finishes a write that is in progress according to the database but has no writer.
+    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
+        let isFree: Void? = try content.files.withExclusive(inode) { () throws(Blocked) in
             try content.finishAbandonedWrite(inode)
         }
         if isFree == nil, let file = content.files.existing(inode) { content.settle(inode, file) }
     }
 
-    /// Notes why an inode could not be synchronised, and when to try again.
+    /// Stores why an inode could not be synchronised, and returns when to retry.
     func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> SyncQueue.Outcome {
-        // A request that was cancelled although we were not is tried again like any that failed.
+        // If only the request was cancelled, not this task, it is retried like any failed one.
         if Task.isCancelled { return .again(after: .zero) }
         if let error = error as? ProviderError, error.kind == .unauthorized {
-            // The queue rests until the credentials work. What is refused when they do is refused
-            // for itself.
+            // The queue is paused until the credentials are accepted. A refusal after that concerns
+            // the request itself.
             let isFirst = gate.refusals.withLock { $0.insert(inode).inserted }
             if isFirst { return .again(after: .seconds(1)) }
         }
-        do throws(Halt) {
+        do throws(Blocked) {
             let attempts = try store.write { database in
                 let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
                 var failure = SyncFailure(error)
@@ -171,7 +173,8 @@ extension Synchroniser {
 }
 
 extension Database {
-    /// What was attempted with an inode, told by the path here of what stepped aside, or was to.
+    /// Returns the description of an attempt, with the local paths of inodes moved aside instead of
+    /// their temporary names.
     fileprivate func shown(_ attempt: String, of inode: InodeNumber) throws -> String {
         guard attempt.contains(FileName.asidePrefix) else { return attempt }
         var attempt = attempt

@@ -1,6 +1,6 @@
 import Logging
 
-/// Brings pending inodes to the remote: plans, carries out, and backs off after failures.
+/// Synchronises pending inodes with the remote: plans, carries out, and backs off after failures.
 struct Synchroniser: Sendable {
     let configuration: EngineConfiguration
     let store: Store
@@ -10,19 +10,19 @@ struct Synchroniser: Sendable {
     let agenda: Agenda
     let content: ContentStore
     let gate: RemoteGate
-    let deletions: Deletions
+    let deletions: DeletionHold
     let merger: Merger
     let uploader: Uploader
     let conflicts: ConflictResolver
 }
 
 extension Synchroniser {
-    /// Brings pending inodes to the remote until it is cancelled.
+    /// Synchronises pending inodes until it is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
             var alarm: Duration?
             while !Task.isCancelled {
-                let rings = agenda.signal.rings
+                let notifications = agenda.signal.notifications
                 switch agenda.next() {
                 case .start(let inode):
                     group.addTask { await self.runOne(inode) }
@@ -33,10 +33,10 @@ extension Synchroniser {
                         alarm = until
                         group.addTask {
                             try? await self.clock.sleep(until: until)
-                            agenda.signal.ring()
+                            agenda.signal.notify()
                         }
                     }
-                    await agenda.signal.wait(after: rings)
+                    await agenda.signal.wait(after: notifications)
                 }
             }
             group.cancelAll()

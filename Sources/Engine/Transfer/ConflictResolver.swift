@@ -7,12 +7,12 @@ struct ConflictResolver: Sendable {
     let gate: RemoteGate
     let activity: RemoteActivity
     let comparison: ContentComparison
-    let schedule: RefreshSchedule
+    let schedule: DirectoriesInUse
     let merger: Merger
 }
 
 extension ConflictResolver {
-    /// Both sides changed something: one version, where their contents prove equal, else both.
+    /// Resolves a conflict: one version if the contents are identical, otherwise both are kept.
     func resolve(_ state: SyncState, _ object: RemoteObject) async throws {
         if state.kind == object.kind {
             do {
@@ -42,13 +42,13 @@ extension ConflictResolver {
             }
             var object = object
             object.name = name
-            try merge.revive(parent)
+            try merge.restore(parent)
             try merge.install(object, in: parent)
             try database.markPending(state.inode, at: clock.wallTime)
         }
     }
 
-    /// Goes on with the last name that was tried, once it is free.
+    /// Continues with the last conflict name tried, once it is free.
     ///
     /// - Throws: ``outOfNames(_:)`` while it is not.
     private func requireFreeName(_ state: SyncState) async throws {
@@ -68,13 +68,13 @@ extension ConflictResolver {
         ProviderError(
             .exists, attempt: attempt,
             reason:
-                "the remote has something else at each of the last \(Merge.conflictNamesMax) names",
+                "the last \(Merge.conflictNamesMax) names are all taken on the remote",
             remedy: "rename it")
     }
 
-    /// What was seen in an inode's place is not there any more: finds out what is.
+    /// Determines the current state of a place whose observed object is gone.
     ///
-    /// - Throws: The refusal as a passing one, where nothing can be learned from it.
+    /// - Throws: The refusal as a passing error, if nothing can be learned from it.
     private func lookAgain(_ state: SyncState, _ refusal: ProviderError) async throws {
         let passing = ProviderError(
             .busy, attempt: refusal.attempt, reason: refusal.reason, cause: refusal)
@@ -101,14 +101,14 @@ extension ConflictResolver {
         if !isLearned { throw passing }
     }
 
-    /// Where on the remote the other version of an inode lies.
+    /// Returns the remote key of an inode's other version.
     private func conflictPlace(of inode: InodeNumber, _ database: Database) throws -> ObjectKey? {
         if let key = try database.remoteKey(of: inode) { return key }
         guard let dirent = try database.dirent(of: inode) else { return nil }
         return try database.remoteKey(of: dirent.parent)?.appending(dirent.name)
     }
 
-    /// Takes the remote's object for ours: it holds the same.
+    /// Accepts the remote object as the agreed version, because the contents are identical.
     private func adopt(_ object: RemoteObject, _ state: SyncState) throws {
         try merger.merge { merge in
             let database = merge.database
@@ -116,7 +116,7 @@ extension ConflictResolver {
                 var record = try database.inode(state.inode)
             else { return }
             if record.kind == .directory {
-                // What both made in it has to be brought together too.
+                // The entries that both sides created in it have to be merged too.
                 record.isListed = false
                 try database.update(record)
             }
@@ -126,7 +126,7 @@ extension ConflictResolver {
                     name: state.synced?.name ?? local.name, etag: object.etag,
                     size: object.size, mode: object.mode ?? local.mode,
                     modified: object.modified,
-                    // Nobody has been sent the time that somebody set of a directory.
+                    // A directory's local time has not been sent yet.
                     generation: record.kind == .directory
                         ? state.synced?.generation ?? 0 : local.generation,
                     extendedAttributes: try database.adopt(
@@ -134,7 +134,7 @@ extension ConflictResolver {
                         since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
                 of: state.inode)
             try merge.context.setWritten(object, of: state.inode, in: database)
-            if !object.isDetailed, try database.forgetDetails(of: state.inode) {
+            if !object.hasMetadata, try database.forgetMetadata(of: state.inode) {
                 merge.changes.cacheChanges.append(.inode(state.inode))
             }
         }

@@ -7,9 +7,9 @@ struct ContentComparison: Sendable {
 }
 
 extension ContentComparison {
-    /// Reads a version that the remote has beside ours, as far as they are alike.
+    /// Compares a version on the remote with the local one, up to the first piece that differs.
     ///
-    /// - Returns: Whether they are; false where not all of ours is here.
+    /// - Returns: Whether they are identical; false if the local one is incomplete.
     func hasContent(
         of inode: InodeNumber, _ object: RemoteObject, at place: ObjectKey
     ) async throws -> Bool {
@@ -29,8 +29,8 @@ extension ContentComparison {
     }
 }
 
-/// Compares bytes that arrive with those that are here, to the end: only there a reply proves to be
-/// damaged, and one that is says nothing.
+/// Compares arriving bytes with local ones, to the end: a damaged reply is only recognised there,
+/// and proves nothing.
 private final class ComparingSink: ByteSink {
     private let file: OpenFile
     private let state = Mutex(false)

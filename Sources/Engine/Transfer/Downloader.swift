@@ -10,22 +10,22 @@ struct Downloader: Sendable {
     let answers: OutdatedAnswers
     let lister: Lister
     let metadata: MetadataFetcher
-    let changes: Doorbell
+    let changes: Signal
 }
 
 extension Downloader {
-    /// The most that a request waits for in one piece, and the least that is fetched for it.
+    /// The largest piece that a request waits for, and the smallest that is fetched for it.
     static var demandBytes: UInt64 { 1 << 20 }
 
-    /// What a filler fetches in one piece.
+    /// Piece size of background fetches.
     private static var fillBytes: UInt64 { 4 << 20 }
 
     private static var fillersMax: Int { 8 }
 
-    /// Returns once all of `range`, as far as it lies within the file, is here.
+    /// Returns once the part of `range` that lies within the file is local.
     ///
-    /// Whoever needs bytes that nobody fetches yet fetches them itself; the others wait for them.
-    /// The rest of the file follows by itself, as long as it is open.
+    /// The first request for missing bytes fetches them; others wait for it. The rest of the file
+    /// follows in the background while the file is open.
     ///
     /// - Throws: `ProviderError`, `EngineError`.
     func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
@@ -34,29 +34,28 @@ extension Downloader {
         try await fetch(file, range, pieceBytes: Self.demandBytes, fillsRest: true)
     }
 
-    /// Fetches what is missing of a range, piece by piece.
+    /// Fetches the missing bytes of a range, piece by piece.
     ///
-    /// - Parameter fillsRest: Whether the rest of the file follows in the background, which takes
-    ///   what this leaves.
+    /// - Parameter fillsRest: Whether the rest of the file follows in the background.
     func fetch(
         _ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64, fillsRest: Bool = false
     ) async throws {
         while true {
-            let rings = file.arrivals.rings
+            let notifications = file.arrivals.notifications
             let claim = file.state.withLock { Self.claim(range, pieceBytes: pieceBytes, &$0) }
             if fillsRest { content.fillQueue.request(file) }
             switch claim {
             case .here: return
             case .elsewhere:
-                await file.arrivals.wait(after: rings)
+                await file.arrivals.wait(after: notifications)
                 if Task.isCancelled {
                     throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
                 }
             case .ours(let piece):
                 defer {
                     file.state.withLock { $0.inFlight.remove(piece) }
-                    file.arrivals.ring()
-                    changes.ring()
+                    file.arrivals.notify()
+                    changes.notify()
                 }
                 try requireNoRest(of: file)
                 do {
@@ -69,7 +68,8 @@ extension Downloader {
         }
     }
 
-    /// Whoever reads a file leaves the store alone for as long as it has asked another reader to.
+    /// Requires that no pause requested by the store for this file is in effect, whichever reader
+    /// was asked.
     private func requireNoRest(of file: OpenFile) throws(ProviderError) {
         guard let (until, reason) = file.state.withLock({ $0.rest }), clock.uptime < until
         else { return }
@@ -78,7 +78,8 @@ extension Downloader {
             retryAfter: until - clock.uptime, cause: reason)
     }
 
-    /// For no longer than a request may wait: who comes later may ask for himself.
+    /// Records a pause requested by the store, for at most the deadline of a request: a later
+    /// reader may ask the store again.
     private func noteRest(of file: OpenFile, _ error: ProviderError) {
         guard error.isPassing, let delay = error.retryAfter else { return }
         let until = clock.uptime + min(delay, configuration.requestDeadline)
@@ -87,7 +88,7 @@ extension Downloader {
 
     private enum Claim {
         case here
-        /// Others fetch all that is missing.
+        /// Other requests are fetching all missing bytes.
         case elsewhere
         case ours(Range<UInt64>)
     }
@@ -101,8 +102,8 @@ extension Downloader {
         guard !missing.isEmpty else { return .here }
         for gap in missing {
             guard let free = state.inFlight.firstGap(in: gap) else { continue }
-            // A request for a little fetches what is likely to be asked for next, up to what is
-            // here or under way.
+            // A small request also fetches the bytes likely to be needed next, up to those that are
+            // local or in flight.
             let room = free.lowerBound..<min(state.size, free.lowerBound + pieceBytes)
             let absent = state.present.firstGap(in: room) ?? free
             let piece = state.inFlight.firstGap(in: absent) ?? free
@@ -112,8 +113,8 @@ extension Downloader {
         return .elsewhere
     }
 
-    /// Fetches one piece of the version that both sides agreed on. It counts as here only once the
-    /// store has given all of it and vouched for its version (I5).
+    /// Fetches one piece of the version that both sides agreed on. It counts as local only once the
+    /// store has sent all of it and confirmed its version (I5).
     private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
         let inode = file.inode
         let located = try store.read { database -> (ObjectKey, SyncedRecord)? in
@@ -142,12 +143,13 @@ extension Downloader {
                     try answers.settleDoubt(atOrAbove: inode)
                     throw ProviderError(outdated: error)
                 }
-                // What is here is no longer what the remote has; find out what that is.
+                // The remote no longer has this version; the listing shows which one it has.
                 await lister.refreshQuietly(synced.parent)
             }
             if error.kind == .wrongKind {
-                // It may always have been a link, which a listing need not tell from a file.
-                _ = try await metadata.lookAtDetails(of: inode)
+                // It may have been a symbolic link all along: a listing need not distinguish it
+                // from a file.
+                _ = try await metadata.fetchMetadata(of: inode)
                 throw ProviderError(
                     .changed, attempt: error.attempt, reason: error.reason, cause: error)
             }
@@ -156,8 +158,8 @@ extension Downloader {
         file.state.withLock { $0.present.insert(piece) }
     }
 
-    /// Reads from where the file was last seen; or, amid a move that is made object by object and
-    /// may take long, from where that has put it.
+    /// Reads from the last known place; or, during a long move that is made object by object, from
+    /// the destination.
     private func read(
         _ piece: Range<UInt64>, of file: OpenFile, at key: ObjectKey, _ etag: ETag
     ) async throws(ProviderError) {
@@ -165,7 +167,7 @@ extension Downloader {
             try await gate.read(key, range: piece, etag: etag, into: ContentSink(file: file))
         } catch {
             guard error.kind == .missing || error.kind == .changed,
-                let ahead = try engineWork({ () throws(Halt) in
+                let ahead = try engineWork({ () throws(Blocked) in
                     try store.read { try $0.remoteKeyAhead(of: file.inode) }
                 })
             else { throw error }
@@ -179,7 +181,7 @@ extension Downloader {
     }
 
     private func makeRoom(for piece: Range<UInt64>) throws(EngineError) {
-        do throws(Halt) {
+        do throws(Blocked) {
             try content.space.reserve(for: UInt64(piece.count), "fetch \(piece.count) bytes")
         } catch {
             throw error.failure
@@ -190,10 +192,10 @@ extension Downloader {
         await withTaskGroup(of: Void.self) { group in
             var running = 0
             while !Task.isCancelled {
-                let rings = content.fillQueue.signal.rings
+                let notifications = content.fillQueue.signal.notifications
                 let next = content.fillQueue.removeFirst()
                 guard let next else {
-                    await content.fillQueue.signal.wait(after: rings)
+                    await content.fillQueue.signal.wait(after: notifications)
                     continue
                 }
                 if running == Self.fillersMax {
@@ -207,7 +209,7 @@ extension Downloader {
         }
     }
 
-    /// Fetches the rest of a file for as long as somebody has it open.
+    /// Fetches the rest of a file while it is open.
     private func fill(_ inode: InodeNumber) async {
         while !Task.isCancelled, let file = content.files.existing(inode) {
             let next = file.state.withLock { state -> Range<UInt64>? in
@@ -226,40 +228,40 @@ extension Downloader {
                 let end = min(next.upperBound, next.lowerBound + Self.fillBytes)
                 try await fetch(use, next.lowerBound..<end, pieceBytes: Self.fillBytes)
             } catch {
-                // Nobody waits for it; the next read that needs the bytes meets the failure itself.
+                // No request waits for it; the next read of these bytes meets the failure itself.
                 file.state.withLock { $0.isFilling = false }
-                changes.ring()
+                changes.notify()
                 return
             }
         }
     }
 
-    /// Returns once the remote has given the first bytes of the version that is known.
+    /// Returns once the remote has sent the first bytes of the known version.
     ///
-    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` where it has another version.
+    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` if it has another version.
     func awaitVersion(of inode: InodeNumber, for access: FileAccess) async throws {
         let file = try content.retainForTransfer(inode)
         defer { content.releaseUse(of: inode) }
         guard content.isNothingHere(of: file) else { return }
         do {
-            // Whoever only reads is likely to go on.
+            // A reader is likely to continue.
             try await fetch(
                 file, 0..<1, pieceBytes: Self.demandBytes, fillsRest: access == .read)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:
-                // Also where it has none: whoever may create it finds that out by its name.
+                // Also if it has none: a caller that may create the file finds that out by name.
                 throw EngineError(.changedRemotely, error.attempt, cause: error)
             case .cancelled: throw error
             default:
-                // What is written meanwhile is kept, and brought together with it later.
-                metadata.giveUpLook(at: inode)
+                // Bytes written meanwhile are kept, and merged with it later.
+                metadata.beginBackoff(at: inode)
             }
         }
     }
 }
 
-/// Puts bytes that arrive into a content file, but for those that somebody wrote meanwhile.
+/// Writes arriving bytes into a content file, except for ranges written locally meanwhile.
 private struct ContentSink: ByteSink {
     let file: OpenFile
 
@@ -270,7 +272,7 @@ private struct ContentSink: ByteSink {
                 try state.file.write(
                     UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
             }
-            // Fetching is no change of a file that somebody is writing.
+            // Fetching does not modify a file that is being written.
             if state.isMarkedWriting { try state.file.setModified(state.modified) }
         }
     }

@@ -2,19 +2,19 @@ import GRDB
 import Logging
 import Synchronization
 
-/// Answers refused operations: finds out the state of the remote, notes it, and lets the inode be
-/// planned again. Nothing is overwritten unseen, nothing is dropped.
+/// Handles refused operations: determines and records the state of the remote, and lets the inode
+/// be planned again. Nothing is overwritten unseen, nothing is dropped.
 struct Refusals: Sendable {
     let store: Store
     let logger: Logger
     let gate: RemoteGate
-    let deletions: Deletions
+    let deletions: DeletionHold
     let merger: Merger
 }
 
 extension Refusals {
-    /// The remote has deleted what was deleted here.
-    func noteDeleted(_ inode: InodeNumber) throws(Halt) {
+    /// Records that the remote has carried out a local deletion.
+    func noteDeleted(_ inode: InodeNumber) throws(Blocked) {
         try merger.merge { merge in
             try merge.database.removeSynced(inode)
             if let state = try merge.database.syncState(of: inode),
@@ -26,16 +26,16 @@ extension Refusals {
         deletions.guardian.withLock { $0.noteSent() }
     }
 
-    /// Answers the refusal of an operation whose place is claimed.
+    /// Handles the refusal of an operation whose place is claimed.
     ///
-    /// - Throws: The refusal itself, where nothing can be learned from it.
+    /// - Throws: The refusal itself, if nothing can be learned from it.
     func answerRefusal(
         _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
     ) async throws {
         switch (refusal.kind, plan) {
         case (.missing, .delete):
             try await gate.requireRoot(refusal)
-            // Somebody else deleted it; all the better.
+            // Another client has deleted it, as intended here.
             try noteDeleted(state.inode)
         case (.notEmpty, .delete):
             try restoreDirectory(state.inode)
@@ -72,14 +72,13 @@ extension Refusals {
             // The same plan would be refused again at once.
             throw ProviderError(
                 .busy, attempt: refusal.attempt,
-                reason: "it is refused (\(refusal.reason)), and nothing there shows why",
+                reason: "refused (\(refusal.reason)) for no visible reason",
                 cause: refusal)
         }
     }
 
-    /// A directory that was removed here has something on the remote that we have not seen: it
-    /// comes back, to show that.
+    /// Restores a directory that was removed locally but has unseen entries on the remote.
     private func restoreDirectory(_ directory: InodeNumber) throws {
-        try merger.merge { try $0.revive(directory) }
+        try merger.merge { try $0.restore(directory) }
     }
 }

@@ -1,31 +1,31 @@
-/// Counts the bytes that uploads have sent, each byte of a version once, however often an upload is
-/// cut short and goes on.
+/// Counts the bytes sent by uploads, each byte of a version once, however often an upload is
+/// interrupted and resumed.
 struct SentBytes {
     /// Since the start of the process.
     private(set) var total: UInt64 = 0
 
     private struct Upload {
         let generation: Int64
-        /// Up to here it is counted; nil until it is known what an earlier process had sent.
+        /// The bytes counted so far; nil until the bytes sent by an earlier process are known.
         var counted: UInt64?
     }
 
-    /// Those under way, and those that were cut short.
+    /// Running and interrupted uploads.
     private var uploads: [InodeNumber: Upload] = [:]
-    /// Of more uploads that were cut short, some are counted anew.
+    /// Above this number, interrupted uploads are counted from the start again.
     private static let uploadsMax = 4_096
 
-    /// Begins to count an upload, or goes on with the last try to send the same version.
+    /// Starts counting an upload, or continues counting the same version.
     ///
-    /// - Parameter goesOn: Whether an earlier try has left something at the store, which the first
-    ///   call of ``note(_:of:)`` tells.
+    /// - Parameter goesOn: Whether an earlier attempt left bytes at the store; the first call of
+    ///   ``note(_:of:)`` gives their number.
     mutating func begin(_ inode: InodeNumber, generation: Int64, goesOn: Bool) {
         if uploads[inode]?.generation == generation { return }
         if uploads.count >= Self.uploadsMax { uploads.removeAll() }
         uploads[inode] = Upload(generation: generation, counted: goesOn ? nil : 0)
     }
 
-    /// - Parameter sent: What the store has of the upload.
+    /// - Parameter sent: The bytes of the upload that are at the store.
     mutating func note(_ sent: UInt64, of inode: InodeNumber) {
         guard let upload = uploads[inode] else { return }
         let counted = upload.counted ?? sent

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The operations on the remote that are under way, and the bytes that uploads have sent.
+/// The running operations on the remote, and the bytes sent by uploads.
 final class TransferProgress: Sendable {
     let transfers = Mutex<[InodeNumber: Transfer]>([:])
     let sentBytes = Mutex(SentBytes())
@@ -20,10 +20,10 @@ extension TransferProgress {
             $0[inode] = Transfer(kind: kind, bytesTotal: bytes, bytesSent: 0)
         }
         agenda.noteMove(of: inode)
-        agenda.changes.ring()
+        agenda.changes.notify()
         defer {
             transfers.withLock { _ = $0.removeValue(forKey: inode) }
-            agenda.changes.ring()
+            agenda.changes.notify()
         }
         return try await work()
     }
@@ -35,6 +35,6 @@ extension TransferProgress {
         }
         sentBytes.withLock { $0.note(sent, of: inode) }
         agenda.noteMove(of: inode)
-        agenda.changes.ring()
+        agenda.changes.notify()
     }
 }

@@ -14,30 +14,31 @@ struct UploadPreparation: Sendable {
 }
 
 extension UploadPreparation {
-    /// What is sent takes the place of all that the remote has of an inode, extended attributes
-    /// included, so that those are asked for first where they are not known.
+    /// Fetches missing metadata before an operation that replaces all metadata of an object,
+    /// extended attributes included.
     ///
-    /// - Returns: Whether they were, and a new plan is to be made.
-    func learnDetails(
+    /// - Returns: Whether metadata was missing, so that a new plan is needed.
+    func fetchMissingMetadata(
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) -> Bool {
         switch plan {
         case .upload, .setAttributes: break
         default: return false
         }
-        let isLacking = try engineWork { () throws(Halt) in
+        let isLacking = try engineWork { () throws(Blocked) in
             try store.read { database in
                 try database.inode(state.inode).map {
-                    try database.lacksDetails($0, metadata.traits)
+                    try database.lacksMetadata($0, metadata.traits)
                 } ?? false
             }
         }
         guard isLacking else { return false }
-        _ = try await metadata.lookAtDetails(of: state.inode)
+        _ = try await metadata.fetchMetadata(of: state.inode)
         return true
     }
 
-    /// Fetches what is to be sent with the rest, or is in use here and about to be lost there.
+    /// Fetches the bytes that are to be sent with the rest, or that are in use locally and about to
+    /// be lost on the remote.
     func fetchBytes(
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) {
@@ -56,7 +57,7 @@ extension UploadPreparation {
         }
     }
 
-    /// Fetches what is missing of a file before the remote loses it, if somebody still has it open.
+    /// Fetches the missing bytes of a file before the remote loses it, if the file is still open.
     /// POSIX: an open file keeps its bytes after `unlink`.
     private func keepBytes(ofUnlinked inode: InodeNumber) async throws(ProviderError) {
         guard let open = content.files.existing(inode), !open.state.withLock(\.isWhole) else {
@@ -85,10 +86,12 @@ extension UploadPreparation {
             if let known = error as? EngineError {
                 reason = known.kind.phrase
                 if known.kind == .changedRemotely {
-                    // Nothing will bring these bytes, and only people know what the others are worth.
+                    // These bytes cannot be fetched any more, and only the user knows the value of
+                    // the others.
                     cause = EngineError(
                         known.kind, known.attempt,
-                        remedy: "save what can still be read of it, then delete it", cause: known)
+                        remedy: "save the parts that can still be read, then delete it",
+                        cause: known)
                 }
             }
             throw ProviderError(
@@ -97,10 +100,11 @@ extension UploadPreparation {
         }
     }
 
-    /// What steps aside is known to people by the path that it has here, or had. A removed directory
-    /// may turn out to hold something unseen, and come back: then it is known by the name that it had.
-    func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Halt) {
-        guard plan == .moveAside, let synced = state.synced else { return }
+    /// Records the local path, present or former, by which the user knows an inode that is about to
+    /// be moved aside. A removed directory may turn out to hold something unseen, and be restored:
+    /// then its former name is used.
+    func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Blocked) {
+        guard plan == .moveToTemporaryName, let synced = state.synced else { return }
         try store.write { database in
             try database.noteFormerPath(of: state.inode)
             guard state.local == nil else { return }
@@ -108,8 +112,8 @@ extension UploadPreparation {
         }
     }
 
-    /// A directory above it, on the remote, is gone, and so is everything below that.
-    func noteLostPlace(_ state: SyncState) throws(Halt) {
+    /// Marks an inode as gone if a directory above it on the remote is gone.
+    func noteLostPlace(_ state: SyncState) throws(Blocked) {
         guard state.synced != nil else { return }
         try merger.merge { merge in
             if try merge.database.synced(state.inode) != nil,

@@ -1,13 +1,13 @@
 import GRDB
 import Logging
 
-// Uploads that were cut short, and are gone on with where they stopped.
-/// What a provider is told of one upload, and tells.
-struct EngineUpload: UploadSession {
+/// The engine's side of an upload session: stores the token with which an interrupted upload is
+/// resumed, and counts the bytes sent.
+struct TrackedUpload: UploadSession {
     let store: Store
     let progress: TransferProgress
     let inode: InodeNumber
-    /// The upload as it is now, its token not yet known.
+    /// The current upload; its token is not known yet.
     let upload: UploadRecord
     let token: UploadToken?
 
@@ -26,7 +26,7 @@ struct EngineUpload: UploadSession {
     }
 }
 
-/// Continues uploads that were cut short, and frees at the store those that are not continued.
+/// Resumes interrupted uploads, and deletes from the store those that will not be resumed.
 struct UploadSweeper: Sendable {
     let store: Store
     let clock: any Clock
@@ -36,22 +36,22 @@ struct UploadSweeper: Sendable {
 }
 
 extension UploadSweeper {
-    /// Begins an upload, or takes up one of the same bytes to the same place. What is left at the
-    /// store of any other upload of the inode is freed.
+    /// Starts an upload, or resumes one of the same bytes to the same place. The remains of any
+    /// other upload of the inode are deleted from the store.
     func uploadSession(
         of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion
-    ) async throws(ProviderError) -> EngineUpload {
+    ) async throws(ProviderError) -> TrackedUpload {
         let upload = UploadRecord(
             generation: generation, key: key, base: base, token: UploadToken(""))
-        let earlier = try engineWork { () throws(Halt) in
+        let earlier = try engineWork { () throws(Blocked) in
             try store.read { try $0.upload(of: inode) }
         }
         guard let earlier else {
-            return EngineUpload(
+            return TrackedUpload(
                 store: store, progress: progress, inode: inode, upload: upload, token: nil)
         }
         if earlier.continues(upload) {
-            return EngineUpload(
+            return TrackedUpload(
                 store: store, progress: progress, inode: inode, upload: upload, token: earlier.token
             )
         }
@@ -61,13 +61,15 @@ extension UploadSweeper {
             if error.isPassing || error.kind == .cancelled || error.kind == .unauthorized {
                 throw error
             }
-            // A store that does not let us clear up is no reason not to send what is new.
-            try engineWork { () throws(Halt) in
+            // A failed clean-up must not prevent the upload of new content.
+            try engineWork { () throws(Blocked) in
                 try store.write { try $0.removeUpload(of: inode) }
             }
-            logger.warning("upload left at the store", metadata: ["reason": "\(error.reason)"])
+            logger.warning(
+                "remains of an upload not deleted from the store",
+                metadata: ["reason": "\(error.reason)"])
         }
-        return EngineUpload(
+        return TrackedUpload(
             store: store, progress: progress, inode: inode, upload: upload, token: nil)
     }
 
@@ -75,7 +77,7 @@ extension UploadSweeper {
         _ upload: UploadRecord, of inode: InodeNumber
     ) async throws(ProviderError) {
         try await gate.abandon(upload.token, of: upload.key)
-        try engineWork { () throws(Halt) in
+        try engineWork { () throws(Blocked) in
             try store.write { database in
                 guard try database.upload(of: inode) == upload else { return }
                 try database.removeUpload(of: inode)
@@ -83,8 +85,8 @@ extension UploadSweeper {
         }
     }
 
-    /// Frees what the store keeps of uploads that nobody will go on with, a few at a time, until
-    /// it is cancelled.
+    /// Deletes the remains of uploads that will not be resumed from the store, a few at a time,
+    /// until it is cancelled.
     func run() async {
         while !Task.isCancelled {
             let uploads =
@@ -93,7 +95,7 @@ extension UploadSweeper {
                 do throws(ProviderError) {
                     try await abandon(upload, of: inode)
                 } catch {
-                    // It is found again.
+                    // Retried in the next round.
                     logger.debug("upload not abandoned", metadata: ["reason": "\(error.reason)"])
                 }
             }

@@ -2,34 +2,34 @@ import GRDB
 import Synchronization
 
 extension Uploader {
-    /// Sends the content of one moment (I3), if what the store holds is what we think (I4).
+    /// Sends a snapshot of the content (I3), if the store holds the expected version (I4).
     func upload(
         _ state: SyncState, to place: Place, base: BaseVersion, replaced: InodeNumber?
     ) async throws(ProviderError) {
         let inode = state.inode
         let file = try engineWork { () throws(EngineError) in try content.retainForTransfer(inode) }
         defer { content.releaseUse(of: inode) }
-        // A file of which only a part was rewritten is sent whole: the rest has come from the
-        // version that it is based on, and from no other.
+        // A partly rewritten file is sent whole: the rest comes from the version that it is based
+        // on, and from no other.
         let isWhole = file.state.withLock(\.isWhole)
         guard isWhole else {
             throw ProviderError(
-                .busy, attempt: "send inode \(inode)", reason: "not all of it is here yet")
+                .busy, attempt: "send inode \(inode)", reason: "it is not completely fetched yet")
         }
-        let (frozen, record) = try engineWork { () throws(Halt) in try content.freeze(file) }
+        let (frozen, record) = try engineWork { () throws(Blocked) in try content.freeze(file) }
         defer { content.thaw(frozen, of: file) }
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
-            extendedAttributes: try engineWork { () throws(Halt) in
+            extendedAttributes: try engineWork { () throws(Blocked) in
                 try store.read { try $0.extendedAttributes(of: inode) }
             })
         let digest = try gate.traits.tellsOwnVersions ? nil : digest(of: frozen)
-        let attempt = AttemptRecord(
+        let attempt = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest)
-        let isWanted = try engineWork { () throws(Halt) in
-            // It may have been unlinked while the rest of it was fetched.
+        let isWanted = try engineWork { () throws(Blocked) in
+            // It may have been unlinked during the fetch.
             try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
         }
         guard isWanted else { return }
@@ -49,7 +49,7 @@ extension Uploader {
         try commit(
             object, of: inode, at: place, sent: attributes, generation: generation,
             replaced: replaced)
-        try engineWork { () throws(Halt) in try store.write { try $0.removeUpload(of: inode) } }
+        try engineWork { () throws(Blocked) in try store.write { try $0.removeUpload(of: inode) } }
     }
 
     private func digest(of frozen: FrozenContent) throws(ProviderError) -> ContentDigest {
@@ -57,7 +57,7 @@ extension Uploader {
             return try ContentDigest(of: frozen)
         } catch {
             throw ProviderError(
-                .source, attempt: "digest what is to be sent", reason: "\(error)", cause: error)
+                .source, attempt: "digest the content to be sent", reason: "\(error)", cause: error)
         }
     }
 }

@@ -16,32 +16,32 @@ struct Uploader: Sendable {
 }
 
 extension Uploader {
-    /// Stores what is about to be asked of the remote, if the plan for it still holds; on return
-    /// that survives power loss. Requests that begin side by side share a sync of the log.
+    /// Stores an attempt before its request is sent, if the plan for it still holds; on return it
+    /// survives power loss. Concurrent requests share a sync of the log.
     ///
-    /// - Returns: Whether it does.
+    /// - Returns: Whether the plan holds.
     func begin(
-        _ attempt: AttemptRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
-    ) throws(Halt) -> Bool {
+        _ attempt: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
+    ) throws(Blocked) -> Bool {
         let isCurrent = try store.write { database in
             guard try isCurrent(database) else { return false }
-            try database.setAttempt(attempt, of: inode)
+            try database.setIntent(attempt, of: inode)
             return true
         }
-        // A power cut that took the note, and not what the request did, would leave something of
-        // ours on the remote that nobody here knows.
+        // If a power cut lost the record but not the request's effect, the remote would hold an
+        // unknown object of ours.
         if isCurrent { try store.synchronize() }
         return isCurrent
     }
 
-    /// Forgets an attempt, if the refusal says for sure that nothing happened.
-    func noteAttempt(
+    /// Deletes an attempt, if the refusal proves that nothing happened.
+    func settleIntent(
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let inode = state.inode
         if mayBeHalfDone(plan, state) {
             switch error.kind {
-            // It may have been the second half that was refused.
+            // The second half may have been refused.
             case .busy, .unauthorized, .denied, .full: return
             default: break
             }
@@ -51,7 +51,7 @@ extension Uploader {
             verifier.noteLoss(of: inode)
         case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
             .full, .unsupported:
-            try store.write { try $0.removeAttempt(of: inode) }
+            try store.write { try $0.removeIntent(of: inode) }
         }
     }
 
@@ -59,7 +59,7 @@ extension Uploader {
     private func mayBeHalfDone(_ plan: SyncOperation, _ state: SyncState) -> Bool {
         switch plan {
         case .upload: !gate.traits.storesAttributesAtOnce
-        case .move, .moveAside:
+        case .move, .moveToTemporaryName:
             state.kind != .directory || !gate.traits.movesDirectoriesAtOnce
         default: false
         }
@@ -67,22 +67,22 @@ extension Uploader {
 
     /// Carries out one operation on the remote.
     ///
-    /// - Returns: nil where it is done or found to be out of date; else the inode whose operation is
-    ///   in its way.
+    /// - Returns: nil if it is done or found to be out of date; otherwise the inode whose operation
+    ///   blocks it.
     func perform(_ plan: SyncOperation, _ state: SyncState) async throws -> InodeNumber? {
         guard let target = try store.read({ try Place.of(plan, state, $0) }) else {
             try preparation.noteLostPlace(state)
             return nil
         }
-        // A directory that may have moved is looked for first: its old place says nothing.
+        // A directory that may have moved is verified first: its old place proves nothing.
         if let above = try store.read({ try target.uncertainInode(for: state, $0) }) {
             return above
         }
-        // It may take a while, and is done before the place is claimed: that somebody else has
-        // replaced what is missing must not pass for our own doing.
+        // This may take a while, so it precedes the claim: a replacement of the missing bytes by
+        // another client must not pass for our own change.
         var unprepared: ProviderError?
         do throws(ProviderError) {
-            if try await preparation.learnDetails(before: plan, state) { return nil }
+            if try await preparation.fetchMissingMetadata(before: plan, state) { return nil }
             try await preparation.fetchBytes(before: plan, state)
         } catch {
             unprepared = error
@@ -92,7 +92,7 @@ extension Uploader {
             isSubtree: state.kind == .directory && plan != .setAttributes)
         if let holder = activity.begin(claim) { return holder }
         defer { activity.end(claim) }
-        // Between the plan and the claim somebody else's operation may have ended.
+        // Another operation may have ended between the plan and the claim.
         let isCurrent = { (database: Database) in
             try database.syncState(of: state.inode) == state
                 && Place.of(plan, state, database) == target
@@ -112,7 +112,7 @@ extension Uploader {
         do throws(ProviderError) {
             try await carryOut(plan, state, target)
         } catch {
-            try noteAttempt(plan, state, failedWith: error)
+            try settleIntent(plan, state, failedWith: error)
             try await refusals.answerRefusal(error, plan, state, target)
         }
         return nil
@@ -132,7 +132,7 @@ extension Uploader {
                 if plan == .createDirectory {
                     return try await gate.createDirectory(place.key, attributes: attributes)
                 }
-                let target = try engineWork { () throws(Halt) in try self.target(of: inode) }
+                let target = try engineWork { () throws(Blocked) in try self.target(of: inode) }
                 return try await gate.createSymlink(
                     place.key, target: target, attributes: attributes)
             }
@@ -142,7 +142,7 @@ extension Uploader {
         case .move(let replaced):
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
             try await move(state, place, base: base, replaced: replaced?.inode)
-        case .moveAside:
+        case .moveToTemporaryName:
             try await move(state, place, base: .absent, replaced: nil)
         case .setAttributes:
             let attributes = state.attributes
@@ -159,7 +159,7 @@ extension Uploader {
                 try await gate.delete(
                     place.key, kind: state.kind, etag: state.baseVersion)
             }
-            try engineWork { () throws(Halt) in try refusals.noteDeleted(inode) }
+            try engineWork { () throws(Blocked) in try refusals.noteDeleted(inode) }
         default:
             preconditionFailure("\(plan) is not an operation on the remote")
         }
@@ -182,22 +182,22 @@ extension Uploader {
             generation: synced.generation, replaced: replaced)
     }
 
-    /// Notes what both sides agree on now, in one transaction.
+    /// Stores the newly agreed state, in one transaction.
     func commit(
         _ object: RemoteObject, of inode: InodeNumber, at place: Place,
         sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
     ) throws(ProviderError) {
-        try engineWork { () throws(Halt) in
+        try engineWork { () throws(Blocked) in
             try merger.merge { merge in
                 let database = merge.database
-                try database.removeAttempt(of: inode)
+                try database.removeIntent(of: inode)
                 if let replaced {
                     try database.removeSynced(replaced)
                     merge.changes.unlinked.append(replaced)
                     merge.changes.pending.append(replaced)
                 }
-                // Gone meanwhile, with a directory that the remote deleted: the next listing finds
-                // the object.
+                // Removed meanwhile, with a directory that the remote deleted: the next listing
+                // finds the object.
                 guard try database.inode(inode) != nil else { return }
                 try database.setSynced(
                     SyncedRecord(
@@ -206,7 +206,7 @@ extension Uploader {
                         generation: generation,
                         extendedAttributes: attributes.extendedAttributes),
                     of: inode)
-                if !gate.traits.listsDetails {
+                if !gate.traits.listsMetadata {
                     try database.setWritten(object.written, of: inode)
                 }
                 try database.setFailure(nil, attempts: 0, of: inode)
@@ -215,15 +215,15 @@ extension Uploader {
                 {
                     try database.markSent(inode)
                 }
-                guard hasOthersDetails(object, besides: attributes) else { return }
-                if try database.forgetDetails(of: inode) {
+                guard hasForeignMetadata(object, besides: attributes) else { return }
+                if try database.forgetMetadata(of: inode) {
                     merge.changes.cacheChanges.append(.inode(inode))
                 }
             }
         }
     }
 
-    private func target(of inode: InodeNumber) throws(Halt) -> [UInt8] {
+    private func target(of inode: InodeNumber) throws(Blocked) -> [UInt8] {
         let target = try store.read { try $0.existingInode(inode).target }
         guard let target else {
             throw .failure(.invalid, "read inode \(inode) as a symbolic link")
@@ -231,12 +231,12 @@ extension Uploader {
         return target
     }
 
-    /// Whether others have set something of an object that was moved, or of one that has just been
-    /// given attributes, and no listing will tell.
-    private func hasOthersDetails(
+    /// Whether other clients have set metadata of an object that was just moved or given
+    /// attributes, which no listing will show.
+    private func hasForeignMetadata(
         _ object: RemoteObject, besides sent: ObjectAttributes
     ) -> Bool {
-        guard !gate.traits.listsDetails, object.isDetailed, object.kind != .symlink else {
+        guard !gate.traits.listsMetadata, object.hasMetadata, object.kind != .symlink else {
             return false
         }
         return (object.mode ?? sent.mode) != sent.mode

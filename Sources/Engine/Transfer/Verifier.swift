@@ -2,7 +2,7 @@ import GRDB
 import Logging
 import Synchronization
 
-/// Finds out whether a change whose answer was lost has happened, see ``AttemptRecord``.
+/// Determines whether a change whose answer was lost took effect, see ``IntentRecord``.
 final class Verifier: Sendable {
     private let configuration: EngineConfiguration
     private let store: Store
@@ -12,7 +12,7 @@ final class Verifier: Sendable {
     private let activity: RemoteActivity
     private let comparison: ContentComparison
     private let merger: Merger
-    private let doubts: Mutex<RequestDoubts>
+    private let doubts: Mutex<InFlightWindow>
 
     init(
         configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
@@ -26,21 +26,21 @@ final class Verifier: Sendable {
         self.activity = activity
         self.comparison = comparison
         self.merger = merger
-        doubts = Mutex(RequestDoubts(startedAt: clock.uptime))
+        doubts = Mutex(InFlightWindow(startedAt: clock.uptime))
     }
 
-    /// Notes that the answer to a request for an inode was lost.
+    /// Records that the answer to a request for an inode was lost.
     func noteLoss(of inode: InodeNumber) {
         doubts.withLock { $0.noteLoss(of: inode, at: clock.uptime) }
     }
 }
 
 extension Verifier {
-    /// Finds out whether an attempt succeeded, and notes that.
+    /// Determines whether an attempt succeeded, and stores the result.
     ///
-    /// - Returns: nil where it is known now; else when to look again.
+    /// - Returns: nil if it is known now; otherwise when to check again.
     func verify(
-        _ attempt: AttemptRecord, _ state: SyncState
+        _ attempt: IntentRecord, _ state: SyncState
     ) async throws -> SyncQueue.Outcome? {
         let inode = state.inode
         let (former, place) = try store.read { database in
@@ -55,8 +55,8 @@ extension Verifier {
         }
         if let above { return .blocked(by: above) }
         guard let place else {
-            // The directory that it would be in is gone, and took it along.
-            try store.write { try $0.removeAttempt(of: inode) }
+            // Its parent directory is gone, and the object with it.
+            try store.write { try $0.removeIntent(of: inode) }
             return nil
         }
         let claim = RemoteActivity.Claim(
@@ -68,13 +68,13 @@ extension Verifier {
         var there: RemoteObject?
         if let former, former != place {
             there = try await gate.statIfPresent(former)
-            // Where a directory was, somebody else may have put something else.
+            // Another client may have put something else in the directory's place.
             if state.kind == .directory, there?.kind != .directory { there = nil }
         }
         if there != nil, let former, object?.kind == .directory, state.kind == .directory,
             !gate.traits.movesDirectoriesAtOnce
         {
-            // The store moves object by object, and was cut short: the rest follows.
+            // An interrupted move, object by object: continue with the rest.
             try await goOn(attempt, inode, from: former, to: place)
             return nil
         }
@@ -91,14 +91,14 @@ extension Verifier {
             return .again(after: rest)
         }
         logger.info(
-            "answer was lost", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
+            "lost answer resolved", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
         try conclude(attempt, inode, with: happened ? object : nil, seen: object)
         return nil
     }
 
-    /// Whether what lies where an object was to move away from is that object still, and not
-    /// somebody else's who came in between.
-    private func isOurs(_ object: RemoteObject, _ state: SyncState) throws(Halt) -> Bool {
+    /// Whether the object at the source of a move is still the one to be moved, and not one that
+    /// another client has put there since.
+    private func isOurs(_ object: RemoteObject, _ state: SyncState) throws(Blocked) -> Bool {
         guard object.kind == state.kind else { return false }
         switch object.kind {
         case .directory: return true
@@ -107,12 +107,12 @@ extension Verifier {
         }
     }
 
-    /// Ends a move by a store that copies first and then deletes, and was cut short in between.
+    /// Completes an interrupted move by a store that copies first and then deletes.
     ///
-    /// What lies in the new place may be something else of the same size and time, or even version
-    /// mark: only bytes that are the same make the former place's ones superfluous (I2).
+    /// The object at the destination may be another one of the same size and time, or even etag:
+    /// only identical bytes make those at the source superfluous (I2).
     ///
-    /// - Returns: Whether the new place has what was to be moved, and the former one no longer has it.
+    /// - Returns: Whether the destination has the object and the source no longer has it.
     private func removeCopied(
         _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject?, at place: ObjectKey
     ) async throws -> Bool {
@@ -136,9 +136,9 @@ extension Verifier {
         }
     }
 
-    /// Goes on with a move of a directory that was cut short.
+    /// Continues an interrupted move of a directory.
     private func goOn(
-        _ attempt: AttemptRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
+        _ attempt: IntentRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
     ) async throws {
         var moved: RemoteObject?
         do throws(ProviderError) {
@@ -147,7 +147,7 @@ extension Verifier {
         } catch {
             switch error.kind {
             case .exists, .missing, .wrongKind, .unsupported, .changed:
-                // Somebody else has come in between; a new plan finds out how things are.
+                // Another client has intervened; a new plan determines the state.
                 break
             default: throw error
             }
@@ -155,12 +155,12 @@ extension Verifier {
         try conclude(attempt, inode, with: moved)
     }
 
-    /// Of a larger file size and time have to do.
+    /// Above this, size and time decide.
     private static var comparedBytesMax: UInt64 { 64 << 20 }
 
-    /// Whether an object is what the attempt would have made.
+    /// Whether an object is the intended result of an attempt.
     private func isResult(
-        _ object: RemoteObject?, at key: ObjectKey, of attempt: AttemptRecord, _ state: SyncState
+        _ object: RemoteObject?, at key: ObjectKey, of attempt: IntentRecord, _ state: SyncState
     ) async throws -> Bool {
         guard let object, object.kind == state.kind else { return false }
         switch object.kind {
@@ -172,12 +172,12 @@ extension Verifier {
                 state.synced.map { ($0.parent, $0.name) != (attempt.parent, attempt.name) } ?? false
             let isSameVersion = gate.isSame(state.synced?.etag, as: object.etag)
             if isMove, isSameVersion { return true }
-            // The version that was there before says that nothing happened.
+            // The previous version is still there: nothing happened.
             if isSameVersion { return false }
             if try isReplaced(object, by: attempt) { return false }
             guard object.size == attempt.size else { return false }
             if isMove {
-                // Somebody else may have moved a file of equal size and time over it.
+                // Another client may have moved a file of equal size and time over it.
                 if gate.traits.keepsVersionsInMoves { return false }
                 if isUnchanged(state, since: attempt), object.size <= Self.comparedBytesMax {
                     return try await isSame(object, at: key, state)
@@ -189,16 +189,16 @@ extension Verifier {
         }
     }
 
-    /// Whether an object is the one that an attempt was to replace, which may have the same bytes,
-    /// size and time as what was to come.
+    /// Whether an object is the one that an attempt was to replace; it may have the same bytes,
+    /// size and time as the new one.
     private func isReplaced(
-        _ object: RemoteObject?, by attempt: AttemptRecord
-    ) throws(Halt) -> Bool {
+        _ object: RemoteObject?, by attempt: IntentRecord
+    ) throws(Blocked) -> Bool {
         guard let etag = object?.etag, let replaced = attempt.replaced else { return false }
         return gate.isSame(try store.read { try $0.synced(replaced)?.etag }, as: etag)
     }
 
-    private func isUnchanged(_ state: SyncState, since attempt: AttemptRecord) -> Bool {
+    private func isUnchanged(_ state: SyncState, since attempt: IntentRecord) -> Bool {
         guard let local = state.local else { return false }
         return local.isWhole && !local.isWriting && local.generation == attempt.generation
     }
@@ -209,15 +209,15 @@ extension Verifier {
         if try await comparison.hasContent(of: state.inode, object, at: key) { return true }
         guard try store.read({ try $0.syncState(of: state.inode) }) == state else {
             throw ProviderError(
-                .busy, attempt: "compare \"\(key)\" with what is here",
-                reason: "it is just being changed here")
+                .busy, attempt: "compare \"\(key)\" with the local content",
+                reason: "it is being changed locally")
         }
         return false
     }
 
-    /// Reads what the store holds.
+    /// Computes the digest of an object's content at the store.
     ///
-    /// - Returns: nil where somebody replaces it at this moment; a new plan finds out how things are.
+    /// - Returns: nil if it is being replaced at this moment; a new plan determines the state.
     private func digest(
         of object: RemoteObject, at key: ObjectKey
     ) async throws -> ContentDigest? {
@@ -238,8 +238,8 @@ extension Verifier {
     }
 
     private func isModified(_ object: RemoteObject, at time: Timestamp) -> Bool {
-        // A store with coarse times, or none, leaves it to the contents: two clients may well write
-        // as many bytes within a second.
+        // With coarse times or none, the contents decide: two clients may well write the same
+        // number of bytes within a second.
         guard gate.traits.hasFineTimes else { return false }
         let (difference, overflow) = object.modified.nanoseconds
             .subtractingReportingOverflow(time.nanoseconds)
@@ -247,18 +247,18 @@ extension Verifier {
     }
 
     private func conclude(
-        _ attempt: AttemptRecord, _ inode: InodeNumber, with object: RemoteObject?,
+        _ attempt: IntentRecord, _ inode: InodeNumber, with object: RemoteObject?,
         seen: RemoteObject? = nil
-    ) throws(Halt) {
+    ) throws(Blocked) {
         try merger.merge { merge in
             let database = merge.database
             guard try database.attempt(of: inode) == attempt else { return }
-            try database.removeAttempt(of: inode)
+            try database.removeIntent(of: inode)
             guard let object else {
                 return try noteAttributes(of: seen, inode, attempt, database)
             }
-            // Of an upload whose attributes did not arrive they are still to be sent. A link is there
-            // whether its new time arrived or not.
+            // If the attributes of an upload did not arrive, they are still to be sent. A symbolic
+            // link exists whether or not its new time arrived.
             let isTimeThere =
                 attempt.digest == nil && object.kind != .symlink
                 || isModified(object, at: attempt.modified)
@@ -266,7 +266,7 @@ extension Verifier {
                 isTimeThere
                 ? try agreed(on: object, inode, attempt, database)
                 : object.extendedAttributes ?? attempt.extendedAttributes
-            // A directory is there whether its new attributes arrived or not.
+            // A directory exists whether or not its new attributes arrived.
             let isSent =
                 object.kind != .directory || !gate.traits.hasFineTimes
                 || isModified(object, at: attempt.modified)
@@ -288,8 +288,8 @@ extension Verifier {
         }
     }
 
-    /// What an object without a mode passes for.
-    private func modeOfOthers(_ object: RemoteObject, _ attempt: AttemptRecord) -> UInt16 {
+    /// Returns the mode that an object without one is assumed to have.
+    private func modeOfOthers(_ object: RemoteObject, _ attempt: IntentRecord) -> UInt16 {
         guard gate.traits.keepsMode else { return attempt.mode }
         switch object.kind {
         case .file: return configuration.fileMode
@@ -298,10 +298,10 @@ extension Verifier {
         }
     }
 
-    /// A mode or an extended attribute leaves a file's version as it is: whether a new one arrived,
-    /// only a look tells.
+    /// Stores the attributes found on the remote: a new mode or extended attribute leaves a file's
+    /// version unchanged, so only its metadata shows whether it arrived.
     private func noteAttributes(
-        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: IntentRecord,
         _ database: Database
     ) throws {
         guard let object, let former = try database.synced(inode),
@@ -316,10 +316,10 @@ extension Verifier {
         if synced != former { try database.setSynced(synced, of: inode) }
     }
 
-    /// The extended attributes that both sides agree on after an attempt. What is neither what was
-    /// asked for nor what was there before came from others.
+    /// Returns the extended attributes that both sides agree on after an attempt. Values that were
+    /// neither requested nor there before came from other clients.
     private func agreed(
-        on object: RemoteObject, _ inode: InodeNumber, _ attempt: AttemptRecord,
+        on object: RemoteObject, _ inode: InodeNumber, _ attempt: IntentRecord,
         _ database: Database
     ) throws -> ExtendedAttributes {
         let found = object.extendedAttributes ?? attempt.extendedAttributes
@@ -327,7 +327,7 @@ extension Verifier {
         if found != base, let former = try database.synced(inode) {
             base = former.extendedAttributes
         } else if found != base, !gate.traits.storesAttributesAtOnce {
-            // It was made, and its attributes did not arrive.
+            // The object was created, but its attributes did not arrive.
             base = found
         }
         return try database.adopt(found, of: inode, since: base)

@@ -1,12 +1,12 @@
 import Synchronization
 
 extension Tree {
-    /// The attributes of an inode as they are now: a file that is being written knows its size and
-    /// time better than the row that was read.
-    func current(_ record: InodeRecord) throws(Halt) -> Attributes {
+    /// Returns the current attributes of an inode: for a file that is being written, the open file
+    /// has newer values for size and time than the row.
+    func current(_ record: InodeRecord) throws(Blocked) -> Attributes {
         var record = record
-        // Its last writer may close between the reading of the row and the look at the open file.
-        // The row that is read then, or the next writer's file, knows.
+        // The last writer may close between reading the row and the open file. Then the next row,
+        // or the next writer's open file, is current.
         while record.kind == .file, record.isWriting {
             if let written = files.existing(record.id)?.writtenState {
                 var attributes = attributes(record)
@@ -27,7 +27,7 @@ extension Tree {
     private func attributes(_ record: InodeRecord) -> Attributes {
         var attributes = record.attributes
         attributes.isKindProvisional =
-            attributes.isProvisional && record.kind == .file && !traits.listsDetails
+            attributes.isProvisional && record.kind == .file && !traits.listsMetadata
         return attributes
     }
 }

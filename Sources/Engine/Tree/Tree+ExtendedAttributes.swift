@@ -1,15 +1,16 @@
 import GRDB
 
 extension Tree {
-    /// What the names of one inode may take. Linux: `XATTR_LIST_MAX`.
+    /// The maximum size of all names of one inode. Linux: `XATTR_LIST_MAX`.
     private static var listBytesMax: Int { 65_536 }
 
-    /// What all of one inode may take on this machine, whatever the store can keep.
+    /// The maximum size of all attributes of one inode on this machine, regardless of the store's
+    /// limit.
     private static var attributesBytesMax: Int { 1 << 20 }
 
-    /// Those that programs gave, and may copy. Ours are found by name only, or every `cp -a` would
-    /// carry them elsewhere.
-    func extendedAttributes(of inode: InodeNumber) throws(Halt) -> ExtendedAttributes {
+    /// Returns the attributes set by programs, which may be copied. Those of Apus are only found by
+    /// name; otherwise every `cp -a` would copy them.
+    func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
         try store.read { database in
             _ = try detailedInode(inode, database)
             return try database.extendedAttributes(of: inode)
@@ -20,11 +21,11 @@ extension Tree {
     ///
     /// - Parameter value: nil to remove it.
     /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
-    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` where the store could not keep it; `.readOnly`.
+    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` if the store could not keep it; `.readOnly`.
     func setExtendedAttribute(
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange,
         of inode: InodeNumber
-    ) throws(Halt) {
+    ) throws(Blocked) {
         let attempt = "set \(String(decoding: name, as: UTF8.self)) of inode \(inode)"
         try configuration.requireWritable(attempt)
         guard ExtendedAttributes.isKept(name) else { throw .failure(.unsupported, attempt) }
@@ -35,10 +36,10 @@ extension Tree {
         let now = clock.wallTime
         try store.write { database in
             let record = try detailedInode(inode, database)
-            guard record.kind != .symlink else { throw Halt.failure(.unsupported, attempt) }
+            guard record.kind != .symlink else { throw Blocked.failure(.unsupported, attempt) }
             var attributes = try database.extendedAttributes(of: inode)
             let isThere = attributes[name] != nil
-            if isThere, change == .create { throw Halt.failure(.exists, attempt) }
+            if isThere, change == .create { throw Blocked.failure(.exists, attempt) }
             if !isThere, value == nil || change == .replace { throw Self.noAttribute(name, inode) }
             attributes[name] = value
             if value != nil { try requireSpace(for: attributes, attempt) }
@@ -49,17 +50,18 @@ extension Tree {
         agenda.enqueue(inode, after: configuration.settleTime)
     }
 
-    /// An inode of which all that the remote knows is known here.
+    /// Returns an inode with complete remote metadata.
     private func detailedInode(
         _ inode: InodeNumber, _ database: Database
     ) throws -> InodeRecord {
         let record = try database.existingInode(inode)
-        if try database.lacksDetails(record, traits) { throw Halt.awaits(.details(inode)) }
+        if try database.lacksMetadata(record, traits) { throw Blocked.awaits(.details(inode)) }
         return record
     }
 
-    /// - Throws: `.outOfSpace` for more than can be kept, here or on the remote.
-    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Halt) {
+    /// - Throws: `.outOfSpace` if the attributes exceed the limit, here or on the remote.
+    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Blocked)
+    {
         let names = attributes.names
         let listBytes = names.reduce(names.count) { $0 + $1.count }
         guard listBytes <= Self.listBytesMax, attributes.byteCount <= Self.attributesBytesMax else {
@@ -69,11 +71,11 @@ extension Tree {
         guard space.bytes(attributes) <= space.bytesMax else {
             throw .failure(
                 .outOfSpace, attempt,
-                remedy: "\(traits.name) keeps \(space.bytesMax) bytes of one file")
+                remedy: "\(traits.name) keeps at most \(space.bytesMax) bytes per file")
         }
     }
 
-    static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Halt {
+    static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Blocked {
         .failure(
             .noAttribute, "find \(String(decoding: name, as: UTF8.self)) of inode \(inode)")
     }

@@ -1,27 +1,28 @@
 import GRDB
 
 extension Tree {
-    /// The parent of a directory, for `..`; the root is its own.
+    /// Returns the parent of a directory, for `..`; the root is its own.
     ///
     /// - Throws: `.notFound` for a removed directory.
-    func parent(of directory: InodeNumber) throws(Halt) -> InodeNumber {
+    func parent(of directory: InodeNumber) throws(Blocked) -> InodeNumber {
         guard directory != .root else { return .root }
         let dirent = try store.read { try $0.dirent(of: directory) }
         guard let dirent else { throw .failure(.notFound, "find the parent of inode \(directory)") }
         return dirent.parent
     }
 
-    /// - Throws: `.notFound`, `.invalid` if it is no symbolic link.
-    func symbolicLink(_ inode: InodeNumber) throws(Halt) -> SymbolicLink {
+    /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
+    func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
         try store.read { database in
             guard let link = try symbolicLink(database.existingInode(inode), database) else {
-                throw Halt.failure(.invalid, "read inode \(inode) as a symbolic link")
+                throw Blocked.failure(.invalid, "read inode \(inode) as a symbolic link")
             }
             return link
         }
     }
 
-    /// nil for what is no symbolic link. What programs of this machine made is theirs to follow.
+    /// Returns nil if the inode is not a symbolic link. Links made by local programs are followed
+    /// by them.
     func symbolicLink(_ record: InodeRecord, _ database: Database) throws -> SymbolicLink? {
         guard let target = record.target else { return nil }
         var link = SymbolicLink(target: target, isContained: false)
@@ -35,18 +36,19 @@ extension Tree {
         return link
     }
 
-    /// How many directories an inode lies in, the root not counted; 0 for one without a name.
+    /// Returns the number of directories above an inode, not counting the root; 0 for one without a
+    /// name.
     private func depth(of inode: InodeNumber, _ database: Database) throws -> Int {
         guard try database.dirent(of: inode) != nil else { return 0 }
         return try database.path(of: inode).count - 1
     }
 
-    /// Makes a file that is open for writing.
+    /// Creates a file that is open for writing.
     ///
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         var inode = newInode(.file, mode: mode, caller: caller)
         inode.presence = .whole
         inode.isWriting = true
@@ -56,7 +58,7 @@ extension Tree {
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         var inode = newInode(.directory, mode: mode, caller: caller)
         inode.isListed = true
         return try insert(inode, name, in: parent).attributes
@@ -65,16 +67,17 @@ extension Tree {
     /// POSIX: PATH_MAX, without the NUL at its end.
     static var targetBytesMax: Int { 4_095 }
 
-    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` where the
+    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` if the
     ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
-    ) throws(Halt) -> Attributes {
+    ) throws(Blocked) -> Attributes {
         guard traits.keepsSymlinks else {
-            throw .failure(.unsupported, "make a symbolic link on \(traits.name)")
+            throw .failure(.unsupported, "create a symbolic link on \(traits.name)")
         }
         guard (1...Self.targetBytesMax).contains(target.count) else {
-            throw .failure(.nameTooLong, "make a symbolic link to \(target.count) bytes")
+            throw .failure(
+                .nameTooLong, "create a symbolic link with a target of \(target.count) bytes")
         }
         var inode = newInode(.symlink, mode: 0o777, caller: caller)
         inode.target = target
@@ -91,16 +94,16 @@ extension Tree {
 
     private func insert(
         _ inode: InodeRecord, _ name: FileName, in parent: InodeNumber
-    ) throws(Halt) -> InodeRecord {
-        try configuration.requireWritable("make \"\(name)\"")
-        try space.reserve(for: 1, "make \"\(name)\"")
+    ) throws(Blocked) -> InodeRecord {
+        try configuration.requireWritable("create \"\(name)\"")
+        try space.reserve(for: 1, "create \"\(name)\"")
         let created = try store.write { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
-                throw Halt.failure(.exists, "make \"\(name)\" in inode \(parent)")
+                throw Blocked.failure(.exists, "create \"\(name)\" in inode \(parent)")
             }
             let directory = try database.listedDirectory(parent)
-            // POSIX: a set-group-ID directory hands its group down, and to directories the bit.
+            // POSIX: items in a set-group-ID directory inherit its group, directories also the bit.
             if directory.mode & 0o2000 != 0 {
                 inode.groupID = directory.groupID
                 if inode.kind == .directory { inode.mode |= 0o2000 }
@@ -111,19 +114,19 @@ extension Tree {
             if inode.kind == .file { try database.markUnsafe(inode.id) }
             return inode
         }
-        // A file is due after its release.
+        // A file becomes due after its release.
         if created.kind != .file { agenda.enqueue(created.id, after: .zero) }
         return created
     }
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
-    func unlink(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Removal {
+    func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
         return try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             guard inode.kind != .directory else {
-                throw Halt.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
+                throw Blocked.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
             try remove(dirent, inode, at: now, database)
             return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
@@ -131,7 +134,7 @@ extension Tree {
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
-    func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Halt) -> Removal {
+    func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
         return try store.write { database in
@@ -147,7 +150,7 @@ extension Tree {
     ) throws -> (Dirent, InodeRecord) {
         guard let dirent = try database.dirent(name, in: parent) else {
             _ = try database.listedDirectory(parent)
-            throw Halt.failure(.notFound, "find \"\(name)\" in inode \(parent)")
+            throw Blocked.failure(.notFound, "find \"\(name)\" in inode \(parent)")
         }
         return (dirent, try database.existingInode(dirent.inode))
     }
@@ -155,12 +158,12 @@ extension Tree {
     private func requireEmpty(_ inode: InodeRecord, _ database: Database) throws {
         _ = try database.existingDirectory(inode.id)
         if try database.hasDirents(inode.id) {
-            throw Halt.failure(.notEmpty, "remove the directory \(inode.id)")
+            throw Blocked.failure(.notEmpty, "remove the directory \(inode.id)")
         }
         _ = try database.listedDirectory(inode.id)
     }
 
-    /// Takes an inode's last name away and leaves it to the synchroniser.
+    /// Removes an inode's last name and schedules the inode for synchronisation.
     private func remove(
         _ dirent: Dirent, _ inode: InodeRecord, at now: Timestamp, _ database: Database
     ) throws {
@@ -172,29 +175,29 @@ extension Tree {
         try database.markPending(inode.id, at: now)
     }
 
-    /// Gives an inode another name, parent, or both. Linux: `renameat2`.
+    /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
     ///
-    /// - Returns: The inode that lost its name to it.
+    /// - Returns: The inode that was replaced.
     /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
     ///   for a directory moved below itself, `.readOnly`.
     func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode
-    ) throws(Halt) -> InodeNumber? {
+    ) throws(Blocked) -> InodeNumber? {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
         let (moved, replaced) = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
-                throw Halt.failure(.invalid, "move \"\(name)\" below itself")
+                throw Blocked.failure(.invalid, "move \"\(name)\" into itself")
             }
             let target = try database.dirent(newName, in: newParent)
             if let target {
                 guard mode == .replace else {
-                    throw Halt.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
+                    throw Blocked.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
                 }
-                // POSIX: two names of one file, and nothing happens.
+                // POSIX: if both are names of one file, nothing happens.
                 if target.inode == inode.id { return (inode.id, nil as InodeNumber?) }
                 try replace(target, by: inode, at: now, database)
             }
@@ -215,9 +218,11 @@ extension Tree {
         let replaced = try database.existingInode(target.inode)
         switch (inode.kind == .directory, replaced.kind == .directory) {
         case (true, false):
-            throw Halt.failure(.notDirectory, "replace the file \"\(target.name)\" by a directory")
+            throw Blocked.failure(
+                .notDirectory, "replace the file \"\(target.name)\" with a directory")
         case (false, true):
-            throw Halt.failure(.isDirectory, "replace the directory \"\(target.name)\" by a file")
+            throw Blocked.failure(
+                .isDirectory, "replace the directory \"\(target.name)\" with a file")
         case (true, true): try requireEmpty(replaced, database)
         case (false, false): break
         }

@@ -12,6 +12,6 @@ struct Tree: Sendable {
 /// An inode that has just lost its last name.
 struct Removal {
     var inode: InodeNumber
-    /// Whether the remote has it, as far as is known.
+    /// Whether the remote has it, as far as known.
     var isOnRemote: Bool
 }

@@ -1,23 +1,23 @@
-/// Room on the state directory's disk that belongs to the database.
+/// Reserved space on the state directory's disk for the database.
 ///
-/// Others may fill that disk to the last byte. What is needed to make room again, evicting and noting
-/// what has been sent, goes through the database, which then takes of this. Calls block.
+/// Other programs may fill that disk completely. Freeing space again (evicting, recording uploads)
+/// takes database writes, which then use this reserve. Calls block.
 package protocol Ballast: Sendable {
-    /// Whether nothing of it is given up.
+    /// Whether the whole reserve is in place.
     var isWhole: Bool { get }
 
-    /// Whether the disk, or a quota on it, has nothing more to give: what SQLite does not tell from a
-    /// disk that fails.
+    /// Whether the disk or a quota on it is exhausted, which SQLite does not distinguish from a
+    /// failing disk.
     func isDiskFull() -> Bool
 
-    /// Gives some of the room to whoever writes next.
+    /// Releases part of the reserve for the next write.
     ///
     /// - Returns: Whether there was any left.
     func giveUp() -> Bool
 
-    /// Takes the room back, where the disk has as much; at once where nothing was given up. Else it may
-    /// cost a try to allocate all of it.
+    /// Allocates the reserve again if the disk has enough space. Returns immediately if nothing was
+    /// released; otherwise it may try to allocate all of it.
     ///
-    /// - Returns: Whether all of it is there.
+    /// - Returns: Whether the whole reserve is in place.
     func restore() -> Bool
 }

@@ -1,12 +1,12 @@
-/// The engine's only source of time.
+/// The engine's only time source.
 package protocol Clock: Sendable {
-    /// The time of day, for time stamps that people see. It may jump in either direction.
+    /// The time of day, for displayed time stamps. It may jump in either direction.
     var wallTime: Timestamp { get }
 
-    /// Time since an arbitrary start. It never goes backwards; every delay is reckoned with it.
+    /// The time since an arbitrary start. It never goes backwards; all delays are based on it.
     var uptime: Duration { get }
 
-    /// Returns once ``uptime`` has reached `instant`, at once if it has already.
+    /// Returns once ``uptime`` has reached `instant`, immediately if it already has.
     ///
     /// - Throws: `CancellationError` as soon as the calling task is cancelled.
     func sleep(until instant: Duration) async throws

@@ -1,15 +1,13 @@
-// The operations of the file system, as the kernel asks for them. Each is synchronous, answers from
-// local state, may block on the local disk, and is called from any number of threads.
 extension EngineError {
-    /// What a failure of the store means for somebody who waits for bytes or names.
+    /// Converts a store's failure to that of a request for bytes or names.
     init(_ error: ProviderError) {
         let (kind, remedy): (Kind, String?) =
             switch error.kind {
             case .unreachable, .busy: (.unreachable, "check the connection to the remote")
-            case .corrupt: (.failed, "the remote gave damaged replies; try again later")
+            case .corrupt: (.failed, "the remote sent damaged replies; try again later")
             case .changed: (.changedRemotely, "open the file again")
             case .missing: (.notFound, nil)
-            case .unauthorized: (.denied, "renew the credentials; it goes on by itself then")
+            case .unauthorized: (.denied, "renew the credentials; sync then resumes by itself")
             case .denied: (.denied, "check the permissions on the remote")
             case .full: (.outOfSpace, "free space on the remote")
             case .cancelled: (.interrupted, nil)
@@ -23,7 +21,7 @@ extension EngineError {
             error.kind == .sink || error.kind == .source || error.isForLackOfDescriptors
         if isLocal, let inner = error.cause as? DiskError {
             self.init(inner, error.attempt)
-        } else if isLocal, case .failure(let inner)? = error.cause as? Halt {
+        } else if isLocal, case .failure(let inner)? = error.cause as? Blocked {
             self = inner
         } else if isLocal, let inner = error.cause as? EngineError {
             self = inner
@@ -38,7 +36,7 @@ extension EngineError {
 /// Runs disk work and converts its failures.
 func onDisk<Value>(
     _ attempt: @autoclosure () -> String, _ body: () throws(DiskError) -> Value
-) throws(Halt) -> Value {
+) throws(Blocked) -> Value {
     do throws(DiskError) {
         return try body()
     } catch {
@@ -46,8 +44,8 @@ func onDisk<Value>(
     }
 }
 
-/// Runs local work amid an operation on the remote. Its failure says nothing about the remote,
-/// so it travels as the operation's source.
+/// Runs local work during an operation on the remote. Its failure says nothing about the remote, so
+/// it is reported as one of the operation's source.
 func engineWork<Value, Failure: Error>(
     _ work: () throws(Failure) -> Value
 ) throws(ProviderError) -> Value {

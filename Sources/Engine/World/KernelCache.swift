@@ -1,11 +1,11 @@
-/// What the kernel remembers of the mount, to be forgotten when the remote changes something.
+/// The kernel's caches of the mount, which are invalidated after remote changes.
 ///
-/// The engine calls it with no lock held and from no request, as the kernel may wait for requests
-/// of its own meanwhile.
+/// The engine calls it with no lock held and outside of requests, as the kernel may first wait for
+/// its own requests.
 package protocol KernelCache: Sendable {
-    /// Forgets a name, or that there is none. A name that the kernel does not know is fine.
+    /// Invalidates a name, including a cached absence. The kernel need not know the name.
     func invalidate(_ name: FileName, in parent: InodeNumber)
 
-    /// Forgets attributes and cached bytes of an inode.
+    /// Invalidates the attributes and cached bytes of an inode.
     func invalidate(_ inode: InodeNumber)
 }

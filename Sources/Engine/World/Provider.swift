@@ -1,128 +1,129 @@
-/// One cloud, reduced to what the engine needs of it.
+/// A cloud store, reduced to the operations that the engine needs.
 ///
-/// A provider is small and stateless: it keeps no cache and no queue, never retries, and may be
-/// asked anything again. Calls run side by side. Every call stops soon after its task is cancelled
-/// and then throws `.cancelled`. Names that the cloud shows and a file system cannot are the
-/// provider's business: what it lists has a valid ``FileName``.
+/// A provider is small and stateless: it has neither cache nor queue, never retries, and accepts
+/// repeated calls. Calls may run concurrently. Each call stops soon after its task is cancelled,
+/// and then throws `.cancelled`. The provider handles names that the cloud has but a file system
+/// cannot have: every listed object has a valid ``FileName``.
 package protocol Provider: Sendable {
-    /// What this store can do: planned for, never found out by trying.
+    /// The capabilities of this store. Plans rely on them; they are never probed.
     var traits: ProviderTraits { get }
 
-    /// Lists a directory, a page at a time, in no order. ``ObjectKey/root`` is always a directory.
+    /// Lists a directory page by page, in no order. ``ObjectKey/root`` is always a directory.
     ///
-    /// What is there from the first page to the last is listed exactly once. What is created,
-    /// changed or deleted meanwhile may be missing or shown as it was.
+    /// Objects that exist from the first page to the last are listed exactly once. Objects that are
+    /// created, changed or deleted meanwhile may be missing or outdated.
     ///
-    /// - Parameter page: nil for the first page, else the `next` of the page before.
-    /// - Throws: `.missing`, `.wrongKind` if it is no directory.
+    /// - Parameter page: nil for the first page, otherwise the `next` of the previous one.
+    /// - Throws: `.missing`, `.wrongKind` if it is not a directory.
     func list(
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage
 
-    /// Asks the store, also for ``ObjectKey/root``: that is how to find out whether it takes our
-    /// credentials.
+    /// Returns the metadata of an object. It always asks the store, also for ``ObjectKey/root``,
+    /// and so tests the credentials.
     ///
     /// - Throws: `.missing`.
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject
 
-    /// Reads exactly `range` of one version of a file, handing the bytes to `sink` in ascending
-    /// order, each once, in pieces of the provider's choosing.
+    /// Reads exactly `range` of one version of a file. Passes the bytes to `sink` in ascending
+    /// order, each once, in pieces of any size.
     ///
-    /// The version is the one named by `etag` from the first byte to the last, or the call throws;
-    /// what was handed over before is then not to be trusted.
+    /// All bytes are from the version `etag`, or the call throws; then the bytes passed so far must
+    /// not be trusted.
     ///
-    /// - Parameter range: Within the file's size and not empty; offsets in bytes.
-    /// - Throws: `.changed` if the store holds another version, `.missing`, `.corrupt` for a short
-    ///   or damaged reply, `.sink` with what the sink threw.
+    /// - Parameter range: Not empty and within the file's size; offsets in bytes.
+    /// - Throws: `.changed` if the store has another version, `.missing`, `.corrupt` for a
+    ///   truncated or damaged reply, `.sink` with the sink's error.
     func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError)
 
-    /// Stores a whole file in one step: others see the old version or the new one, nothing between.
+    /// Stores a whole file in one step: readers see the old version or the new one, nothing
+    /// between.
     ///
     /// - Parameters:
-    ///   - base: What the key must hold for this to happen; HTTP's `If-Match` and `If-None-Match`.
-    ///   - session: Hears how far it is, and keeps what is needed to go on after an interruption.
-    /// - Returns: The object as the store now has it; its etag is that of the bytes just sent.
-    /// - Throws: `.changed` if the key holds another version than `base`, `.exists` if `base` is
-    ///   `.absent` and it holds something, `.missing` if the parent directory is gone, or `base`
-    ///   names a version and the key holds nothing; `.full`, `.source` with what the source threw.
+    ///   - base: The required state of the key; HTTP's `If-Match` and `If-None-Match`.
+    ///   - session: Receives the progress, and keeps the data for resuming after an interruption.
+    /// - Returns: The object as stored; its etag is that of the bytes just sent.
+    /// - Throws: `.changed` if the key has another version than `base`, `.exists` if `base` is
+    ///   `.absent` and the key has an object, `.missing` if the parent directory does not exist, or
+    ///   `base` is a version and the key has no object; `.full`, `.source` with the source's error.
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject
 
-    /// Frees what the store keeps of an upload that nobody will go on with. Nothing there is fine.
+    /// Frees the store's data of an upload that will not be resumed. Missing data is not an error.
     ///
     /// - Parameters:
-    ///   - token: What the upload last gave to ``UploadSession/keep(_:)``.
-    ///   - key: What it was to become.
+    ///   - token: The last argument of ``UploadSession/keep(_:)``.
+    ///   - key: The intended key.
     func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError)
 
-    /// - Throws: `.exists`, `.missing` if the parent directory is gone.
+    /// - Throws: `.exists`, `.missing` if the parent directory does not exist.
     func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject
 
-    /// Makes a symbolic link. `target` is 1 to 4095 bytes, stored as they are.
+    /// Creates a symbolic link. `target` is 1 to 4095 bytes, stored unchanged.
     ///
-    /// - Throws: `.exists`, `.missing` if the parent directory is gone, `.unsupported`.
+    /// - Throws: `.exists`, `.missing` if the parent directory does not exist, `.unsupported`.
     func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject
 
-    /// Sets what the store can keep of `attributes` on an existing object.
+    /// Sets those `attributes` of an existing object that the store can keep.
     ///
-    /// - Parameter etag: For a file, the version that is expected; nil for the other kinds.
-    /// - Returns: The object afterwards; the etag of a file may be a new one.
+    /// - Parameter etag: For a file, the expected version; nil for other kinds.
+    /// - Returns: The object afterwards; the etag of a file may have changed.
     /// - Throws: `.missing`, `.changed`.
     func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject
 
-    /// Gives an object, a directory with all below it, another name or parent.
+    /// Moves an object, or a directory with its contents, to another name or parent.
     ///
     /// - Parameters:
-    ///   - etag: For a file, the version that is expected at `key`; nil for the other kinds.
-    ///   - base: What `destination` must hold: nothing, or the file version to be replaced.
-    ///   - continues: Whether an earlier call of this very move of a directory was cut short, so
-    ///     that part of it may be at `destination` already. Only where
+    ///   - etag: For a file, the expected version at `key`; nil for other kinds.
+    ///   - base: The required state of `destination`: absent, or the file version to be replaced.
+    ///   - continues: Whether an earlier call of this same directory move was interrupted, so that
+    ///     part of it may be at `destination` already. Used only if
     ///     ``ProviderTraits/movesDirectoriesAtOnce`` is false.
-    /// - Returns: The object at its destination; the etag of a file may be a new one.
+    /// - Returns: The object at its destination; the etag of a file may have changed.
     /// - Throws: `.missing` (the object or the destination's parent), `.changed` (the object, or
-    ///   what is to be replaced), `.exists` if `base` is `.absent` and the destination is not.
+    ///   the file to be replaced), `.exists` if `base` is `.absent` and the destination is not.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject
 
-    /// Deletes a file of one version, a symbolic link, or an empty directory.
+    /// Deletes one version of a file, a symbolic link, or an empty directory.
     ///
-    /// - Parameter etag: For a file, the version that is expected; nil for the other kinds.
+    /// - Parameter etag: For a file, the expected version; nil for other kinds.
     /// - Throws: `.missing`, `.changed`, `.notEmpty`.
     func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError)
 
-    /// Whether two etags that the store gave out stand for one version: it may tell more of a version
-    /// later than it did at first, but never less.
+    /// Whether two etags from the store denote the same version: a later etag may have more detail
+    /// than an earlier one, never less.
     ///
     /// - Parameters:
-    ///   - former: What was told before.
-    ///   - etag: What is told now.
+    ///   - former: The earlier etag.
+    ///   - etag: The current etag.
     func isSame(_ former: ETag, as etag: ETag) -> Bool
 
-    /// How much the store can hold; nil where it does not tell.
+    /// Returns the store's capacity; nil if the store does not report it.
     func space() async throws(ProviderError) -> StorageSpace?
 
-    /// An address under which everybody may read what is at a key, made if there is none yet.
+    /// Returns a URL at which anyone can read the object; creates it if there is none yet.
     ///
-    /// - Throws: `.missing`, `.denied`, `.unsupported` where the store has no such thing.
+    /// - Throws: `.missing`, `.denied`, `.unsupported` if the store has no public links.
     func publicLink(to key: ObjectKey) async throws(ProviderError) -> String
 }
 
 extension Provider {
     package func isSame(_ former: ETag, as etag: ETag) -> Bool { former == etag }
 
-    /// A move of which no earlier call was cut short.
+    /// Moves an object without an earlier interrupted call.
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
     ) async throws(ProviderError) -> RemoteObject {
@@ -130,25 +131,27 @@ extension Provider {
     }
 }
 
-/// The caller's side of one upload: what a provider, which keeps nothing itself, needs to go on
-/// with it where an earlier try, or an earlier process, left off.
+/// The caller's side of one upload, which keeps the data that a stateless provider needs to resume
+/// it after an earlier attempt, or in a later process.
 package protocol UploadSession: Sendable {
-    /// What an earlier try with the same bytes, key and base last kept; nil where there is none.
+    /// The last token kept by an earlier attempt with the same bytes, key and base; nil if there is
+    /// none.
     var token: UploadToken? { get }
 
-    /// Keeps where the upload can be taken up again, and returns once that survives power loss.
+    /// Stores the position from which the upload can be resumed; returns once it survives power
+    /// loss.
     ///
-    /// A provider calls it before the first byte goes out, with all it needs to ask the store
-    /// later which parts have arrived; nil once nothing is left there to go on with.
+    /// A provider calls it before it sends the first byte, with all it needs to find out later
+    /// which parts have arrived; with nil once there is nothing to resume.
     func keep(_ token: UploadToken?) throws
 
-    /// Told now and then how many bytes the store has, ascending, those of earlier tries included:
-    /// of an upload that goes on, the first call tells these. While an upload has to wait for its
-    /// turn, it is told the same now and then.
+    /// Called from time to time with the number of bytes that the store has, ascending and
+    /// including those of earlier attempts: when an upload is resumed, the first call reports
+    /// these. An upload that waits for its turn repeats the last number.
     func noteSent(_ bytes: UInt64)
 }
 
-/// Where an upload can be taken up again; only its provider reads it. It holds no secret.
+/// The data for resuming an upload; opaque except to its provider. It contains no secret.
 package struct UploadToken: Hashable, Sendable {
     package let rawValue: String
 
@@ -157,7 +160,7 @@ package struct UploadToken: Hashable, Sendable {
     }
 }
 
-/// An upload that nobody watches and nobody goes on with.
+/// An upload that is neither observed nor resumed.
 package struct UntrackedUpload: UploadSession {
     package init() {}
 
@@ -166,11 +169,11 @@ package struct UntrackedUpload: UploadSession {
     package func noteSent(_ bytes: UInt64) {}
 }
 
-/// Takes bytes at their offset, as they arrive. It blocks no longer than a write to disk.
+/// Receives bytes at their offset, as they arrive. It blocks no longer than a write to disk.
 package protocol ByteSink: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws
 
-    /// Told now and then while a read has to wait for its turn: the store has not been asked yet.
+    /// Called from time to time while a read waits for its turn, before the store was asked.
     func noteWaiting()
 }
 
@@ -178,13 +181,13 @@ extension ByteSink {
     package func noteWaiting() {}
 }
 
-/// Gives the bytes of one frozen version; any range, any number of times, from any thread.
+/// Provides the bytes of one frozen version: any range, any number of times, on any thread.
 package protocol ByteSource: Sendable {
     /// Length in bytes; it never changes.
     var size: UInt64 { get }
 
-    /// Reads into `buffer` from `offset` on until the buffer is full or the source ends.
+    /// Reads into `buffer`, starting at `offset`, until the buffer is full or the source ends.
     ///
-    /// - Returns: The bytes read.
+    /// - Returns: The number of bytes read.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int
 }

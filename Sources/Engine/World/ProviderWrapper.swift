@@ -4,7 +4,7 @@ package protocol ProviderWrapper: Provider {
 
     /// Makes one call of ``inner``.
     ///
-    /// - Parameter request: The call; it may be made again.
+    /// - Parameter request: The call, which may be repeated.
     func around<Value: Sendable>(
         _ call: ProviderCall,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
@@ -21,7 +21,7 @@ package enum ProviderCall: Sendable {
     case createDirectory(ObjectKey)
     case createSymlink(ObjectKey)
     case setAttributes(ObjectKey)
-    /// - Parameter isFile: Whether the object is a file, whose version is named.
+    /// - Parameter isFile: Whether the object is a file, with an expected version.
     case move(ObjectKey, isFile: Bool)
     case delete(ObjectKey)
     case space
@@ -32,7 +32,7 @@ extension ProviderCall: CustomStringConvertible {
     package var description: String {
         switch self {
         case .list(let key): "list \"\(key)\""
-        case .stat(let key): "look at \"\(key)\""
+        case .stat(let key): "read the metadata of \"\(key)\""
         case .read(let key): "read \"\(key)\""
         case .write(let key): "write \"\(key)\""
         case .abandon(let key): "abandon an upload of \"\(key)\""
@@ -41,7 +41,7 @@ extension ProviderCall: CustomStringConvertible {
         case .setAttributes(let key): "set the attributes of \"\(key)\""
         case .move(let key, _): "move \"\(key)\""
         case .delete(let key): "delete \"\(key)\""
-        case .space: "ask for the space"
+        case .space: "read the free space"
         case .publicLink(let key): "make a link to \"\(key)\""
         }
     }

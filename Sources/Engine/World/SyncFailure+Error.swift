@@ -1,5 +1,5 @@
 extension EngineError {
-    /// Whether it is this machine that has no room, which may change by itself.
+    /// Whether this machine has run out of a resource that may become free by itself.
     fileprivate var isLocalAndPassing: Bool {
         kind == .tooManyOpen || kind == .outOfSpace && (cause as? ProviderError)?.kind != .full
     }
@@ -9,7 +9,7 @@ extension SyncFailure {
         switch error {
         case let error as ProviderError:
             let known = EngineError(error)
-            // What passes by itself asks nothing of anybody, but where the store says what.
+            // A temporary failure needs no remedy, unless the store suggests one.
             self.init(
                 kind: known.kind, what: error.attempt, why: error.reason,
                 remedy: error.isPassing ? error.remedy : known.remedy,
@@ -18,7 +18,7 @@ extension SyncFailure {
             self.init(
                 kind: error.kind, what: error.attempt, why: error.kind.phrase,
                 remedy: error.remedy, isFinal: !error.isLocalAndPassing)
-        case .failure(let error) as Halt:
+        case .failure(let error) as Blocked:
             self.init(error)
         default:
             self.init(

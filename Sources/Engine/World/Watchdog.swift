@@ -1,6 +1,6 @@
-/// Runs `work` beside a watchdog, and cancels it where the watchdog returns first.
+/// Runs `work` beside a watchdog, and cancels it if the watchdog returns first.
 ///
-/// - Returns: How `work` ended, and whether that was because it was cancelled here.
+/// - Returns: The result of `work`, and whether the watchdog cancelled it.
 func withWatchdog<Value: Sendable, Failure: Error>(
     _ watchdog: @escaping @Sendable () async -> Void,
     _ work: @escaping @Sendable () async throws(Failure) -> Value
@@ -21,7 +21,7 @@ func withWatchdog<Value: Sendable, Failure: Error>(
         while let end = await group.next() {
             group.cancelAll()
             guard let result = end else {
-                // A watchdog that was itself cancelled has seen nothing.
+                // A watchdog that was itself cancelled has detected nothing.
                 isCutShort = !Task.isCancelled
                 continue
             }

@@ -9,7 +9,7 @@ struct AttributeOperations {
     private var engine: Engine { server.engine }
 
     func get(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("getattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("getattr", inode, reply) { [engine] () throws(Blocked) in
             try engine.attributes(of: inode)
         } answer: { [self] in
             $0.attributes($1, timeout: server.timeouts.seconds(for: $1))
@@ -24,7 +24,7 @@ struct AttributeOperations {
             get(reply, inode)
             return
         }
-        server.serve("setattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("setattr", inode, reply) { [engine] () throws(Blocked) in
             try engine.setAttributes(of: inode, to: change)
         } answer: { [self] in
             $0.attributes($1, timeout: server.timeouts.seconds(for: $1))
@@ -44,7 +44,7 @@ struct AttributeOperations {
             return
         }
         let name = [UInt8](cString: name)
-        server.serve("getxattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("getxattr", inode, reply) { [engine] () throws(Blocked) in
             try engine.extendedAttribute(name, of: inode)
         } answer: {
             $0.extendedAttribute($1, room: room)
@@ -73,7 +73,7 @@ struct AttributeOperations {
             reply.fail(EINVAL)
             return
         }
-        server.serve("setxattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("setxattr", inode, reply) { [engine] () throws(Blocked) in
             try engine.setExtendedAttribute(name, to: value, change, of: inode)
         } answer: { reply, _ in
             reply.succeed()
@@ -81,7 +81,7 @@ struct AttributeOperations {
     }
 
     func listExtended(_ reply: consuming Reply, _ inode: InodeNumber, room: Int) {
-        server.serve("listxattr", inode, reply) { [engine] () throws(Halt) in
+        server.serve("listxattr", inode, reply) { [engine] () throws(Blocked) in
             try engine.extendedAttributes(of: inode)
         } answer: { reply, attributes in
             // Each name ends with NUL. Linux: `listxattr`.
@@ -90,7 +90,7 @@ struct AttributeOperations {
     }
 
     func statistics(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("statfs", inode, reply) { [engine] () throws(Halt) in
+        server.serve("statfs", inode, reply) { [engine] () throws(Blocked) in
             engine.space
         } answer: {
             $0.statistics($1.statistics)

@@ -16,7 +16,7 @@ struct ContentOperations {
         server.readAhead.applyOnce()
         let access = FileAccess(openFlags: flags)
         let truncating = flags & O_TRUNC != 0
-        server.serve("open", inode, reply) { [engine] () throws(Halt) in
+        server.serve("open", inode, reply) { [engine] () throws(Blocked) in
             try engine.open(inode, access: access, truncating: truncating)
         } answer: { [engine] reply, _ in
             // Interrupted in between: no RELEASE will come.
@@ -32,8 +32,8 @@ struct ContentOperations {
         server.readAhead.applyOnce()
         let caller = reply.caller
         let isExclusive = flags & O_EXCL != 0
-        server.serve("create", parent, reply) { [engine] () throws(Halt) -> Attributes? in
-            do throws(Halt) {
+        server.serve("create", parent, reply) { [engine] () throws(Blocked) -> Attributes? in
+            do throws(Blocked) {
                 return try engine.createFile(
                     name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
             } catch {
@@ -57,7 +57,7 @@ struct ContentOperations {
     }
 
     func read(_ reply: consuming Reply, _ inode: InodeNumber, at offset: UInt64, length: Int) {
-        server.serve("read", inode, reply) { [engine] () throws(Halt) in
+        server.serve("read", inode, reply) { [engine] () throws(Blocked) in
             try engine.read(inode, at: offset, length: length)
         } answer: { [self] in
             answerContent($0, inode, $1, at: offset)
@@ -107,7 +107,7 @@ struct ContentOperations {
         server.trace("write", inode)
         let engine = engine
         let count = bytes.count
-        let written = Result { () throws(Halt) in try engine.write(inode, bytes, at: offset) }
+        let written = Result { () throws(Blocked) in try engine.write(inode, bytes, at: offset) }
         switch written {
         case .success:
             reply.written(count)
@@ -115,9 +115,9 @@ struct ContentOperations {
             server.fail("write", inode, reply, error)
         case .failure(.awaits(let need)):
             let copy = Array(bytes)
-            server.finishLater("write", inode, reply, need) { () throws(Halt) in
+            server.finishLater("write", inode, reply, need) { () throws(Blocked) in
                 try copy.withUnsafeBytes { bytes in
-                    Result { () throws(Halt) in try engine.write(inode, bytes, at: offset) }
+                    Result { () throws(Blocked) in try engine.write(inode, bytes, at: offset) }
                 }.get()
             } answer: { reply, _ in
                 reply.written(count)
@@ -130,7 +130,7 @@ struct ContentOperations {
             reply.succeed()
             return
         }
-        server.serve("flush", inode, reply) { [engine] () throws(Halt) in
+        server.serve("flush", inode, reply) { [engine] () throws(Blocked) in
             try engine.flush(inode)
         } answer: { reply, _ in
             reply.succeed()
@@ -139,7 +139,7 @@ struct ContentOperations {
 
     /// Serves fsync and fsyncdir.
     func synchronize(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("fsync", inode, reply) { [engine] () throws(Halt) in
+        server.serve("fsync", inode, reply) { [engine] () throws(Blocked) in
             try engine.synchronize(inode)
         } answer: { reply, _ in
             reply.succeed()

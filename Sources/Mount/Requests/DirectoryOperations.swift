@@ -22,7 +22,7 @@ struct DirectoryOperations {
         format: DirectoryBuffer.Format
     ) {
         let (engine, timeouts) = (server.engine, server.timeouts)
-        server.serve("readdir", inode, reply) { () throws(Halt) in
+        server.serve("readdir", inode, reply) { () throws(Blocked) in
             try Listing(of: inode, after: offset, limit: format.entriesMax(in: room), engine)
         } answer: { reply, listing in
             var buffer = DirectoryBuffer(format, bytesMax: room, timeouts: timeouts)

@@ -25,7 +25,7 @@ extension Listing {
     /// - Parameter offset: 0, or the kernel's offset of the last entry seen.
     init(
         of directory: InodeNumber, after offset: Int64, limit: Int, _ engine: Engine
-    ) throws(Halt) {
+    ) throws(Blocked) {
         dots = []
         if offset < 1 { dots.append((".", directory, 1)) }
         if offset < 2 { dots.append(("..", try engine.parent(of: directory), 2)) }

@@ -11,15 +11,15 @@ struct NameOperations {
 
     func lookUp(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
         guard timeouts.negativeEntries > .zero else {
-            server.serve("lookup", parent, reply) { [engine] () throws(Halt) in
+            server.serve("lookup", parent, reply) { [engine] () throws(Blocked) in
                 try engine.lookup(name, in: parent)
             } answer: { [self] in
                 answerEntry($0, $1)
             }
             return
         }
-        server.serve("lookup", parent, reply) { [engine] () throws(Halt) -> Attributes? in
-            do throws(Halt) {
+        server.serve("lookup", parent, reply) { [engine] () throws(Blocked) -> Attributes? in
+            do throws(Blocked) {
                 return try engine.lookup(name, in: parent)
             } catch {
                 guard case .failure(let failure) = error, failure.kind == .notFound else {
@@ -41,7 +41,7 @@ struct NameOperations {
 
     /// Looks up `.`, as NFS and `open_by_handle_at` do.
     func lookUpItself(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("lookup", inode, reply) { [engine] () throws(Halt) in
+        server.serve("lookup", inode, reply) { [engine] () throws(Blocked) in
             try engine.attributes(of: inode)
         } answer: { [self] in
             answerEntry($0, $1)
@@ -50,7 +50,7 @@ struct NameOperations {
 
     /// Looks up `..`, as NFS and `open_by_handle_at` do.
     func lookUpParent(_ reply: consuming Reply, of directory: InodeNumber) {
-        server.serve("lookup", directory, reply) { [engine] () throws(Halt) in
+        server.serve("lookup", directory, reply) { [engine] () throws(Blocked) in
             try engine.attributes(of: try engine.parent(of: directory))
         } answer: { [self] in
             answerEntry($0, $1)
@@ -67,7 +67,7 @@ struct NameOperations {
             return
         }
         let caller = reply.caller
-        server.serve("mknod", parent, reply) { [engine] () throws(Halt) in
+        server.serve("mknod", parent, reply) { [engine] () throws(Blocked) in
             let attributes = try engine.createFile(
                 name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
             // Creating a file also opens it, but this request does not.
@@ -82,7 +82,7 @@ struct NameOperations {
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t
     ) {
         let caller = reply.caller
-        server.serve("mkdir", parent, reply) { [engine] () throws(Halt) in
+        server.serve("mkdir", parent, reply) { [engine] () throws(Blocked) in
             try engine.createDirectory(
                 name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
         } answer: { [self] in
@@ -94,7 +94,7 @@ struct NameOperations {
         _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, target: [UInt8]
     ) {
         let caller = reply.caller
-        server.serve("symlink", parent, reply) { [engine] () throws(Halt) in
+        server.serve("symlink", parent, reply) { [engine] () throws(Blocked) in
             try engine.createSymlink(name, in: parent, target: target, caller: caller)
         } answer: { [self] in
             answerEntry($0, $1)
@@ -103,7 +103,7 @@ struct NameOperations {
 
     func readSymlink(_ reply: consuming Reply, _ inode: InodeNumber) {
         let thread = reply.thread
-        server.serve("readlink", inode, reply) { [engine] () throws(Halt) in
+        server.serve("readlink", inode, reply) { [engine] () throws(Blocked) in
             let link = try engine.symbolicLink(inode)
             if link.isContained, !LinkReading.isShown(to: thread) {
                 throw .failure(
@@ -118,7 +118,7 @@ struct NameOperations {
     }
 
     func unlink(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        server.serve("unlink", parent, reply) { [engine] () throws(Halt) in
+        server.serve("unlink", parent, reply) { [engine] () throws(Blocked) in
             try engine.unlink(name, in: parent)
         } answer: { reply, _ in
             reply.succeed()
@@ -126,7 +126,7 @@ struct NameOperations {
     }
 
     func removeDirectory(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        server.serve("rmdir", parent, reply) { [engine] () throws(Halt) in
+        server.serve("rmdir", parent, reply) { [engine] () throws(Blocked) in
             try engine.removeDirectory(name, in: parent)
         } answer: { reply, _ in
             reply.succeed()
@@ -146,7 +146,7 @@ struct NameOperations {
             reply.fail(EINVAL)
             return
         }
-        server.serve("rename", parent, reply) { [engine] () throws(Halt) in
+        server.serve("rename", parent, reply) { [engine] () throws(Blocked) in
             try engine.rename(name, in: parent, to: newName, in: newParent, mode: mode)
         } answer: { reply, _ in
             reply.succeed()

@@ -50,7 +50,7 @@ final class RequestServer: Sendable {
     ///   - operation: Called again once the data that it lacked has been fetched.
     func serve<Value: Sendable>(
         _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply,
-        _ operation: @escaping @Sendable () throws(Halt) -> Value,
+        _ operation: @escaping @Sendable () throws(Blocked) -> Value,
         answer: @escaping @Sendable (consuming Reply, Value) -> Void
     ) {
         trace(name, inode)
@@ -66,8 +66,8 @@ final class RequestServer: Sendable {
     ///
     /// - Parameter need: The data that `operation` has just been found to lack.
     func finishLater<Value: Sendable>(
-        _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply, _ need: Need,
-        _ operation: @escaping @Sendable () throws(Halt) -> Value,
+        _ name: StaticString, _ inode: InodeNumber, _ reply: consuming Reply, _ need: MissingData,
+        _ operation: @escaping @Sendable () throws(Blocked) -> Value,
         answer: @escaping @Sendable (consuming Reply, Value) -> Void
     ) {
         guard let admission = tasks.admit() else {
@@ -93,10 +93,10 @@ final class RequestServer: Sendable {
 
     /// Runs `operation` to completion, fetching the data that it lacks.
     func complete<Value: Sendable>(
-        _ operation: @Sendable () throws(Halt) -> Value, startingWith need: Need?
+        _ operation: @Sendable () throws(Blocked) -> Value, startingWith need: MissingData?
     ) async -> Result<Value, EngineError> {
         do throws(EngineError) {
-            return .success(try await engine.completing(startingWith: need, operation))
+            return .success(try await engine.retrying(startingWith: need, operation))
         } catch {
             return .failure(error)
         }

@@ -42,7 +42,7 @@ package struct FolderSource: SourceForm, Hashable {
         }
     }
 
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         let folder: FolderProvider
         do {
             folder = try await FolderProvider.connect(path: path)
@@ -51,7 +51,7 @@ package struct FolderSource: SourceForm, Hashable {
                 .unavailable, "cannot \(error.attempt)", remedy: error.reason, cause: error)
         }
         guard latency > .zero || bytesPerSecond != nil else { return folder }
-        return FarAwayProvider(
+        return ThrottledProvider(
             folder, clock: world.clock, latency: latency, bytesPerSecond: bytesPerSecond)
     }
 

@@ -6,7 +6,7 @@ struct RcloneMover: Sendable {
     let remote: RcloneRemote
     let directories: RcloneDirectories
     let names: RcloneNameCheck
-    let locks: KeyLocks
+    let locks: KeyedMutex
     let modifiedResolution: Duration?
 
     /// As ``Provider/move(_:etag:to:base:continues:)``.

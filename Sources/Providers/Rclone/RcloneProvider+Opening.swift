@@ -9,7 +9,7 @@ extension RcloneProvider {
 
     /// Starts rclone and opens the remote.
     static func connect(
-        _ fileSystem: String, world: SourceWorld,
+        _ fileSystem: String, world: ProviderEnvironment,
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) async throws(SourceError) -> RcloneProvider {
         let program = try RcloneProgram.find(in: environment)

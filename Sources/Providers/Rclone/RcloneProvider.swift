@@ -10,7 +10,7 @@ import ProviderSupport
 struct RcloneProvider: Provider {
     let traits: ProviderTraits
     let remote: RcloneRemote
-    private let locks = KeyLocks()
+    private let locks = KeyedMutex()
     private let names: RcloneNameCheck
     private let directories: RcloneDirectories
     let writer: RcloneWriter

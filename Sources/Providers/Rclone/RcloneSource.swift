@@ -59,7 +59,7 @@ package struct RcloneSource: SourceForm, Hashable {
         return remote + last
     }
 
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await RcloneProvider.connect(fileSystem, world: world)
     }
 }

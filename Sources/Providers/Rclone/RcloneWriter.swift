@@ -7,7 +7,7 @@ struct RcloneWriter: Sendable {
     let remote: RcloneRemote
     let spool: RcloneSpool
     let names: RcloneNameCheck
-    let locks: KeyLocks
+    let locks: KeyedMutex
     let modifiedResolution: Duration?
 
     /// A larger file is uploaded under a hidden name, checked again, and then renamed. That shortens

@@ -14,7 +14,7 @@ final class S3ConditionProbe: Sendable {
     /// nil until the store has been tested.
     let known = Mutex<S3Conditions?>(nil)
     /// Lets one task at a time test the store.
-    private let turns = KeyLocks()
+    private let turns = KeyedMutex()
     /// Objects of a failed test that the store did not let us remove.
     private let leftProbes = Mutex<[S3Key]>([])
 

@@ -52,7 +52,7 @@ struct S3Directories: Sendable {
         return true
     }
 
-    /// Removes the bytes of a marker but keeps the marker, without which the directory might vanish.
+    /// Removes the bytes of a marker but keeps the marker, without which the directory might applyRemoteDeletion.
     ///
     /// - Throws: `.changed`.
     func removeBytes(
@@ -75,7 +75,7 @@ struct S3Directories: Sendable {
     /// removed at the same time.
     private static let fewObjects = 64
 
-    /// Makes sure that the parent of `key` does not vanish with its last object.
+    /// Makes sure that the parent of `key` does not applyRemoteDeletion with its last object.
     func keepParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
         guard let parent = key.parent, parent != .root else { return }
         let place = tree.keys.place(of: parent)

@@ -36,11 +36,11 @@ extension S3Provider {
         guard let object = entry.object else {
             return RemoteObject(
                 name: entry.name, kind: .directory, etag: nil, size: 0,
-                modified: Timestamp(nanoseconds: 0), mode: nil, isDetailed: false)
+                modified: Timestamp(nanoseconds: 0), mode: nil, hasMetadata: false)
         }
         return RemoteObject(
             name: entry.name, kind: .file, etag: object.etag, size: object.size,
-            modified: object.modified, mode: nil, isDetailed: false, written: object.modified)
+            modified: object.modified, mode: nil, hasMetadata: false, written: object.modified)
     }
 }
 

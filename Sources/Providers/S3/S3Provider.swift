@@ -9,7 +9,7 @@ import ProviderSupport
 package final class S3Provider: Provider {
     package let traits = ProviderTraits(
         name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
-        transfersMax: 16, movesDirectoriesAtOnce: false, listsDetails: false,
+        transfersMax: 16, movesDirectoriesAtOnce: false, listsMetadata: false,
         extendedAttributes: S3Attributes.space)
 
     let tree: S3Tree

@@ -50,7 +50,7 @@ package struct S3Source: SourceForm, Hashable {
         self.settings = settings
     }
 
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await connect(world, environment: .current)
     }
 
@@ -66,7 +66,7 @@ package struct S3Source: SourceForm, Hashable {
     }
 
     func connect(
-        _ world: SourceWorld, environment: S3Environment
+        _ world: ProviderEnvironment, environment: S3Environment
     ) async throws(SourceError) -> S3Provider {
         var settings = settings
         let profile = environment.profile(environment.profileName(given: settings.profile)) ?? [:]
@@ -109,7 +109,7 @@ package struct S3Source: SourceForm, Hashable {
     }
 
     private func opened(
-        _ client: S3Client, at endpoint: S3Endpoint, _ world: SourceWorld
+        _ client: S3Client, at endpoint: S3Endpoint, _ world: ProviderEnvironment
     ) async throws(SourceError) -> S3Provider {
         do {
             let provider = try S3Provider(client)
@@ -273,7 +273,7 @@ extension S3Provider {
     ///   - copyBytesMax: Larger copies are made in parts of this size.
     ///   - pageEntries: The number of objects in a page of a listing.
     package static func connect(
-        to source: String, environment: [String: String], world: SourceWorld,
+        to source: String, environment: [String: String], world: ProviderEnvironment,
         partBytes: UInt64 = 16 << 20, copyBytesMax: UInt64 = 5 << 30, pageEntries: Int = 1_000
     ) async throws(SourceError) -> S3Provider {
         var limits = S3Settings.Limits()

@@ -5,7 +5,7 @@ import ProviderS3
 package import ProviderSupport
 import ProviderWebDAV
 
-/// What a user names as the cloud to be mounted.
+/// A source as named by the user: the cloud storage to be mounted.
 ///
 /// ```
 /// folder:PATH[?latency=TIME&rate=SIZE]
@@ -14,16 +14,16 @@ import ProviderWebDAV
 /// s3://BUCKET[/PREFIX][?endpoint=URL&region=REGION&profile=NAME&anonymous=true&path-style=true
 ///     &storage-class=CLASS&requester-pays=true]
 /// ```
-/// In PATH, `%` and two hexadecimal digits stand for a byte, so a `%` of a name is written `%25`
-/// and a `?` is written `%3F`; every other character, blanks included, stands for itself. A
-/// relative PATH counts from the working directory. `latency` delays each call, `rate` bounds the
-/// bytes a second of each transfer, see ``Quantity``. NAME is a remote in rclone's configuration, and
-/// its PATH stands as it is.
+/// In PATH, `%` and two hexadecimal digits stand for a byte, so `%` in a name is written `%25` and
+/// `?` is written `%3F`; all other characters, including blanks, stand for themselves. A relative
+/// PATH starts at the working directory. `latency` delays each call, `rate` limits the bytes per
+/// second of each transfer, see ``Quantity``. NAME is a remote in rclone's configuration, and its
+/// PATH is passed on unchanged.
 package struct Source: Sendable {
     private let form: any SourceForm
 
-    /// - Parameter workingDirectory: Where a relative path begins, absolute; by default the
-    ///   process's own.
+    /// - Parameter workingDirectory: The absolute base of a relative path; by default the process's
+    ///   own.
     /// - Throws: `.misspelled`.
     package init(
         parsing text: String, workingDirectory: String? = nil
@@ -45,31 +45,31 @@ package struct Source: Sendable {
         }
     }
 
-    /// The source as it can be written, in one way only, and without secrets.
+    /// The source in its canonical spelling, without secrets.
     package var description: String { form.description }
 
-    /// Where the bytes are, for telling sources apart: the description without what does not
-    /// change that, as how far away a folder pretends to be.
+    /// Identifies the storage: the description without parameters that do not change the contents,
+    /// such as a folder's simulated latency.
     package var identity: String { form.identity }
 
-    /// A name for what belongs to this source on this machine, such as its state directory.
+    /// A name for this source's files on this machine, such as its state directory.
     ///
-    /// At most 60 bytes of letters, digits and `-_.`: a part to be recognised by people, and a hash
-    /// of the whole identity, so that other sources have other names.
+    /// At most 60 bytes of letters, digits and `-_.`: a recognisable part, and a hash of the whole
+    /// identity, so that different sources have different names.
     package var stateName: String { form.stateName }
 
     /// The absolute path of a local folder; nil for other sources.
     package var localFolder: String? { form.localFolder }
 
-    /// Opens it.
+    /// Opens the source.
     ///
-    /// - Throws: `.unavailable` if it cannot be reached now, or is not what it should be.
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    /// - Throws: `.unavailable` if it cannot be reached at present, or is not of the expected kind.
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await form.connect(world)
     }
 
-    /// What was written as a source, for an error that repeats it: user and password, which have no
-    /// place in it, are left out, also where they hold what would end them.
+    /// Returns the text of a source, for an error message, without user and password, which do not
+    /// belong there, even if they contain their own delimiters.
     package static func withoutSecrets(_ text: String) -> String {
         text.replacing(/(\/\/|%2[Ff]%2[Ff])(?:[^\/?#&@:]*:[^&]*|[^\/?#&@]*)@/) { "\($0.1)…@" }
     }
@@ -82,14 +82,14 @@ package struct Source: Sendable {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }
         if text.hasPrefix("/") || text.hasPrefix(".") {
             return SourceError(
-                .misspelled, "\"\(text)\" does not say what kind of source it is",
+                .misspelled, "\"\(text)\" does not name a kind of source",
                 remedy: "for a folder write \"folder:\(text)\"")
         }
         let near = Spelling.nearest(
             to: scheme.lowercased(), among: ["folder", "s3", "rclone"] + WebDAVSource.schemes)
         let remedy = near.map { "did you mean \"\($0):\"?" } ?? "a source is written \(forms)"
         return SourceError(
-            .misspelled, "there is no kind of source \"\(scheme)\"", remedy: remedy)
+            .misspelled, "unknown kind of source \"\(scheme)\"", remedy: remedy)
     }
 }
 

@@ -2,27 +2,28 @@ import CFolder
 import Glibc
 import Synchronization
 
-/// A fixed number of own threads for calls that block, so that Swift's cooperative pool never does.
+/// A fixed number of threads for blocking calls, so that Swift's cooperative pool never blocks.
 ///
-/// Jobs start in the order they came. The queue has no bound of its own: every job in it is an
-/// awaiting task, so whoever bounds the tasks bounds the queue. The threads end once the pool has
-/// no reference left and its last job is done.
+/// Jobs start in the order of their arrival. The queue has no limit of its own: every job in it
+/// belongs to an awaiting task, so a limit on the tasks limits the queue. The threads end once the
+/// pool has no reference left and its last job is done.
 package final class BlockingPool: Sendable {
-    /// What a cancelled task does with its job.
+    /// The treatment of a cancelled task's job.
     package enum OnCancel: Sendable {
-        /// Does not wait for it, not even once it runs: its result is dropped. For calls that
+        /// Does not wait for it, even if it is running: its result is dropped. For calls that
         /// change nothing and may hang, as on a dead NFS server.
         case abandon
-        /// Drops it while it is queued, waits for it once it runs. For calls that change something.
+        /// Drops it if it is queued, waits for it if it is running. For calls that change
+        /// something.
         case finish
-        /// Lets it run as if nothing had happened. For cleaning up.
+        /// Runs it regardless. For cleaning up.
         case ignore
     }
 
     private let core: BlockingPoolCore
 
-    /// - Parameter threads: At least 1; fewer are made where the system refuses more.
-    /// - Throws: Where the system refuses even the first.
+    /// - Parameter threads: At least 1; fewer are created if the system refuses more.
+    /// - Throws: If the system refuses even the first.
     package init(name: String, threads: Int) throws(SystemError) {
         core = BlockingPoolCore(name: name)
         for index in 0..<threads {
@@ -39,7 +40,7 @@ package final class BlockingPool: Sendable {
 
     /// Runs `body` on one of the threads.
     ///
-    /// - Returns: What came of it; nil where the task was cancelled before that.
+    /// - Returns: Its result; nil if the task was cancelled before.
     package func run<Value: Sendable, Failure: Error>(
         onCancel: OnCancel, _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async -> Result<Value, Failure>? {
@@ -56,7 +57,7 @@ package final class BlockingPool: Sendable {
     }
 }
 
-/// One call on its way through the pool; it answers its task exactly once.
+/// One call in the pool, which resumes its task exactly once.
 private final class BlockingJob<Value: Sendable, Failure: Error>: Sendable {
     typealias Answer = Result<Value, Failure>?
 
@@ -76,7 +77,7 @@ private final class BlockingJob<Value: Sendable, Failure: Error>: Sendable {
         state = Mutex(State(body: body))
     }
 
-    /// - Returns: Whether the job is to be queued; otherwise its task has the answer already.
+    /// - Returns: Whether to queue the job; otherwise its task was resumed already.
     func begin(_ continuation: CheckedContinuation<Answer, Never>) -> Bool {
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.continuation = continuation }
@@ -107,8 +108,8 @@ private final class BlockingJob<Value: Sendable, Failure: Error>: Sendable {
 
 /// The queue and its lock, which the threads keep alive until they end.
 private final class BlockingPoolCore: @unchecked Sendable {
-    // Sound: `queue`, `next` and `isStopped` are touched under `lock` only; the two pointers never
-    // change and are freed when no thread is left.
+    // Sound: `queue`, `next` and `isStopped` are accessed only under `lock`; the two pointers never
+    // change and are freed after the last thread has ended.
     private let name: String
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -170,7 +171,7 @@ private final class BlockingPoolCore: @unchecked Sendable {
         }
     }
 
-    /// Waits for a job; nil once the pool has stopped and the queue is empty.
+    /// Waits for a job; returns nil once the pool has stopped and the queue is empty.
     private func takeJob() -> (@Sendable () -> Void)? {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
@@ -184,7 +185,8 @@ private final class BlockingPoolCore: @unchecked Sendable {
         return job
     }
 
-    /// Keeps taking from the front cheap: what was taken goes when it is half of the queue.
+    /// Removes the completed front of the queue only when it is half of the queue, which keeps this
+    /// cheap.
     private func dropTakenJobs() {
         guard next * 2 >= queue.count else { return }
         queue.removeFirst(next)

@@ -1,18 +1,18 @@
 import CProcess
 import Glibc
 
-/// Starts programs that do not outlive us.
+/// Starts programs that end with this process.
 package enum ChildProgram {
-    /// See `apus_start_program`: the kernel kills the program when the calling thread ends. The caller waits for
-    /// its end (`waitpid`).
+    /// See `apus_start_program`: the kernel kills the program when the calling thread ends. The
+    /// caller waits for it (`waitpid`).
     ///
     /// - Parameters:
-    ///   - command: A program's path, and its arguments.
+    ///   - command: The program's path, and its arguments.
     ///   - environment: `NAME=VALUE`.
-    ///   - output: A descriptor for its standard output, which stays the caller's.
+    ///   - output: A descriptor for its standard output, still owned by the caller.
     ///   - errors: The same for its standard error.
-    ///   - keepsTerminal: Whether it may ask its user something on our terminal. Otherwise it leads a group of
-    ///     processes.
+    ///   - keepsTerminal: Whether it may prompt the user on our terminal. Otherwise it leads a
+    ///     process group of its own.
     package static func start(
         _ command: [String], environment: [String], output: Int32, errors: Int32,
         keepsTerminal: Bool = false

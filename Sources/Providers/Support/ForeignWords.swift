@@ -1,6 +1,6 @@
-/// What servers and programs say of themselves, on its way to a terminal or a log.
+/// Cleans texts from servers and programs for a terminal or a log.
 package enum ForeignWords {
-    /// One line without control characters, of `charactersMax` Unicode scalars at the most.
+    /// Returns one line without control characters, of at most `charactersMax` Unicode scalars.
     package static func line(_ text: String, charactersMax: Int) -> String {
         let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         let shown = words.unicodeScalars.filter { $0.properties.generalCategory != .control }

@@ -1,11 +1,11 @@
 package import Engine
 import Synchronization
 
-/// Lets changes of one key exclude each other within this process.
+/// Makes changes of one key exclude each other within this process.
 ///
-/// A task waits in the order in which it came. The queues have no bound of their own: every entry
-/// is an awaiting task.
-package final class KeyLocks: Sendable {
+/// Tasks are served in the order of their arrival. The queue needs no bound: each entry is an awaiting
+/// task.
+package final class KeyedMutex: Sendable {
     private struct Waiter {
         let keys: Set<ObjectKey>
         let continuation: CheckedContinuation<Void, Never>
@@ -20,8 +20,9 @@ package final class KeyLocks: Sendable {
 
     package init() {}
 
-    /// Runs `body` while no other has any of `keys`; a cancelled task waits too, but not for long,
-    /// since those before it end soon when they are cancelled, and it then finds out by itself.
+    /// Runs `body` while no other task holds any of `keys`. A cancelled task waits too, but only
+    /// briefly: the tasks before it end soon when they are cancelled, and it then sees its
+    /// cancellation.
     package func with<Value: Sendable>(
         _ keys: Set<ObjectKey>, _ body: () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
@@ -47,7 +48,7 @@ package final class KeyLocks: Sendable {
             state.held.subtract(keys)
             var started: [CheckedContinuation<Void, Never>] = []
             var waiting: [Waiter] = []
-            // Whoever waits holds back those behind who want the same.
+            // A waiting task blocks later ones that want the same keys.
             var blocked = state.held
             for waiter in state.waiting {
                 if blocked.isDisjoint(with: waiter.keys) {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A file descriptor that closes with its last reference.
+/// A file descriptor that is closed with its last reference.
 package final class OwnedDescriptor: Sendable {
     package let number: Int32
 
-    /// Takes over an open descriptor.
+    /// Takes ownership of an open descriptor.
     package init(owning number: Int32) {
         self.number = number
     }

@@ -1,14 +1,14 @@
 package import Engine
 
-/// A source whose bytes become due one after the other, as over a slow line.
+/// A source whose bytes become due over time, as over a slow line.
 ///
-/// A provider that knows of it asks before it takes a piece, and so is slowed down without a
-/// blocked thread. For one that does not, it is a source like any other.
+/// A provider that knows this protocol waits before it reads a piece, and so is slowed down without
+/// a blocked thread. For other providers it is an ordinary source.
 package protocol PacedByteSource: ByteSource {
-    /// How many bytes are best taken at a time.
+    /// The preferred number of bytes per read.
     var pieceBytes: UInt64 { get }
 
-    /// Returns once the bytes before `offset` may be taken.
+    /// Returns once the bytes before `offset` may be read.
     ///
     /// - Throws: `CancellationError`.
     func waitUntilDue(_ offset: UInt64) async throws

@@ -1,9 +1,9 @@
-/// Sizes and times as people write them: a number and a unit, `20ms`, `1.5s`, `10MiB`.
+/// Parses sizes and times written as a number and a unit: `20ms`, `1.5s`, `10MiB`.
 ///
-/// The number is decimal, with at most one point; the unit follows at once or after blanks, in any
-/// case. Nothing negative, nothing without a unit but 0.
+/// The number is decimal, with at most one point; the unit follows immediately or after blanks, in
+/// any case. Negative numbers are invalid; only 0 needs no unit.
 package enum Quantity {
-    /// Reads a size: `B`; `K`, `M`, `G`, `T` and `KiB` to `TiB` by 1024; `KB` to `TB` by 1000.
+    /// Parses a size: `B`; `K`, `M`, `G`, `T` and `KiB` to `TiB` by 1024; `KB` to `TB` by 1000.
     ///
     /// - Returns: Bytes, rounded down.
     package static func bytes(_ text: String) throws(QuantityError) -> UInt64 {
@@ -21,7 +21,7 @@ package enum Quantity {
         return bytes
     }
 
-    /// Reads a time: `us`, `ms`, `s`, `m` or `min`, `h`, `d`.
+    /// Parses a time: `us`, `ms`, `s`, `m` or `min`, `h`, `d`.
     package static func duration(_ text: String) throws(QuantityError) -> Duration {
         let units: [(String, Double)] = [
             ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1), ("m", 60), ("min", 60),
@@ -41,20 +41,20 @@ package enum Quantity {
         let unit = text.dropFirst(digits.count).drop { $0 == " " }.lowercased()
         let isNumber = digits.first?.isNumber == true && digits.last?.isNumber == true
         guard isNumber, let number = Double(digits) else {
-            throw QuantityError(text: text, expected: "a number and a unit, as \(example)")
+            throw QuantityError(text: text, expected: "a number and a unit, such as \(example)")
         }
         if unit.isEmpty && number == 0 { return 0 }
         guard let factor = units.first(where: { $0.0 == unit })?.1 else {
-            throw QuantityError(text: text, expected: "a number and a unit, as \(example)")
+            throw QuantityError(text: text, expected: "a number and a unit, such as \(example)")
         }
         return number * factor
     }
 }
 
-/// A size or time that cannot be read.
+/// A size or time that cannot be parsed.
 package struct QuantityError: Error, Hashable, CustomStringConvertible {
     package let text: String
-    /// `a number and a unit, as 20ms, 1.5s or 2m`.
+    /// `a number and a unit, such as 20ms, 1.5s or 2m`.
     package let expected: String
 
     package init(text: String, expected: String) {

@@ -1,21 +1,21 @@
 package import Engine
 import Transport
 
-/// Why a SOURCE cannot be mounted: for the user, who wrote it.
+/// The reason why a SOURCE cannot be mounted, for the user who wrote it.
 package struct SourceError: Error, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
-        /// The text is no SOURCE, or not in this version.
+        /// The text is not a SOURCE, or not one that this version supports.
         case misspelled
-        /// It is one, and cannot be opened.
+        /// The source is valid, but cannot be opened.
         case unavailable
     }
 
     package let kind: Kind
-    /// What is wrong: `there is no kind of source "foldr"`.
+    /// The problem: `unknown kind of source "foldr"`.
     package let problem: String
-    /// What the user can do: `did you mean "folder:"?`.
+    /// The remedy: `did you mean "folder:"?`.
     package let remedy: String
-    /// The failure underneath, for the log; never shown alone.
+    /// The underlying failure, for the log; never shown alone.
     package let cause: (any Error)?
 
     package init(
@@ -27,61 +27,61 @@ package struct SourceError: Error, CustomStringConvertible {
         self.cause = cause
     }
 
-    /// One line that says both.
+    /// Problem and remedy in one line.
     package var description: String { "\(problem); \(remedy)" }
 }
 
 extension ProviderError {
-    /// Why a server that is to be mounted cannot be spoken to, and what to do about that.
+    /// The reason why a server cannot be used, and the remedy.
     package var advice: (reason: String, remedy: String) {
         if let remedy { return (reason, remedy) }
         let transport = cause as? TransportError
         if let proxy = transport?.proxy {
             return (
                 reason,
-                "check that it runs, correct \(proxy.variable), or name the host in no_proxy"
+                "check that it runs, correct \(proxy.variable), or add the host to no_proxy"
             )
         }
         switch transport?.kind {
-        // The words of OpenSSL and of GnuTLS are the same as far as this.
+        // The messages of OpenSSL and GnuTLS have these parts in common.
         case .tls? where reason.contains("has expired") || reason.contains("date has passed"):
             return (reason, "have the server's certificate renewed, and check this machine's clock")
         case .tls? where reason.contains("not yet valid"):
             return (reason, "check this machine's clock, and the server's certificate")
         case .tls? where reason.contains("match"):
             return (
-                reason, "write the name that is in the server's certificate, or have it corrected"
+                reason, "use the name in the certificate, or have the certificate corrected"
             )
-        // Also for a file in which no certificate is found.
+        // Also for a file without any certificate.
         case .tls?
         where reason.contains("certificate file") || reason.contains("ca cert file"):
             return (
                 reason,
-                "that file has to hold certificates in PEM: check --ca-file"
+                "check --ca-file: the file must contain PEM certificates"
             )
-        case .tls?: return (reason, "--ca-file names an authority of one's own")
-        // OpenSSL's words, then those of GnuTLS, for an answer in plain text.
+        case .tls?: return (reason, "use --ca-file for a private certificate authority")
+        // The messages of OpenSSL, then of GnuTLS, for a reply in plain text.
         case .unreachable?
         where reason.contains("wrong version number") || reason.contains("unexpected TLS packet"):
             return (
-                "what answers there speaks no TLS",
-                "write http:// for https://, where it may go unencrypted, or check the port"
+                "the server does not speak TLS",
+                "check the port, or write http:// if an unencrypted connection is acceptable"
             )
         case .unreachable? where Self.olderTLS.contains(where: reason.contains):
             return (
-                "the server offers no TLS from 1.2 on (\(reason))",
-                "turn on TLS 1.2 or 1.3 there; what is older is not safe"
+                "the server does not support TLS 1.2 or later (\(reason))",
+                "enable TLS 1.2 or 1.3 on the server; older versions are not safe"
             )
         case .unreachable?:
-            return (reason, "check the address, and that the server runs there")
+            return (reason, "check the address, and that the server is running")
         default: return (reason, "check the address")
         }
     }
 
-    /// The same in one sentence.
+    /// Reason and remedy in one sentence.
     package var explained: String { "\(advice.reason); \(advice.remedy)" }
 
-    /// The words of OpenSSL, then of GnuTLS, for a server that wants an older version.
+    /// The messages of OpenSSL, then of GnuTLS, for a server that requires an older version.
     private static let olderTLS = [
         "alert protocol version", "unsupported protocol", "wrong ssl version",
         "Error in protocol version", "unsupported version",

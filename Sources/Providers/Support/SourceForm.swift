@@ -1,13 +1,13 @@
 package import Engine
 
-/// One way to write a source. See the properties of `Source` that have the same names.
+/// One kind of source. See the properties of `Source` with the same names.
 package protocol SourceForm: Sendable {
     var description: String { get }
     var identity: String { get }
     var stateName: String { get }
     var localFolder: String? { get }
 
-    func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider
+    func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider
 }
 
 extension SourceForm {

@@ -1,9 +1,9 @@
-/// What follows the question mark of a source: `name=value`, with `&` in between.
+/// The parameters after the question mark of a source: `name=value`, separated by `&`.
 package enum SourceParameters {
     /// - Parameters:
-    ///   - names: Those that this kind of source has.
-    ///   - owner: What has them, for messages: `a folder`.
-    ///   - hint: What to do about a name that is like none of them.
+    ///   - names: The parameters of this kind of source.
+    ///   - owner: The kind, for messages: `a folder`.
+    ///   - hint: The remedy for a name that resembles none of them.
     /// - Throws: `.misspelled` for a name that is unknown or given twice.
     package static func values(
         of query: Substring, names: [String], owner: String, hint: String

@@ -1,7 +1,7 @@
-/// Finds what a misspelled word was meant to be.
+/// Finds the intended word for a misspelled one.
 package enum Spelling {
-    /// The candidate with the fewest letters inserted, deleted or replaced; nil where even that one
-    /// differs in more than a third of its letters.
+    /// Returns the candidate with the fewest letters inserted, deleted or replaced; nil if even
+    /// that one differs in more than a third of its letters.
     package static func nearest(to word: String, among candidates: [String]) -> String? {
         let ranked = candidates.map { (name: $0, distance: distance(word, $0)) }
         guard let best = ranked.min(by: { $0.distance < $1.distance }),

@@ -1,7 +1,7 @@
-/// Names for what belongs to a source on this machine.
+/// Names for a source's files on this machine.
 package enum StateName {
-    /// At most 60 bytes: the kind, a part to be recognised by people, and a hash of what tells the
-    /// source from all others of its kind.
+    /// Returns at most 60 bytes: the kind, a recognisable part, and a hash of the source's identity
+    /// within its kind.
     package static func make(
         kind: String, label: some Sequence<UInt8>, of identity: some Sequence<UInt8>
     ) -> String {

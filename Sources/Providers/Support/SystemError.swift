@@ -1,6 +1,6 @@
 import Glibc
 
-/// An error number, with the system's words for it.
+/// An error number with the system's message.
 package struct SystemError: Error, Hashable, CustomStringConvertible {
     package let code: Int32
 

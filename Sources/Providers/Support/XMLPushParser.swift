@@ -1,21 +1,21 @@
 import CXML
 
-/// Reads XML as it arrives, in memory that does not grow with the document.
+/// Parses XML as it arrives, in memory that does not grow with the document.
 ///
-/// Elements are told with the URI of their name space, text in pieces. A document type is refused,
-/// and with it every entity that is not XML's own. One thread at a time uses it.
+/// Elements are reported with their namespace URI, text in pieces. A document type is refused, and
+/// with it all entities except XML's own. Only one thread may use it at a time.
 package final class XMLPushParser {
-    /// What the document holds, in its order. What a handler throws ends the parsing.
+    /// Receives the contents of the document in order. An error of a handler ends the parsing.
     package protocol Handler: AnyObject {
         func start(_ name: String, in space: String) throws(XMLError)
         func end() throws(XMLError)
         func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(XMLError)
     }
 
-    /// Bytes that may come without anything that they make known. A start tag of more has so many
-    /// attributes that the parser, which compares each with all others, would not be done for long.
+    /// Limit of the bytes without any event. A longer start tag has so many attributes that the
+    /// parser, which compares each with all others, would take too long.
     static let silentBytesMax = 128 << 10
-    /// What the parser gets at a time: little, so that it never holds much more than that.
+    /// Size of the pieces for the parser: small, so that it never buffers much more than that.
     private static let pieceBytes = 16 << 10
 
     private let parser: UnsafeMutablePointer<apus_xml>
@@ -46,12 +46,12 @@ package final class XMLPushParser {
             },
             doctype: { context in
                 Bridge.of(context).relay { _ throws(XMLError) in
-                    throw XMLError("it declares a document type, which is refused")
+                    throw XMLError("document types are refused")
                 }
             })
         guard
             let parser = apus_xml_open(events, Unmanaged.passUnretained(bridge).toOpaque())
-        else { throw XMLError("no memory for a parser") }
+        else { throw XMLError("out of memory") }
         self.parser = parser
         bridge.parser = parser
     }
@@ -60,15 +60,15 @@ package final class XMLPushParser {
         apus_xml_close(parser)
     }
 
-    /// Takes the next bytes of the document.
+    /// Parses the next bytes of the document.
     package func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
             rest = rest.dropFirst(piece.count)
-            // Asked before the parser sees the end of a tag, and begins to compare.
+            // Checked before the parser sees the end of a tag and begins to compare.
             guard silentBytes + piece.count <= Self.silentBytesMax else {
-                throw XMLError("a tag in it is longer than \(Self.silentBytesMax) bytes")
+                throw XMLError("a tag is longer than \(Self.silentBytesMax) bytes")
             }
             let events = bridge.events
             let code = apus_xml_feed(
@@ -79,7 +79,7 @@ package final class XMLPushParser {
         }
     }
 
-    /// Takes a whole document.
+    /// Parses a whole document.
     package func parse(_ document: [UInt8]) throws(XMLError) {
         let result = document.withUnsafeBytes { bytes -> Result<Void, XMLError> in
             do throws(XMLError) {
@@ -92,18 +92,18 @@ package final class XMLPushParser {
         try result.get()
     }
 
-    /// To be called after the last byte: only now is the document known to be whole.
+    /// Must be called after the last byte: only then is the document known to be complete.
     package func finish() throws(XMLError) {
         try check(apus_xml_feed(parser, nil, 0, 1))
     }
 
     private func check(_ code: Int32) throws(XMLError) {
         if let failure = bridge.failure { throw failure }
-        if code != 0 { throw XMLError("it is no well-formed XML (libxml2 error \(code))") }
+        if code != 0 { throw XMLError("not well-formed XML (libxml2 error \(code))") }
     }
 }
 
-/// What the C callbacks get as their context.
+/// The context of the C callbacks.
 private final class Bridge {
     private unowned let handler: any XMLPushParser.Handler
     var parser: UnsafeMutablePointer<apus_xml>?
@@ -115,7 +115,7 @@ private final class Bridge {
     }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Bridge {
-        guard let context else { preconditionFailure("events come with their context") }
+        guard let context else { preconditionFailure("an event has no context") }
         return Unmanaged<Bridge>.fromOpaque(context).takeUnretainedValue()
     }
 
@@ -131,7 +131,7 @@ private final class Bridge {
     }
 }
 
-/// Why a document cannot be used.
+/// The reason why a document cannot be used.
 package struct XMLError: Error, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -1,17 +1,17 @@
 import ProviderSupport
 
-/// Reads a `DAV:multistatus` (RFC 4918, 13) as it arrives, one response after the other.
+/// Parses a `DAV:multistatus` (RFC 4918, 13) as it arrives, one response after the other.
 ///
-/// Only properties that the server says it found count. Bounded in all that a server can choose:
-/// the length of a value, the number of responses, the depth of elements.
+/// Only properties with a status of success count. The length of a value, the number of responses and the
+/// depth of elements are bounded.
 final class MultistatusParser: XMLPushParser.Handler {
-    /// Bytes of one href or property.
+    /// The length of one href or property.
     static let valueBytesMax = 64 << 10
     static let depthMax = 64
 
-    /// The name space of WebDAV itself.
+    /// The name space of WebDAV.
     static let dav = "DAV:"
-    /// That of Nextcloud's and ownCloud's additions.
+    /// The name space of Nextcloud's and ownCloud's extensions.
     static let ownCloud = "http://owncloud.org/ns"
     private static let permissions = "O:permissions"
 
@@ -31,11 +31,11 @@ final class MultistatusParser: XMLPushParser.Handler {
     private var count = 0
     private var hasRoot = false
     private var entry = WebDAVEntry()
-    /// What a propstat says, until its status tells whether it counts.
+    /// The contents of a propstat, until its status is known.
     private var found = WebDAVEntry()
     private var foundStatus: Int?
 
-    /// - Parameter onEntry: Hears of each response once all of it is there.
+    /// - Parameter onEntry: Called with each complete response.
     init(
         responsesMax: Int = 10_000_000,
         onEntry: @escaping (WebDAVEntry) throws(XMLError) -> Void
@@ -49,10 +49,10 @@ final class MultistatusParser: XMLPushParser.Handler {
         try parser?.feed(bytes)
     }
 
-    /// - Throws: Where the document was cut short, or is no multistatus.
+    /// - Throws: If the document is incomplete or not a multistatus.
     func finish() throws(XMLError) {
         try parser?.finish()
-        guard hasRoot, path.isEmpty else { throw XMLError("it is no multistatus") }
+        guard hasRoot, path.isEmpty else { throw XMLError("it is not a multistatus") }
     }
 
     // MARK: Events
@@ -74,7 +74,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         case .collection: found.isCollection = true
         default: break
         }
-        if path.isEmpty, !hasRoot { throw XMLError("it is no multistatus but a \"\(name)\"") }
+        if path.isEmpty, !hasRoot { throw XMLError("it is not a multistatus but a \"\(name)\"") }
         path.append(element)
         text.removeAll(keepingCapacity: true)
     }
@@ -104,7 +104,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         text.removeAll(keepingCapacity: true)
     }
 
-    /// What an element means where it stands.
+    /// Returns the meaning of an element in its context.
     private func element(_ name: String, _ space: String) -> Element {
         let isDAV = space == Self.dav
         switch (path.last, name) {
@@ -115,7 +115,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         case (.response, "propstat") where isDAV: return .propstat
         case (.propstat, "prop") where isDAV: return .properties
         case (.properties, _) where isDAV: return .property(name)
-        // Also the one that tries out whether such are kept.
+        // Also the one that tests whether properties are kept.
         case (.properties, _) where space == WebDAVAttributes.space:
             return .property(WebDAVAttributes.name)
         case (.properties, "permissions") where space == Self.ownCloud:

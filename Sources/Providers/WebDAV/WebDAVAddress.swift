@@ -1,11 +1,12 @@
 import Engine
+import ProviderSupport
 
-/// Where a WebDAV collection is, and the URLs of what lies below it.
+/// The address of a WebDAV collection, and the URLs of the resources below it.
 struct WebDAVAddress: Hashable, Sendable {
     let isSecure: Bool
-    /// Lower case, as it stands in a URL: an IPv6 address in brackets.
+    /// In lower case; an IPv6 address is in brackets.
     let host: String
-    /// nil for that of the scheme.
+    /// nil for the default of the scheme.
     let port: UInt16?
     /// The components of the path, decoded; neither empty nor `.` or `..`.
     let path: [[UInt8]]
@@ -15,23 +16,22 @@ struct WebDAVAddress: Hashable, Sendable {
         (isSecure ? "https://" : "http://") + host + (port.map { ":\($0)" } ?? "")
     }
 
-    /// The whole URL of the collection, with a slash at its end.
+    /// The URL of the collection, with a slash at its end.
     var url: String { url(.root, isCollection: true) }
 
-    /// - Parameter isCollection: Whether to end it in a slash, as servers want it of collections
-    ///   (RFC 4918, 5.2).
+    /// - Parameter isCollection: Whether it ends in a slash, as URLs of collections should (RFC 4918, 5.2).
     func url(_ key: ObjectKey, isCollection: Bool = false) -> String {
         url(path + key.names.map(\.bytes), isCollection: isCollection)
     }
 
-    /// A URL on the same server.
+    /// Returns a URL on the same server.
     func url(_ components: [[UInt8]], isCollection: Bool = false) -> String {
         let path = components.map { "/" + PercentCoding.encode($0) }.joined()
         return origin + path + (isCollection || path.isEmpty ? "/" : "")
     }
 
-    /// Where Nextcloud and ownCloud take uploads of the user whose files these are:
-    /// `…/remote.php/dav/uploads/USER`. nil for other paths.
+    /// The path for chunked uploads of the user whose files these are, on Nextcloud and ownCloud:
+    /// `…/remote.php/dav/uploads/USER`; nil for other paths.
     var uploads: [[UInt8]]? {
         let way = ["remote.php", "dav", "files"].map { Array($0.utf8) }
         guard let start = path.indices.first(where: { path[$0...].starts(with: way) }),
@@ -40,17 +40,17 @@ struct WebDAVAddress: Hashable, Sendable {
         return Array(path[..<(start + 2)]) + [Array("uploads".utf8), path[start + way.count]]
     }
 
-    /// What an href of a multistatus points at, told from `key`.
+    /// The target of an href in a multistatus, relative to a key.
     enum Place: Equatable {
         case itself
         case child(FileName)
-        /// A child whose name no file system can have: with a slash or NUL in it, or too long.
+        /// A child with an invalid name: one with a slash or NUL, or one that is too long.
         case oddChild
-        /// Not the resource, and no child of it.
+        /// Neither the resource nor a child of it.
         case elsewhere
     }
 
-    /// Resolves an href. Only its path counts: servers behind proxies call themselves many names.
+    /// Resolves an href. Only its path counts, since servers behind proxies use various host names.
     func place(of href: String, from key: ObjectKey) -> Place {
         guard let components = Self.components(of: href) else { return .elsewhere }
         let own = path + key.names.map(\.bytes)
@@ -62,7 +62,7 @@ struct WebDAVAddress: Hashable, Sendable {
         return .child(name)
     }
 
-    /// The decoded components of the path of a URL or an absolute path; nil where it is neither.
+    /// Returns the decoded path components of a URL or an absolute path; nil if it is neither.
     static func components(of href: String) -> [[UInt8]]? {
         var text = href[...]
         let scheme = text.prefix { $0 != "/" }
@@ -74,7 +74,7 @@ struct WebDAVAddress: Hashable, Sendable {
         var components: [[UInt8]] = []
         for part in text.split(separator: "/") {
             guard let bytes = PercentCoding.decode(part) else { return nil }
-            // A server that climbs is not followed.
+            // Never leave the collection.
             if bytes == [0x2E] || bytes == [0x2E, 0x2E] { return nil }
             components.append(bytes)
         }

@@ -6,14 +6,14 @@ import Transport
 struct WebDAVAnswer: Sendable {
     let response: HTTPResponse
     let body: [UInt8]
-    /// When it came.
+    /// The time of its arrival.
     let time: Timestamp
 
-    /// The status; of a multistatus, as which some servers wrap a refusal, the worst one in it.
+    /// The status. Some servers wrap a refusal in a multistatus: then the worst one in it.
     var status: Int {
         guard response.status == 207 else { return response.status }
         let statuses = entries.flatMap { [$0.status, $0.worstPropertyStatus] }.compactMap(\.self)
-        // 424 only says that something else went wrong.
+        // 424 only says that another part of the request failed.
         return statuses.filter { $0 != 424 }.max() ?? statuses.max() ?? 207
     }
 
@@ -34,14 +34,14 @@ struct WebDAVAnswer: Sendable {
             }
             if let failure { throw failure }
         } catch {
-            // Not readable, so nobody knows what happened.
+            // It is unreadable, so the outcome is unknown.
             return [WebDAVEntry(status: 502)]
         }
         return entries
     }
 
-    /// What the refusal means, in the words of the contract.
-    func failure(_ attempt: String) -> ProviderError {
+    /// The refusal as an error of the provider contract.
+    var failure: ProviderError {
         let kind: ProviderError.Kind
         switch status {
         case 401: kind = .unauthorized
@@ -50,7 +50,7 @@ struct WebDAVAnswer: Sendable {
         case 412: kind = .changed
         case 408: kind = .unreachable
         case 416: kind = .changed
-        // 424 stands for a lock somewhere below, as a client that died has left one.
+        // 424 stands for a lock below, for example of a client that died.
         case 423, 424, 425, 429, 503: kind = .busy
         case 507: kind = .full
         case 400..<500, 501, 505: kind = .unsupported
@@ -59,11 +59,10 @@ struct WebDAVAnswer: Sendable {
         default: kind = .unreachable
         }
         return ProviderError(
-            kind, attempt: attempt, reason: reason,
-            retryAfter: response.retryAfter(now: time.seconds))
+            kind, reason, retryAfter: response.retryAfter(now: time.seconds))
     }
 
-    /// The ways to prove who asks that it offers, as `Basic`; nothing else that it says of them.
+    /// The names of the authentication schemes that the server offers, such as `Basic`.
     private var schemes: [String] {
         let values = response.headers.all("WWW-Authenticate")
         let words = values.map { $0.prefix { $0.isASCII && $0.isLetter } }
@@ -73,21 +72,21 @@ struct WebDAVAnswer: Sendable {
     private var reason: String {
         if (300..<400).contains(status), let location = response.headers["Location"] {
             let place = location.prefix { $0 != "?" }.prefix(200)
-            return "the server sends on to \(place); mount that address instead"
+            return "the server redirects to \(place); mount that address instead"
         }
         if status == 401 {
-            let ways = schemes.isEmpty ? "" : " by \(schemes.joined(separator: " or "))"
-            return "the server wants other credentials\(ways)"
+            let ways = schemes.isEmpty ? "" : "; it accepts \(schemes.joined(separator: " or "))"
+            return "the server refused the credentials\(ways)"
         }
         if status == 413 {
-            return "the server takes no file of this size; its settings say how large one may be"
+            return "the file is larger than the server's settings allow"
         }
         let words = ServerWords.find(in: body)
         return "the server answered \(status)" + (words.map { " (\($0))" } ?? "")
     }
 }
 
-/// What a server says of a refusal in its body: `message` of SabreDAV, or the condition in a
+/// Finds the reason that a refusal gives in its body: `message` of SabreDAV, or the condition in a
 /// `DAV:error` (RFC 4918, 16).
 private final class ServerWords: XMLPushParser.Handler {
     private static let charactersMax = 200
@@ -100,7 +99,7 @@ private final class ServerWords: XMLPushParser.Handler {
     static func find(in body: [UInt8]) -> String? {
         guard body.contains(UInt8(ascii: "<")) else { return nil }
         let words = ServerWords()
-        // What was understood before the rest was not, is good enough.
+        // The part understood before an error is enough.
         do throws(XMLError) {
             let parser = try XMLPushParser(words)
             var failure: XMLError?

@@ -2,23 +2,23 @@ import Engine
 import ProviderSupport
 import Transport
 
-/// Requests to one WebDAV server, and what its refusals mean.
+/// Sends requests to one WebDAV server.
 struct WebDAVClient: Sendable {
-    /// Bytes kept of the body of a refusal, or of any answer that is no listing.
+    /// The bytes kept of the body of a refusal, or of any answer except a listing.
     static let answerBytesMax = 256 << 10
 
     let address: WebDAVAddress
     let transport: HTTPTransport
     let clock: any Clock
-    /// nil to prove nothing.
+    /// nil to send no credentials.
     var login: WebDAVLogin?
 
     /// Sends a request whose answer has a small body.
     ///
-    /// - Returns: Whatever the server answers, refusals included.
+    /// - Returns: Any answer of the server, also a refusal.
     func send(
         _ method: HTTPRequest.Method, _ url: String,
-        headers: [(name: String, value: String)] = [], body: HTTPBody = .none, attempt: String,
+        headers: [(name: String, value: String)] = [], body: HTTPBody = .none,
         onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
     ) async throws(ProviderError) -> WebDAVAnswer {
         let pass = await login?.pass()
@@ -30,7 +30,7 @@ struct WebDAVClient: Sendable {
             note(response, pass)
             return answer(response, body)
         } catch {
-            throw Self.failure(error, attempt)
+            throw Self.failure(error)
         }
     }
 
@@ -59,8 +59,8 @@ struct WebDAVClient: Sendable {
         WebDAVAnswer(response: response, body: body, time: clock.wallTime)
     }
 
-    /// What may keep a server silent for long, since it has much to copy before it answers. A
-    /// transfer that stands still is for the engine to notice.
+    /// Methods that may take a server long to answer, since it may have much to copy. The engine notices
+    /// stalled transfers.
     private static let changes: Set<HTTPRequest.Method> = [.put, .move, .delete, .mkcol]
 
     private func request(
@@ -74,23 +74,32 @@ struct WebDAVClient: Sendable {
         return request
     }
 
+    /// Sets or removes properties.
+    ///
+    /// - Parameter content: The elements within `DAV:propertyupdate`.
+    func patch(_ url: String, _ content: String) async throws(ProviderError) -> WebDAVAnswer {
+        try await send(
+            .proppatch, url, headers: [("Content-Type", Self.xmlType)],
+            body: .bytes(Self.xml("D:propertyupdate", content)))
+    }
+
     // MARK: Multistatus
 
-    /// Asks for properties, and tells of each resource as soon as the answer has it.
+    /// Requests properties, and reports each resource as soon as it arrives.
     ///
     /// - Parameters:
     ///   - properties: The elements within `DAV:prop`, with the prefixes `D` and `A`.
-    ///   - onEntry: Called on the transport's thread. What it throws ends the transfer.
-    /// - Throws: `.corrupt` where the answer is no whole multistatus.
+    ///   - onEntry: Called on the transport's thread. An error ends the transfer.
+    /// - Throws: `.corrupt` if the answer is not a complete multistatus.
     func propfind(
-        _ url: String, depth: Int, properties: String, attempt: String,
+        _ url: String, depth: Int, properties: String,
         onEntry: @escaping @Sendable (WebDAVEntry) throws(XMLError) -> Void
     ) async throws(ProviderError) {
         let sink: MultistatusSink
         do throws(XMLError) {
             sink = try MultistatusSink(onEntry)
         } catch {
-            throw ProviderError(.corrupt, attempt: attempt, reason: "\(error)")
+            throw ProviderError(.corrupt, "\(error)")
         }
         let body = Self.xml("D:propfind", "<D:prop>\(properties)</D:prop>")
         let headers = [("Depth", String(depth)), ("Content-Type", Self.xmlType)]
@@ -101,20 +110,17 @@ struct WebDAVClient: Sendable {
         } catch {
             if error.kind == .sink, let failure = sink.failure {
                 throw ProviderError(
-                    .corrupt, attempt: attempt,
-                    reason: "the server's answer cannot be read: \(failure)")
+                    .corrupt, "the server's answer cannot be read: \(failure)")
             }
-            throw Self.failure(error, attempt)
+            throw Self.failure(error)
         }
         guard response.status == 207 else {
-            throw answer(response, sink.refusal).failure(attempt)
+            throw answer(response, sink.refusal).failure
         }
         do throws(XMLError) {
             try sink.finish()
         } catch {
-            throw ProviderError(
-                .corrupt, attempt: attempt,
-                reason: "the server's answer cannot be read: \(error)")
+            throw ProviderError(.corrupt, "the server's answer cannot be read: \(error)")
         }
     }
 
@@ -131,7 +137,7 @@ struct WebDAVClient: Sendable {
 
     // MARK: Failures
 
-    static func failure(_ error: TransportError, _ attempt: String) -> ProviderError {
+    static func failure(_ error: TransportError) -> ProviderError {
         let kind: ProviderError.Kind
         switch error.kind {
         case .unreachable, .interrupted, .timedOut, .tls: kind = .unreachable
@@ -142,14 +148,13 @@ struct WebDAVClient: Sendable {
         }
         let isCallers = kind == .sink || kind == .source
         return ProviderError(
-            kind, attempt: attempt, reason: error.reason,
-            cause: isCallers ? error.cause ?? error : error)
+            kind, error.reason, cause: isCallers ? error.cause ?? error : error)
     }
 }
 
-/// Hands a multistatus to its parser as it arrives, and keeps the beginning of any other body.
+/// Passes a multistatus to its parser as it arrives, and keeps the beginning of any other body.
 private final class MultistatusSink: HTTPBodySink, @unchecked Sendable {
-    // Sound: the transport calls one after the other, and others look once the transfer has ended.
+    // Sound: the transport makes one call at a time, and the results are read after the transfer.
     private let parser: MultistatusParser
     private(set) var failure: XMLError?
     private(set) var refusal: [UInt8] = []

@@ -1,12 +1,12 @@
 import Synchronization
 import Transport
 
-/// What requests to a server prove themselves with, looked for anew once the server refuses it.
+/// The credentials for requests, which are read again after the server has refused them.
 final class WebDAVLogin: Sendable {
-    /// What one request goes out with.
+    /// The credentials of one request.
     struct Pass: Sendable {
         let credentials: HTTPCredentials?
-        /// Counts what there was, so that a late refusal of the last is not taken for one of this.
+        /// Counts the credentials, so that a late refusal of the previous ones does not apply to these.
         fileprivate let number: Int
     }
 
@@ -20,15 +20,15 @@ final class WebDAVLogin: Sendable {
     private let renew: @Sendable () async -> HTTPCredentials?
     private let state: Mutex<State>
 
-    /// - Parameter renew: Looks for the credentials where they came from, at most once after each
-    ///   refusal and never twice at a time; nil to go on with the old ones.
+    /// - Parameter renew: Reads the credentials again, at most once after each refusal and never twice at
+    ///   a time; nil to keep the old ones.
     init(_ credentials: HTTPCredentials?, renew: @escaping @Sendable () async -> HTTPCredentials?) {
         self.renew = renew
         state = Mutex(State(pass: Pass(credentials: credentials, number: 0)))
     }
 
-    /// For the next request. After a refusal the first one waits for what there is now; it may take
-    /// long, as a command may ask its user, and the others go on with the old meanwhile.
+    /// Returns the credentials for the next request. The first request after a refusal waits for new ones,
+    /// which may take long if a command asks the user; the others use the old ones meanwhile.
     func pass() async -> Pass {
         let held = state.withLock { state -> Pass? in
             guard state.standing == .refused else { return state.pass }
@@ -46,7 +46,7 @@ final class WebDAVLogin: Sendable {
         }
     }
 
-    /// Notes that the server took `pass` for nothing.
+    /// Records that the server has refused `pass`.
     func refuse(_ pass: Pass) {
         state.withLock { state in
             guard state.standing == .good, state.pass.number == pass.number else { return }

@@ -1,8 +1,7 @@
 import Engine
 import Foundation
 
-/// The names that this provider keeps for itself, and never lists: `.apus-new-RANDOM` is a file that
-/// is being uploaded.
+/// Reserved names, which are never listed: `.apus-new-RANDOM` is an unfinished upload.
 enum WebDAVName {
     private static let prefix = ".apus-new-"
     private static let randomDigits = 16
@@ -22,7 +21,7 @@ enum WebDAVName {
             && digits.allSatisfy("0123456789abcdef".utf8.contains)
     }
 
-    /// Whether a name stays as it is where names are brought into Unicode's form C.
+    /// Whether a name is in Unicode's composed form (NFC).
     static func isComposed(_ name: FileName) -> Bool {
         guard let text = String(validating: name.bytes, as: UTF8.self) else { return false }
         return name.bytes.elementsEqual(text.precomposedStringWithCanonicalMapping.utf8)

@@ -1,45 +1,44 @@
-/// What is known of a server once it is connected to: how it keeps the promises of RFC 4918.
+/// The capabilities of a server: how it implements RFC 4918.
 struct WebDAVServer: Hashable, Sendable {
-    /// How a file gets its new bytes.
+    /// How the bytes of a file are replaced.
     enum Replacing: Hashable, Sendable {
-        /// By a PUT that holds `If-Match` or `If-None-Match`, and takes effect in one step.
+        /// By a PUT that obeys `If-Match` and `If-None-Match` and takes effect in one step.
         case conditionally
-        /// By a PUT, which takes effect in one step, and whose condition is a tag in `If`, looked at
-        /// when it begins; so that a large file is staged.
+        /// By a PUT that takes effect in one step. Its condition, a tag in `If`, is checked only when it
+        /// begins, so large files are staged.
         case directly
-        /// By a PUT to a name of our own, which a MOVE gives the right name: an interrupted PUT
-        /// leaves half of a file here.
+        /// By a PUT to a temporary name and a MOVE, since an interrupted PUT leaves half a file.
         case staged
     }
 
-    /// For people, in messages.
+    /// The name shown to users.
     var name = "WebDAV"
     var replacing = Replacing.staged
     /// RFC 4918's class 2.
     var locks = false
     /// Whether tags in the header `If` are compared weakly, as RFC 4918 lets servers do.
     var obeysIf = false
-    /// Whether a tag is weak at first and strong some time later, although nothing has changed.
-    var tagsRipen = false
-    /// Whether tags are made of time and length, so that two files may have the same one, which a move
-    /// brings to another name; `creationdate` then tells when a file came under its name.
+    /// Whether a tag is weak at first and becomes strong without a change.
+    var tagsStartWeak = false
+    /// Whether tags are made from time and length, so that two files may have the same one and a move may
+    /// bring it to another name. `creationdate` is then the time at which a file got its name.
     var sharesTags = false
-    /// Whether `If-Match` on GET does what RFC 9110 says.
+    /// Whether `If-Match` works as in RFC 9110.
     var obeysIfMatch = false
     /// Whether properties of our own are kept.
     var keepsProperties = false
-    /// Whether it takes `X-OC-Mtime`, and makes its tags of something else.
+    /// Whether it accepts `X-OC-Mtime` without a change of its tags.
     var takesModified = false
     /// Whether names need not be UTF-8.
     var keepsAnyBytesInNames = false
-    /// Whether names become composed (NFC), so that others come back than were given.
+    /// Whether it changes names to the composed form (NFC).
     var composesNames = false
     /// The longest name for which properties are kept.
     var propertyNameBytesMax = 255
 
-    /// Whether it says what may be done with a resource: `permissions` of ownCloud.
+    /// Whether it reports ownCloud's property `permissions`.
     var tellsPermissions = false
-    /// The path of the collection that takes uploads in chunks; nil where there is none.
+    /// The path of the collection for chunked uploads; nil if there is none.
     var uploads: [[UInt8]]?
 
     /// Whether a PUT with `Content-Range` writes that range of a file in its place (RFC 9110, 14.5).
@@ -52,7 +51,7 @@ struct WebDAVServer: Hashable, Sendable {
     /// mod_dav_fs keeps it for what it is just writing (`DAV_FS_TMP_PREFIX`).
     static let davfsPrefix = ".davfs.tmp"
 
-    /// Tells the server by its answer to OPTIONS.
+    /// Detects the server by its answer to OPTIONS.
     ///
     /// - Parameter dav: The values of the headers `DAV`.
     init(dav: [String]) {
@@ -65,7 +64,7 @@ struct WebDAVServer: Hashable, Sendable {
             obeysIf = true
             // Its data base of locks does not outlive several clients that lock at a time.
             locks = false
-            tagsRipen = true
+            tagsStartWeak = true
             sharesTags = true
             takesRanges = true
             keepsProperties = true
@@ -83,7 +82,7 @@ struct WebDAVServer: Hashable, Sendable {
             // `OC_Util::normalizeUnicode`.
             composesNames = true
         } else if list == ["2"] {
-            // Nobody else claims class 2 without class 1.
+            // No other server claims class 2 without class 1.
             name = "WebDAV (nginx)"
             hidesDotNames = true
         }

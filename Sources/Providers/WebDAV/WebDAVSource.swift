@@ -9,14 +9,14 @@ package import ProviderSupport
 /// webdav+http://HOST[:PORT]/PATH
 /// ```
 /// PATH names a collection. In it, `%` and two hexadecimal digits stand for a byte, every other
-/// character for itself. User and password have no place here, where `ps` shows them to everybody.
+/// character for itself. User and password are refused, since `ps` would show them to all users.
 package struct WebDAVSource: SourceForm, Hashable {
     package static let schemes = ["webdav", "webdav+http", "webdav+https"]
     package static let forms = "webdav+https://HOST/PATH"
 
     let address: WebDAVAddress
 
-    /// - Parameter source: All of it, the scheme included.
+    /// - Parameter source: The text, scheme included.
     package init(parsing source: String) throws(SourceError) {
         let scheme = source.prefix { $0 != ":" }.lowercased()
         guard Self.schemes.contains(scheme) else {
@@ -26,15 +26,16 @@ package struct WebDAVSource: SourceForm, Hashable {
         let text = source.dropFirst(scheme.count + 1)
         guard text.hasPrefix("//") else {
             throw SourceError(
-                .misspelled, "\"\(scheme):\" is followed by no host",
+                .misspelled, "no host follows \"\(scheme):\"",
                 remedy: "write \(Self.forms)")
         }
         let rest = text.dropFirst(2)
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         if authority.contains("@") {
-            // The text may hold a password, and is not repeated.
+            // The text may contain a password, so it is not repeated.
             throw SourceError(
-                .misspelled, "a source names no user and no password, since all users could see it",
+                .misspelled,
+                "a source must not contain a user or password, since all users could see it",
                 remedy: "put them into ~/.netrc or ~/.config/apus/config.toml")
         }
         let isSecure = scheme != "webdav+http"
@@ -43,7 +44,7 @@ package struct WebDAVSource: SourceForm, Hashable {
         address = WebDAVAddress(isSecure: isSecure, host: host, port: port, path: path)
     }
 
-    package func connect(_ world: SourceWorld) async throws(SourceError) -> any Provider {
+    package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         let commands = SecretCommands(world)
         let credentials = try await findCredentials(commands)
         if credentials != nil, !address.isSecure, !isLocal {
@@ -51,9 +52,10 @@ package struct WebDAVSource: SourceForm, Hashable {
                 "credentials go out unencrypted", metadata: ["source": "\(identity)"])
         }
         do throws(ProviderError) {
-            return try await WebDAVProvider.connect(
-                to: address, credentials: credentials,
-                renewed: { await renewedCredentials(commands, world.logger) }, world: world)
+            return try await WebDAVConnector(
+                address: address, credentials: credentials,
+                renewed: { await renewedCredentials(commands, world.logger) }, world: world
+            ).connect()
         } catch {
             let (reason, remedy) =
                 error.kind == .unauthorized
@@ -69,7 +71,7 @@ package struct WebDAVSource: SourceForm, Hashable {
         let file = search.configurationFile ?? "config.toml"
         switch credentials {
         case nil:
-            return "there were none to send: put them into \(file) or ~/.netrc"
+            return "none were found: put them into \(file) or ~/.netrc"
         case .bearer:
             let place = isOfEnvironment ? "\(variables)_BEARER" : "the entry's bearer in \(file)"
             return "the bearer token was refused: correct \(place), or give a user and a password"
@@ -91,7 +93,7 @@ package struct WebDAVSource: SourceForm, Hashable {
             normalised: { (try? WebDAVSource(parsing: $0))?.identity })
     }
 
-    /// What is written down now; nil where it makes no sense, as while somebody is writing it.
+    /// Returns the current credentials; nil if they cannot be read, for example while a file is written.
     private func renewedCredentials(
         _ commands: SecretCommands, _ logger: Logger
     ) async -> Credentials? {
@@ -137,13 +139,13 @@ package struct WebDAVSource: SourceForm, Hashable {
             !isBracketed || host.hasSuffix("]")
         else {
             throw SourceError(
-                .misspelled, "\"\(host)\" is no name of a host", remedy: "write \(forms)")
+                .misspelled, "\"\(host)\" is not a host name", remedy: "write \(forms)")
         }
         let digits = authority[end...]
         if digits.isEmpty { return (host, nil) }
         guard digits.hasPrefix(":"), let port = UInt16(digits.dropFirst()), port > 0 else {
             throw SourceError(
-                .misspelled, "\"\(digits)\" is no port",
+                .misspelled, "\"\(digits)\" is not a port",
                 remedy: "write webdav+https://HOST:PORT/PATH with a PORT from 1 to 65535")
         }
         return (host, port == (isSecure ? 443 : 80) ? nil : port)
@@ -160,12 +162,12 @@ package struct WebDAVSource: SourceForm, Hashable {
             guard let bytes = PercentCoding.decode(part), !bytes.contains(0) else {
                 throw SourceError(
                     .misspelled,
-                    "\"\(part)\" in the path has a percent sign that stands for no byte",
+                    "\"\(part)\" in the path has a percent sign that does not encode a byte",
                     remedy: "write a percent sign as %25")
             }
             guard bytes != [0x2E], bytes != [0x2E, 0x2E] else {
                 throw SourceError(
-                    .misspelled, "\"\(part)\" in the path leads nowhere for certain",
+                    .misspelled, "\"\(part)\" is not allowed in the path",
                     remedy: "write the path without . and ..")
             }
             components.append(bytes)

@@ -80,7 +80,7 @@ struct ConvergenceCheck {
         case (.directory, .directory): break
         case (.symlink(let target), .symlink):
             let ours = try await asking("I7", "read \(key)") { () async throws(EngineError) in
-                try await mount.engine.completing { () throws(Halt) in
+                try await mount.engine.retrying { () throws(Blocked) in
                     try mount.engine.readSymlink(attributes.inode)
                 }
             }
@@ -91,7 +91,7 @@ struct ConvergenceCheck {
             return
         case (.file(let bytes), .file):
             let ours = try await asking("I7", "read \(key)") { () async throws(EngineError) in
-                try await mount.engine.completing { () throws(Halt) in
+                try await mount.engine.retrying { () throws(Blocked) in
                     try mount.engine.open(attributes.inode, access: .read, truncating: false)
                 }
                 defer { mount.engine.release(attributes.inode, access: .read) }
@@ -106,10 +106,10 @@ struct ConvergenceCheck {
                 "I7: \"\(key)\" is a \(attributes.kind) here, on the remote \(entry)")
         }
         // Attributes that are not in listings may have changed unnoticed.
-        guard mount.provider.listsDetails else { return }
+        guard mount.provider.listsMetadata else { return }
         let extended = try await asking("I7", "look at \"\(key)\"") {
             () async throws(EngineError) in
-            try await mount.engine.completing { () throws(Halt) in
+            try await mount.engine.retrying { () throws(Blocked) in
                 try mount.engine.extendedAttributes(of: attributes.inode)
             }
         }

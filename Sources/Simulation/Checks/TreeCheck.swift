@@ -83,7 +83,7 @@ struct TreeCheck {
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
         let attributes = try await asking(nil, "look at \(path)") { () async throws(EngineError) in
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 try engine.extendedAttributes(of: inode)
             }
         }
@@ -97,7 +97,7 @@ struct TreeCheck {
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
         let target = try await asking(nil, "read \(path)") { () async throws(EngineError) in
-            try await engine.completing { () throws(Halt) in try engine.readSymlink(inode) }
+            try await engine.retrying { () throws(Blocked) in try engine.readSymlink(inode) }
         }
         guard target == model[node].target else {
             throw ProgramFailure("\(path) points to another place")
@@ -120,7 +120,7 @@ struct TreeCheck {
     func bytes(of path: Path) async throws(ProgramFailure) -> [UInt8] {
         try await asking(nil, "read \(path)") { () async throws(EngineError) in
             let inode = try await find(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 try engine.open(inode, access: .read, truncating: false)
             }
             defer { engine.release(inode, access: .read) }

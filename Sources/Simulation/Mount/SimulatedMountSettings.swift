@@ -33,7 +33,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.pageEntries = [1, 2, 100][random.next(below: 3)]
         settings.provider.resumesUploads = random.nextBool()
         settings.provider.movesDirectoriesAtOnce = random.nextBool()
-        settings.provider.listsDetails = random.nextBool()
+        settings.provider.listsMetadata = random.nextBool()
         settings.provider.storesAttributesAtOnce = random.nextBool()
         settings.provider.movesFilesAtOnce = random.nextBool()
         settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]

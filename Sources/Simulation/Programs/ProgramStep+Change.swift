@@ -7,7 +7,7 @@ extension ProgramStep {
         switch self {
         case .resize(let path, let size):
             let inode = try await find(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 let kind = try engine.attributes(of: inode).kind
                 // The kernel sets the size of files only.
                 if kind != .file {
@@ -21,7 +21,7 @@ extension ProgramStep {
             }
         case .setMode(let path, let mode):
             let inode = try await find(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 // The kernel follows a symbolic link first, which has no mode of its own.
                 if try engine.attributes(of: inode).kind == .symlink { return }
                 var change = AttributeChange()
@@ -30,14 +30,14 @@ extension ProgramStep {
             }
         case .setModified(let path, let seconds):
             let inode = try await find(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 var change = AttributeChange()
                 change.modified = .at(Timestamp(seconds: seconds))
                 _ = try engine.setAttributes(of: inode, to: change)
             }
         case .setAttribute(let path, let name, let seed):
             let inode = try await find(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 if try engine.attributes(of: inode).kind == .symlink { return }
                 try engine.setExtendedAttribute(
                     Array(name.utf8), to: seed.map(ProgramBytes.attribute), of: inode)
@@ -45,7 +45,7 @@ extension ProgramStep {
         case .rename(let from, let to, let replaces):
             let (name, parent) = try await place(from, engine)
             let (newName, newParent) = try await place(to, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 try engine.rename(
                     name, in: parent, to: newName, in: newParent,
                     mode: replaces ? .replace : .noReplace)
@@ -57,7 +57,7 @@ extension ProgramStep {
     private func changeName(_ engine: Engine) async throws(EngineError) {
         guard let path = namedPath else { return }
         let (name, parent) = try await place(path, engine)
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             switch self {
             case .makeDirectory:
                 _ = try engine.createDirectory(name, in: parent, mode: 0o755, caller: .test)
@@ -126,7 +126,7 @@ extension Path {
     /// Syncs a directory.
     func synchronizeDirectory(_ engine: Engine) async throws(EngineError) {
         let inode = try await find(self, engine)
-        try await engine.completing { () throws(Halt) in
+        try await engine.retrying { () throws(Blocked) in
             guard try engine.attributes(of: inode).kind == .directory else {
                 throw .failure(EngineError(.notDirectory, "synchronize a directory"))
             }
@@ -141,7 +141,7 @@ func find(_ path: Path, _ engine: Engine) async throws(EngineError) -> InodeNumb
     var inode = InodeNumber.root
     for name in path.names {
         let parent = inode
-        inode = try await engine.completing { () throws(Halt) in
+        inode = try await engine.retrying { () throws(Blocked) in
             try engine.lookup(name, in: parent).inode
         }
     }
@@ -170,7 +170,7 @@ extension Engine {
     func bytes(
         of inode: InodeNumber, at offset: Int, count: Int
     ) async throws(EngineError) -> [UInt8] {
-        try await completing { () throws(Halt) in
+        try await retrying { () throws(Blocked) in
             let range = try read(inode, at: UInt64(offset), length: count)
             do throws(DiskError) {
                 return try range.file.read(range.count, at: UInt64(offset))
@@ -189,7 +189,7 @@ extension Engine {
         var all: [DirectoryEntry] = []
         while true {
             let cookie = all.last?.cookie ?? 0
-            let page = try await completing { () throws(Halt) in
+            let page = try await retrying { () throws(Blocked) in
                 try entries(of: directory, after: cookie, limit: 3)
             }
             if page.isEmpty { return all }
@@ -205,9 +205,9 @@ extension Caller {
 
 extension [UInt8] {
     func withHalt<Value>(
-        _ body: (UnsafeRawBufferPointer) throws(Halt) -> Value
-    ) throws(Halt) -> Value {
-        try withUnsafeBufferPointer { (buffer) throws(Halt) in
+        _ body: (UnsafeRawBufferPointer) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
+        try withUnsafeBufferPointer { (buffer) throws(Blocked) in
             try body(UnsafeRawBufferPointer(buffer))
         }
     }

@@ -137,16 +137,16 @@ final class CrashingProvider: Provider {
         _ call: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         try begin(attempt)
-        let answer = Answer<Value, ProviderError>()
+        let answer = Promise<Value, ProviderError>()
         let number = requestsMade.withLock { made in
             made += 1
             return made
         }
         let request = Task(executorPreference: executor) {
             do throws(ProviderError) {
-                answer.give(.success(try await call()))
+                answer.fulfil(.success(try await call()))
             } catch {
-                answer.give(.failure(error))
+                answer.fulfil(.failure(error))
             }
             self.requests.withLock { _ = $0.removeValue(forKey: number) }
         }
@@ -157,7 +157,7 @@ final class CrashingProvider: Provider {
         } onCancel: {
             if provider.finishesChanges { return }
             if !goesOn { request.cancel() }
-            answer.give(
+            answer.fulfil(
                 .failure(ProviderError(.cancelled, attempt: attempt, reason: "cancelled")))
         }
         return try result.get()

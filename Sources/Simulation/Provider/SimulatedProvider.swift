@@ -66,7 +66,7 @@ package final class SimulatedProvider: Provider {
             movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce,
             keepsVersionsInMoves: settings.movesFilesAtOnce,
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
-            listsDetails: settings.listsDetails,
+            listsMetadata: settings.listsMetadata,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))
         state = Mutex(State(random: random, faults: faults))
@@ -135,8 +135,8 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.isAuthorized = isAuthorized }
     }
 
-    /// See ``SimulatedProviderSettings/listsDetails``.
-    var listsDetails: Bool { settings.listsDetails }
+    /// See ``SimulatedProviderSettings/listsMetadata``.
+    var listsMetadata: Bool { settings.listsMetadata }
 
     /// See ``SimulatedProviderSettings/finishesChanges``.
     var finishesChanges: Bool { settings.finishesChanges }
@@ -182,7 +182,7 @@ package final class SimulatedProvider: Provider {
             var objects = try Self.attempting(attempt) { () throws(Tree.Failure) in
                 try state.tree.children(of: directory)
             }
-            if !settings.listsDetails { objects = objects.map(\.withoutDetails) }
+            if !settings.listsMetadata { objects = objects.map(\.withoutDetails) }
             if page == nil { state.tree.rememberListing(objects, of: directory) }
             guard let pages = state.endlessPages else {
                 return Self.page(
@@ -438,7 +438,7 @@ extension RemoteObject {
         var object = self
         object.mode = nil
         object.extendedAttributes = nil
-        object.isDetailed = false
+        object.hasMetadata = false
         return object
     }
 }

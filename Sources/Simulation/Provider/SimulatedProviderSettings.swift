@@ -30,7 +30,7 @@ package struct SimulatedProviderSettings: Sendable {
     package var finishesChanges = false
 
     /// Whether a listing has modes and extended attributes, or only `stat` of an object.
-    package var listsDetails = true
+    package var listsMetadata = true
     /// Bytes of the names and values of an object's extended attributes.
     package var extendedAttributesBytesMax = 4_096
 

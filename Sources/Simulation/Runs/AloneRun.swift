@@ -127,7 +127,7 @@ package struct AloneRun {
         close(slot)
         let created = try await compare { engine in
             let (name, parent) = try await place(path, engine)
-            let attributes = try await engine.completing { () throws(Halt) in
+            let attributes = try await engine.retrying { () throws(Blocked) in
                 try engine.createFile(name, in: parent, mode: mode, caller: .test)
             }
             return attributes.inode
@@ -145,7 +145,7 @@ package struct AloneRun {
         close(slot)
         let opened = try await compare { engine in
             let inode = try await find(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 // The kernel does not open symbolic links.
                 if try engine.attributes(of: inode).kind == .symlink {
                     throw .failure(EngineError(.invalid, "open a symbolic link"))
@@ -172,8 +172,8 @@ package struct AloneRun {
     private mutating func write(_ slot: Int, _ offset: Int, _ bytes: [UInt8]) async throws {
         guard let handle = handles[slot], handle.isWriting else { return }
         let written = try await compare { engine in
-            try await engine.completing { () throws(Halt) in
-                try bytes.withHalt { (buffer) throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
+                try bytes.withHalt { (buffer) throws(Blocked) in
                     try engine.write(handle.inode, buffer, at: UInt64(offset))
                 }
             }
@@ -200,7 +200,7 @@ package struct AloneRun {
     private mutating func synchronize(_ slot: Int) async throws {
         guard let handle = handles[slot] else { return }
         _ = try await compare { engine in
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 try engine.synchronize(handle.inode)
             }
         } with: { _ in
@@ -229,7 +229,7 @@ package struct AloneRun {
     private mutating func look(_ path: Path) async throws {
         let looks = try await compare { engine in
             let inode = try await find(path, engine)
-            let attributes = try await engine.completing { () throws(Halt) in
+            let attributes = try await engine.retrying { () throws(Blocked) in
                 try engine.attributes(of: inode)
             }
             return Look(attributes)

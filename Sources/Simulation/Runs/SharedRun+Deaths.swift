@@ -28,7 +28,7 @@ extension SharedRun {
     /// Forgets names that a program is about to remove or rename.
     mutating func forgetDurableNames(at paths: [Path]) {
         for path in paths {
-            do throws(Halt) {
+            do throws(Blocked) {
                 var inode = InodeNumber.root
                 for name in path.names { inode = try mount.engine.knownInode(name, in: inode) }
                 durableNames[inode] = nil
@@ -127,7 +127,7 @@ extension SharedRun {
     private func bytes(of inode: InodeNumber) async throws -> [UInt8]? {
         let engine = mount.engine
         do throws(EngineError) {
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 try engine.open(inode, access: .read, truncating: false)
             }
             defer { engine.release(inode, access: .read) }
@@ -149,8 +149,8 @@ extension Engine {
     /// Returns the inode of a name, even if its metadata are missing.
     fileprivate func knownInode(
         _ name: FileName, in parent: InodeNumber
-    ) throws(Halt) -> InodeNumber {
-        do throws(Halt) {
+    ) throws(Blocked) -> InodeNumber {
+        do throws(Blocked) {
             return try lookup(name, in: parent).inode
         } catch {
             if case .awaits(.look(let inode)) = error { return inode }

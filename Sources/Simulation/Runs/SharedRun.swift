@@ -70,7 +70,7 @@ struct SharedRun {
         case .synchronize(let slot):
             guard let inode = handles[slot]?.inode else { return }
             let done: Void? = try await ask { engine in
-                try await engine.completing { () throws(Halt) in try engine.synchronize(inode) }
+                try await engine.retrying { () throws(Blocked) in try engine.synchronize(inode) }
             }
             if done != nil { oracle.synchronize(inode) }
         case .synchronizeDirectory(let path): try await synchronizeDirectory(path)
@@ -117,7 +117,7 @@ struct SharedRun {
         close(slot)
         let created = try await ask { engine in
             let (name, parent) = try await place(path, engine)
-            return try await engine.completing { () throws(Halt) in
+            return try await engine.retrying { () throws(Blocked) in
                 try engine.createFile(name, in: parent, mode: mode, caller: .test).inode
             }
         }
@@ -134,7 +134,7 @@ struct SharedRun {
         var met: (inode: InodeNumber, version: ETag?)?
         let opened = try await ask { engine in
             let (name, parent) = try await place(path, engine)
-            return try await engine.completing { () throws(Halt) in
+            return try await engine.retrying { () throws(Blocked) in
                 let attributes = try engine.lookup(name, in: parent)
                 guard attributes.kind == .file else {
                     throw .failure(EngineError(.invalid, "open: not a file"))
@@ -172,9 +172,9 @@ struct SharedRun {
         guard let handle = handles[slot], handle.isWriting else { return }
         var version: ETag?
         let written: Void? = try await ask { engine in
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 version = try engine.agreedVersion(of: handle.inode)
-                try bytes.withHalt { (buffer) throws(Halt) in
+                try bytes.withHalt { (buffer) throws(Blocked) in
                     try engine.write(handle.inode, buffer, at: UInt64(offset))
                 }
             }
@@ -206,7 +206,7 @@ struct SharedRun {
         var met: (inode: InodeNumber, version: ETag?)?
         let done: Void? = try await ask { engine in
             let (name, parent) = try await place(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 let attributes = try engine.lookup(name, in: parent)
                 guard attributes.kind == .file else {
                     throw .failure(EngineError(.invalid, "resize: not a file"))
@@ -233,7 +233,7 @@ struct SharedRun {
         var met: (inode: InodeNumber, version: ETag?)?
         _ = try await ask { engine in
             let (name, parent) = try await place(path, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 met = nil
                 let inode = try engine.lookup(name, in: parent).inode
                 let version = try engine.agreedVersion(of: inode)
@@ -249,7 +249,7 @@ struct SharedRun {
         let done: Void? = try await ask { engine in
             let (name, parent) = try await place(from, engine)
             let (newName, newParent) = try await place(to, engine)
-            try await engine.completing { () throws(Halt) in
+            try await engine.retrying { () throws(Blocked) in
                 met = nil
                 let moved = try engine.lookup(name, in: parent).inode
                 let target = try engine.existing(newName, in: newParent)
@@ -317,8 +317,8 @@ extension Engine {
     /// Returns the inode of a name, if it exists.
     fileprivate func existing(
         _ name: FileName, in parent: InodeNumber
-    ) throws(Halt) -> InodeNumber? {
-        do throws(Halt) {
+    ) throws(Blocked) -> InodeNumber? {
+        do throws(Blocked) {
             return try lookup(name, in: parent).inode
         } catch {
             if case .failure(let failure) = error, failure.kind == .notFound { return nil }

@@ -95,11 +95,14 @@ import Testing
     @Test(arguments: [
         ("[[credentials]\n", "line 1"),
         ("credentials = 5", "[[credentials]]"),
-        ("[[credentials]]\nusername = \"hush\"", "names no source"),
-        ("[[credentials]]\nsource = \"x\"", "who is asking"),
-        ("[[credentials]]\nsource = \"x\"\nusername = \"u\"\nbearer = \"hush\"", "who is asking"),
+        ("[[credentials]]\nusername = \"hush\"", "has no source"),
+        ("[[credentials]]\nsource = \"x\"", "incomplete credentials"),
+        (
+            "[[credentials]]\nsource = \"x\"\nusername = \"u\"\nbearer = \"hush\"",
+            "incomplete credentials"
+        ),
         ("[[credentials]]\nsource = \"x\"\npasword = \"hush\"", "\"password\""),
-        ("[[credentials]]\nsource = 5", "no text"),
+        ("[[credentials]]\nsource = 5", "not a string"),
         (
             "[[credentials]]\nsource = \"webdav://host\"\nusername = \"u\"\n"
                 + "password-command = \"echo hush; exit 3\"", "failed"

@@ -40,15 +40,15 @@ import Testing
         _ = WebDAVServer(dav: headers.all("dav"))
         let version = WebDAVVersion(
             etag: headers["etag"], lastModified: headers["last-modified"], size: 5)
-        for isSettled in [true, false] {
-            #expect(version.canBe(version.mark(isSettled: isSettled)))
+        for isStable in [true, false] {
+            #expect(version.canBe(version.versionTag(isStable: isStable)))
         }
     }
 
     private func checkStore(_ response: HTTPResponse) {
         let head = S3Head(response.headers)
         let object = RemoteObject(
-            name: WebDAVProvider.rootName, kind: head.metadata.isSymlink ? .symlink : .file,
+            name: WebDAVObjects.rootName, kind: head.metadata.isSymlink ? .symlink : .file,
             etag: head.metadata.isSymlink ? nil : head.etag,
             size: min(head.size, UInt64(Int64.max)),
             modified: head.metadata.modified ?? head.modified, mode: head.metadata.mode,

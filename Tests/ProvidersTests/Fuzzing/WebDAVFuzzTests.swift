@@ -16,15 +16,12 @@ import Transport
         isSecure: false, host: "h", port: nil, path: [Array("dav".utf8)])
 
     /// One that believes all that a server can tell, and one that is told permissions.
-    private static let providers = [
+    private static let objects = [
         ["1,2", "<http://apache.org/dav/propset/fs/1>"], ["1, 3, nextcloud-checksum-update"],
     ].map { dav in
         var server = WebDAVServer(dav: dav)
         server.keepsProperties = true
-        return WebDAVProvider(
-            client: WebDAVClient(
-                address: address, transport: HTTPTransport(), clock: SystemClock()),
-            server: server, clock: SystemClock(), logger: Logger(label: "test"))
+        return WebDAVObjects(server: server)
     }
 
     private struct Found {
@@ -34,14 +31,14 @@ import Transport
 
     /// What a listing of the root makes of an answer that arrives in pieces.
     private func list(
-        _ bytes: [UInt8], pieceBytes: Int, _ provider: WebDAVProvider
+        _ bytes: [UInt8], pieceBytes: Int, _ objects: WebDAVObjects
     ) throws -> Found {
         var found = Found()
         let collector = ListingCollector(WebDAVSpool(pageEntries: 1_000))
         let parser = try MultistatusParser(responsesMax: 1_000) { entry throws(XMLError) in
             found.entries.append(entry)
             let place = Self.address.place(of: entry.href, from: .root)
-            try collector.take(entry, at: place) { provider.object($0, named: $1) }
+            try collector.take(entry, at: place) { objects.object($0, named: $1) }
         }
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -58,8 +55,8 @@ import Transport
 
     @Test func `real answers are understood`() throws {
         for answer in RealAnswers.multistatus {
-            for provider in Self.providers {
-                let found = try list(answer, pieceBytes: .max, provider)
+            for objects in Self.objects {
+                let found = try list(answer, pieceBytes: .max, objects)
                 #expect(found.objects.count >= 2)
                 expectSense(found.objects)
             }
@@ -73,8 +70,8 @@ import Transport
         for number in 0..<Fuzz.cases {
             let (_, bytes) = mutator.next(from: RealAnswers.multistatus)
             let pieceBytes = mutator.pieceBytes(of: bytes.count)
-            let provider = Self.providers[number % Self.providers.count]
-            guard let found = try? list(bytes, pieceBytes: pieceBytes, provider) else { continue }
+            let objects = Self.objects[number % Self.objects.count]
+            guard let found = try? list(bytes, pieceBytes: pieceBytes, objects) else { continue }
             understood += 1
             expectSense(found.objects)
             // What is no UTF-8 in its own encoding may become three bytes for one.
@@ -93,7 +90,7 @@ import Transport
             let status = index % 2 == 0 ? 207 : 403
             let answer = WebDAVAnswer(
                 response: HTTPResponse(status: status), body: bytes, time: Timestamp(seconds: 0))
-            let reason = answer.failure("test").reason
+            let reason = answer.failure.reason
             #expect((1...400).contains(reason.utf8.count), "\(reason)")
             #expect(!reason.unicodeScalars.contains { $0.value < 0x20 })
         }

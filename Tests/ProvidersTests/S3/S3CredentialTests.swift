@@ -456,7 +456,7 @@ import Transport
             let notes = Mutex<[String]>([])
             let error: SourceError?
             do throws(SourceError) {
-                var world = SourceWorld(
+                var world = ProviderEnvironment(
                     clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
                 world.note = { note in notes.withLock { $0.append(note) } }
                 let url = "\(place)?endpoint=http://127.0.0.1:\(server.port)"
@@ -535,7 +535,7 @@ import Transport
                     "AWS_CONFIG_FILE": folder.path("config"),
                     "AWS_SHARED_CREDENTIALS_FILE": folder.path("none"),
                 ],
-                world: SourceWorld(
+                world: ProviderEnvironment(
                     clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
             )
         }

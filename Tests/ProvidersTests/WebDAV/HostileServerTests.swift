@@ -12,7 +12,7 @@ import Transport
 
 /// What a server says is looked at before it is believed.
 @Suite struct HostileServerTests {
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     // MARK: Answers
@@ -93,7 +93,7 @@ import Transport
     private func listing(_ body: String, length: Int? = nil) async throws -> Result<
         [String], ProviderError
     > {
-        let outcome = WebDAVBox<Result<[String], ProviderError>>()
+        let outcome = LockedValue<Result<[String], ProviderError>>()
         try await with { request in
             guard request["Depth"] == "1" else { return nil }
             return Self.answer("207 Multi-Status", [], body, length: length)
@@ -328,7 +328,7 @@ import Transport
     /// Reads bytes 2 to 4 of a file of ten whose server answers a GET so.
     private func read(_ get: String) async throws -> (kind: ProviderError.Kind?, bytes: [UInt8]) {
         let collector = BytesCollector()
-        let outcome = WebDAVBox<ProviderError.Kind>()
+        let outcome = LockedValue<ProviderError.Kind>()
         try await with {
             $0.method == "GET" ? get : nil
         } _: { provider, _ in
@@ -394,7 +394,7 @@ import Transport
             guard request.method == "MKCOL" else { return nil }
             return Self.answer("507 Insufficient Storage", [], body)
         } _: { provider, _ in
-            let found = WebDAVBox<ProviderError>()
+            let found = LockedValue<ProviderError>()
             do throws(ProviderError) {
                 _ = try await provider.createDirectory(
                     .root.appending(WebDAVName.new()),
@@ -408,7 +408,7 @@ import Transport
         let answer = WebDAVAnswer(
             response: HTTPResponse(status: 507), body: Array(body.utf8), time: Timestamp(seconds: 0)
         )
-        let failure = answer.failure("try")
+        let failure = answer.failure
         #expect(failure.kind == .full)
         #expect(failure.reason.contains("No, long long"))
         #expect(failure.reason.count < 300)
@@ -424,7 +424,7 @@ import Transport
     func `each status means one thing`(status: Int, kind: ProviderError.Kind) {
         let answer = WebDAVAnswer(
             response: HTTPResponse(status: status), body: [], time: Timestamp(seconds: 0))
-        #expect(answer.failure("try").kind == kind)
+        #expect(answer.failure.kind == kind)
     }
 
     @Test func `a refusal within a multistatus is one`() {

@@ -15,7 +15,7 @@ import Transport
 @Suite struct NextcloudTests {
     private static let chunk = 5 << 20
 
-    private static let world = SourceWorld(
+    private static let world = ProviderEnvironment(
         clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
 
     /// Serves `cloud` while `body` runs.
@@ -293,7 +293,7 @@ import Transport
     ])
     func `uploads are beside the files of the same user`(url: String, uploads: String?) throws {
         let address = try WebDAVSource(
-            scheme: "webdav+https", parsing: url.dropFirst("https:".count)
+            parsing: "webdav+\(url)"
         ).address
         let found = address.uploads?.map { String(decoding: $0, as: UTF8.self) }
         #expect(found?.joined(separator: "/") == uploads)

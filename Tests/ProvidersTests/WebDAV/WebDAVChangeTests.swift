@@ -52,7 +52,7 @@ private final class TinyDAV: Sendable {
         } _: { server in
             let provider = try await WebDAVProvider.connect(
                 to: "webdav+http://127.0.0.1:\(server.port)/dav",
-                world: SourceWorld(
+                world: ProviderEnvironment(
                     clock: SystemClock(), transport: HTTPTransport(), logger: Logger(label: "test"))
             )
             try await body(provider, server)
@@ -198,7 +198,7 @@ private struct TenBytes: ByteSource {
         let weak = TinyDAV.File(etag: "W/\"1\"", size: 3)
         let base = WebDAVVersion(
             etag: weak.etag, lastModified: weak.modified, size: 3
-        ).mark(isSettled: false)
+        ).versionTag(isStable: false)
         for dav in [Self.nextcloud, "1", "1, 2"] {
             let store = TinyDAV(dav: dav, files: ["/dav/file": weak])
             try await store.run { provider, server in

@@ -55,11 +55,11 @@ import Transport
         let strong = WebDAVVersion(etag: "\"a;b\"", lastModified: time, size: 5)
         let weak = WebDAVVersion(etag: "W/\"a;b\"", lastModified: time, size: 5)
         let none = WebDAVVersion(etag: nil, lastModified: time, size: 5)
-        #expect(strong.mark(isSettled: false) == ETag("\"a;b\""))
-        #expect(weak.mark(isSettled: true) == ETag("\"a;b\""))
-        let marks = [strong, weak, none].map { $0.mark(isSettled: false) }
+        #expect(strong.versionTag(isStable: false) == ETag("\"a;b\""))
+        #expect(weak.versionTag(isStable: true) == ETag("\"a;b\""))
+        let marks = [strong, weak, none].map { $0.versionTag(isStable: false) }
         #expect(Set(marks).count == 3)
-        #expect(marks.map(WebDAVVersion.tag(of:)) == ["\"a;b\"", nil, nil])
+        #expect(marks.map(WebDAVVersion.etag(in:)) == ["\"a;b\"", nil, nil])
         for mark in marks {
             #expect(none.canBe(mark))
             let another = WebDAVVersion(etag: "\"c\"", lastModified: time, size: 6)
@@ -75,14 +75,14 @@ import Transport
         let created = "2026-11-21T08:09:57Z"
         let version = WebDAVVersion(etag: "\"a b\"", lastModified: time, size: 5)
         func mark(_ created: String?, _ word: String?) -> ETag {
-            version.mark(isSettled: true, created: created, word: word)
+            version.versionTag(isStable: true, created: created, nonce: word)
         }
-        let words = [WebDAVAttributes.newWord(), WebDAVAttributes.newWord()]
+        let words = [WebDAVAttributes.newNonce(), WebDAVAttributes.newNonce()]
         let steps =
             [mark(nil, nil), mark(created, nil)] + words.map { mark(created, $0) }
         #expect(Set(steps + [mark(nil, words[0])]).count == 5)
         for mark in steps {
-            #expect(WebDAVVersion.tag(of: mark) == "\"a b\"")
+            #expect(WebDAVVersion.etag(in: mark) == "\"a b\"")
             #expect(version.canBe(mark))
         }
         for (former, mark, isSame) in [
@@ -100,7 +100,7 @@ import Transport
             modified: Timestamp(seconds: -5, nanoseconds: 123_456_789), mode: 0o4755)
         let target = Array("../a b/\u{e9}".utf8) + [0xFF]
         let kept = WebDAVAttributes(
-            attributes, stamp: "\"5 6\"", word: WebDAVAttributes.newWord(), target: target)
+            attributes, etag: "\"5 6\"", nonce: WebDAVAttributes.newNonce(), target: target)
         #expect(kept.text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x26 })
         #expect(WebDAVAttributes(parsing: kept.text) == kept)
     }
@@ -109,7 +109,7 @@ import Transport
         var attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644)
         attributes.extendedAttributes[Array("user.a b:=<".utf8)] = Array(0...255)
         attributes.extendedAttributes[Array("user.empty".utf8)] = []
-        let kept = WebDAVAttributes(attributes, stamp: "\"5-6\"")
+        let kept = WebDAVAttributes(attributes, etag: "\"5-6\"")
         #expect(kept.text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x26 })
         #expect(WebDAVAttributes(parsing: kept.text) == kept)
         #expect(WebDAVAttributes.room.bytes(attributes.extendedAttributes) < kept.text.utf8.count)
@@ -127,7 +127,7 @@ import Transport
     func `attributes that make no sense are not set`(text: String) {
         let attributes = WebDAVAttributes(parsing: text)
         #expect(attributes.mode == nil && attributes.modified == nil && attributes.target == nil)
-        #expect(attributes.word == nil)
+        #expect(attributes.nonce == nil)
     }
 
     @Test(
@@ -177,14 +177,9 @@ import Transport
     func `a name that cannot be stored is named, with what to do`(
         dav: [String], name: [UInt8], reason: String, remedy: String
     ) throws {
-        let provider = WebDAVProvider(
-            client: WebDAVClient(
-                address: WebDAVAddress(isSecure: false, host: "h", port: nil, path: []),
-                transport: HTTPTransport(), clock: SystemClock()),
-            server: WebDAVServer(dav: dav), clock: SystemClock(), logger: Logger(label: "test"))
         let key = ObjectKey([try #require(FileName(name))])
         let error = #expect(throws: ProviderError.self) {
-            try provider.usableName(of: key, "store it")
+            try WebDAVServer(dav: dav).storableName(of: key)
         }
         #expect(error?.kind == .unsupported)
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
@@ -207,7 +202,7 @@ import Transport
                         target: kind == .symlink ? [0xFF, UInt8(index % 256)] : nil,
                         extendedAttributes: kind == .symlink
                             ? nil : ExtendedAttributes(encoded: [1, 2, 1, 0, 0, 0, 3])),
-                    isSettled: index % 5 == 0)
+                    isStable: index % 5 == 0)
             }
             var spool = WebDAVSpool(pageEntries: 10)
             for entry in listed { try spool.append(entry) }

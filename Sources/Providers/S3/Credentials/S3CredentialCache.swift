@@ -11,7 +11,7 @@ final class S3CredentialCache: Sendable {
     private let load: Load
     private let plan = Mutex(S3CredentialPlan())
     /// Rings when a load has ended.
-    private let bell = Doorbell()
+    private let bell = Signal()
 
     init(_ load: @escaping Load) {
         self.load = load
@@ -25,12 +25,12 @@ final class S3CredentialCache: Sendable {
         at now: @autoclosure @Sendable () -> Timestamp
     ) async throws(S3CredentialError) -> S3Credentials {
         while true {
-            let rings = bell.rings
+            let notifications = bell.notifications
             switch plan.withLock({ $0.step(at: now()) }) {
             case .use(let credentials): return credentials
             case .fail(let error): throw error
             case .wait:
-                await bell.wait(after: rings)
+                await bell.wait(after: notifications)
                 if Task.isCancelled { throw .cancelled }
             case .ask:
                 // After a failure here, older ones may still be valid.
@@ -43,7 +43,7 @@ final class S3CredentialCache: Sendable {
     private func ask(
         _ now: @Sendable () -> Timestamp
     ) async throws(S3CredentialError) -> S3Credentials? {
-        defer { bell.ring() }
+        defer { bell.notify() }
         do throws(S3CredentialError) {
             let credentials = try await load(origin)
             plan.withLock { $0.received(credentials, at: now()) }

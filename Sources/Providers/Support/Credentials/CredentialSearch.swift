@@ -1,11 +1,12 @@
 import Glibc
 
-/// Looks for the credentials of a source: in the environment, in our own file, in `~/.netrc`.
+/// Searches the credentials of a source: in the environment, in the configuration file, in
+/// `~/.netrc`.
 ///
-/// The first of these that has some is taken. The command line is no such place, as every user of
-/// the machine sees it.
+/// The first match is used. The command line is not searched, as all users of the machine can see
+/// it.
 package struct CredentialSearch: Sendable {
-    /// A variable of the environment.
+    /// Returns an environment variable.
     package var variable: @Sendable (String) -> String?
 
     package init(
@@ -19,12 +20,12 @@ package struct CredentialSearch: Sendable {
     /// - Parameters:
     ///   - source: The source's identity: `webdav+https://host/path`.
     ///   - host: Its host, without port.
-    ///   - variables: How the names of variables begin: `APUS_WEBDAV` for `APUS_WEBDAV_BEARER`.
-    ///   - commands: Runs what prints a password.
-    ///   - normalised: A source of this kind in the way in which its identity is written; nil where the text is none.
-    /// - Returns: nil where nobody has any.
-    /// - Throws: `.unavailable`, where a file cannot be read, must not be trusted, or makes no
-    ///   sense. Never with a word of its contents.
+    ///   - variables: The prefix of environment variables: `APUS_WEBDAV` for `APUS_WEBDAV_BEARER`.
+    ///   - commands: Runs commands that print a password.
+    ///   - normalised: Returns the identity of a source of this kind; nil for any other text.
+    /// - Returns: nil if there are none.
+    /// - Throws: `.unavailable` if a file cannot be read, must not be trusted, or is malformed. The
+    ///   message never quotes its contents.
     package func find(
         source: String, host: String, variables: String, commands: SecretCommands,
         normalised: (String) -> String?
@@ -59,8 +60,8 @@ package struct CredentialSearch: Sendable {
         guard user == nil, password == nil else {
             throw SourceError(
                 .unavailable,
-                "of \(variables)_USERNAME and \(variables)_PASSWORD only one is set",
-                remedy: "set both, or none")
+                "only one of \(variables)_USERNAME and \(variables)_PASSWORD is set",
+                remedy: "set both or neither")
         }
         return nil
     }

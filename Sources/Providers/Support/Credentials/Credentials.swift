@@ -1,12 +1,12 @@
-/// What proves to a store who is asking. It shows itself nowhere.
+/// Authenticates the user to a store. Its value is never shown.
 package enum Credentials: Hashable, Sendable {
     case password(user: String, Secret)
     case bearer(Secret)
 }
 
-/// A text that no description, dump or log shows.
+/// A text that is not shown in any description, dump or log.
 package struct Secret: Hashable, Sendable {
-    /// For the request that needs it, and nothing else.
+    /// The secret, only for the request that needs it.
     package let revealed: String
 
     package init(_ text: String) {

@@ -1,7 +1,7 @@
 import Glibc
 import TOMLKit
 
-/// `~/.config/apus/config.toml`, as far as credentials go.
+/// The credentials in `~/.config/apus/config.toml`.
 ///
 /// ```toml
 /// [[credentials]]
@@ -39,23 +39,23 @@ struct CredentialsFile {
         do {
             table = try TOMLTable(string: text)
         } catch let error as TOMLParseError {
-            // Not the parser's own words, which may quote a secret.
-            throw Self.failure(path, "line \(error.source.begin.line) is no TOML")
+            // Not the parser's own message, which may quote a secret.
+            throw Self.failure(path, "line \(error.source.begin.line) is not valid TOML")
         } catch {
-            throw Self.failure(path, "it is no TOML")
+            throw Self.failure(path, "not valid TOML")
         }
         guard let value = table["credentials"] else { return }
         guard let array = value.array else {
-            throw Self.failure(path, "credentials are written as tables: [[credentials]]")
+            throw Self.failure(path, "credentials must be tables: [[credentials]]")
         }
         for (index, item) in array.enumerated() {
-            let place = "the \(index + 1). [[credentials]]"
-            guard let table = item.table else { throw Self.failure(path, "\(place) is no table") }
+            let place = "[[credentials]] number \(index + 1)"
+            guard let table = item.table else { throw Self.failure(path, "\(place): not a table") }
             entries.append(try Self.entry(table, place, path, normalised))
         }
     }
 
-    /// The one whose source is that, or the nearest above it.
+    /// Returns the entry for a source, or for its nearest ancestor.
     func entry(for source: String) -> Entry? {
         entries.filter { source == $0.source || source.hasPrefix($0.source + "/") }
             .max { $0.source.utf8.count < $1.source.utf8.count }
@@ -69,17 +69,17 @@ struct CredentialsFile {
             guard keys.contains(key) else {
                 let near = Spelling.nearest(to: key, among: keys)
                 throw failure(
-                    path, "\(place) has a key that is none",
+                    path, "\(place) has an unknown key",
                     remedy: near.map { "write \"\($0)\"" }
-                        ?? "it has \(keys.joined(separator: ", "))")
+                        ?? "valid keys are \(keys.joined(separator: ", "))")
             }
             guard let value = table[key]?.string, !value.isEmpty else {
-                throw failure(path, "\(key) of \(place) is no text")
+                throw failure(path, "\(key) of \(place) is not a string")
             }
             values[key] = value
         }
         guard let source = values["source"] else {
-            throw failure(path, "\(place) names no source")
+            throw failure(path, "\(place) has no source")
         }
         let user = values["username"]
         let proofs: [Entry.Proof?] = [
@@ -91,7 +91,7 @@ struct CredentialsFile {
         guard given.count == 1, let proof = given.first, (user == nil) == (values["bearer"] != nil)
         else {
             throw failure(
-                path, "\(place) does not say who is asking",
+                path, "\(place) has incomplete credentials",
                 remedy: "give username and password, username and password-command, or bearer")
         }
         let bare = source.hasSuffix("/") ? String(source.dropLast()) : source
@@ -107,7 +107,7 @@ struct CredentialsFile {
 }
 
 extension CredentialsFile.Entry {
-    /// - Throws: `.unavailable` where a command for the password fails.
+    /// - Throws: `.unavailable` if a password command fails.
     func credentials(_ commands: SecretCommands) async throws(SourceError) -> Credentials {
         switch proof {
         case .password(let password): return .password(user: user ?? "", password)
@@ -117,7 +117,7 @@ extension CredentialsFile.Entry {
         }
     }
 
-    /// The first line that a command prints.
+    /// Returns the first line of a command's output.
     private func output(
         of line: Secret, _ commands: SecretCommands
     ) async throws(SourceError) -> Secret {

@@ -1,8 +1,8 @@
-/// `~/.netrc`, as `ftp` and `curl` have it: which login and password are for which host.
+/// The logins and passwords per host in `~/.netrc`, as for `ftp` and `curl`.
 ///
-/// Words with blanks or line ends between them; in double quotes a word may hold blanks, and `\` makes
-/// the next character stand for itself. `#` begins a comment where a word could. `macdef` and its
-/// lines, up to an empty one, are skipped.
+/// Words are separated by blanks or line ends; in double quotes a word may contain blanks, and `\`
+/// escapes the next character. `#` at the start of a word begins a comment. `macdef` and its lines,
+/// up to an empty one, are skipped.
 struct Netrc {
     private struct Entry {
         /// nil for `default`.
@@ -33,7 +33,7 @@ struct Netrc {
         entries[last][keyPath: field] = value
     }
 
-    /// Those of the first entry that names the host; else those of the first `default`.
+    /// Returns the credentials of the first entry for the host; otherwise of the first `default`.
     func credentials(for host: String) -> Credentials? {
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let entry =

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A file with secrets, which nobody but its owner may read.
+/// A file with secrets, which only its owner may access.
 enum PrivateFile {
     private static let bytesMax = 1 << 20
 
-    /// - Returns: Its text; nil where there is no such file.
-    /// - Throws: `.unavailable` where others may read or change it, with what to do about it.
+    /// - Returns: Its text; nil if there is no such file.
+    /// - Throws: `.unavailable` with a remedy if other users may read or change it.
     static func text(at path: String) throws(SourceError) -> String? {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else {
@@ -18,21 +18,21 @@ enum PrivateFile {
         var status = stat()
         guard fstat(descriptor.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw SourceError(
-                .unavailable, "\(path) is no file", remedy: "make it a file with mode 0600")
+                .unavailable, "\(path) is not a file", remedy: "make it a file of mode 0600")
         }
         guard status.st_uid == geteuid() else {
             throw SourceError(
-                .unavailable, "\(path) belongs to another user, who could change it",
-                remedy: "make it yours with 'chown $USER \(path)'")
+                .unavailable, "\(path) is owned by another user, who could change it",
+                remedy: "take ownership with 'chown $USER \(path)'")
         }
         guard status.st_mode & 0o077 == 0 else {
             throw SourceError(
-                .unavailable, "\(path) holds secrets, and other users may open it",
-                remedy: "close it to them with 'chmod 600 \(path)'")
+                .unavailable, "\(path) contains secrets, and other users may open it",
+                remedy: "restrict it with 'chmod 600 \(path)'")
         }
         guard status.st_size <= bytesMax else {
             throw SourceError(
-                .unavailable, "\(path) is longer than a file of credentials can be",
+                .unavailable, "\(path) is too long for a credentials file",
                 remedy: "keep only credentials in it")
         }
         return String(decoding: try bytes(of: descriptor, path), as: UTF8.self)
@@ -51,7 +51,7 @@ enum PrivateFile {
             } else if errno != EINTR {
                 throw SourceError(
                     .unavailable, "cannot read \(path): \(SystemError.last)",
-                    remedy: "check the disk that it is on")
+                    remedy: "check its disk")
             }
         }
         return bytes

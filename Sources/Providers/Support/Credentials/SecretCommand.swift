@@ -1,8 +1,8 @@
-/// A command of the user's that prints something secret.
+/// A command of the user that prints a secret.
 package struct SecretCommand: Sendable {
-    /// What the shell runs.
+    /// The command line for the shell.
     package let line: Secret
-    /// What a user who waits for it knows it by: `credential_process of the profile "work"`.
+    /// Its name for a user who waits for it: `credential_process of the profile "work"`.
     package let name: String
 
     package init(line: Secret, name: String) {
@@ -10,8 +10,8 @@ package struct SecretCommand: Sendable {
         self.name = name
     }
 
-    /// What went wrong, with the beginning of what it said on its standard error, and nothing of what it
-    /// printed: `failed with status 3: the token has expired`.
+    /// The failure, with the beginning of the command's standard error, and without its output:
+    /// `failed with status 3: the token has expired`.
     package struct Failure: Error {
         package let problem: String
     }

@@ -3,10 +3,10 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// One run of a shell's command, which another thread may stop.
+/// One run of a shell command, which another thread may stop.
 final class SecretCommandRun: Sendable {
     private struct State {
-        /// Set until it is waited for, so that the number is still its own.
+        /// Set until the process is waited for, so that its number is not reused.
         var process: pid_t?
         var isStopped = false
     }
@@ -26,7 +26,7 @@ final class SecretCommandRun: Sendable {
         self.keepsTerminal = keepsTerminal
     }
 
-    /// Kills the command with all that it has started.
+    /// Kills the command and all processes that it has started.
     func stop() {
         state.withLock { state in
             state.isStopped = true
@@ -36,20 +36,21 @@ final class SecretCommandRun: Sendable {
 
     private func kill(_ state: State) {
         guard let process = state.process else { return }
-        // On a terminal the group is our own, and what the command has started there hears the Ctrl-C itself.
+        // With the terminal, the process group is our own, and processes that the command has
+        // started there receive Ctrl-C themselves.
         if !keepsTerminal { _ = Glibc.kill(-process, SIGKILL) }
-        // Right after its start it leads no group yet.
+        // Immediately after its start it does not lead a group yet.
         _ = Glibc.kill(process, SIGKILL)
     }
 
-    /// What it has said so far.
+    /// The output of the command so far.
     private struct Words {
         var output: [UInt8] = []
         /// The beginning of its standard error.
         var errors: [UInt8] = []
         var hasEnded = false
 
-        /// A problem, with the command's own words where it has some.
+        /// Returns a failure with a problem and the command's error message, if any.
         func failure(_ problem: String) -> SecretCommand.Failure {
             let words = ForeignWords.line(
                 String(decoding: errors, as: UTF8.self), charactersMax: 300)
@@ -57,7 +58,7 @@ final class SecretCommandRun: Sendable {
         }
     }
 
-    /// - Returns: What it printed, once it has ended.
+    /// - Returns: Its output, once it has ended.
     func run() throws(SecretCommand.Failure) -> [UInt8] {
         let pipes = (output: Pipe(), errors: Pipe())
         let process = try start(output: pipes.output, errors: pipes.errors)
@@ -101,7 +102,8 @@ final class SecretCommandRun: Sendable {
         }
     }
 
-    /// Its end counts, not that of its output: what it leaves running may keep that open.
+    /// Reads until the process ends, even if its output stays open: its child processes may keep it
+    /// open.
     private func listen(to output: Pipe, _ errors: Pipe, untilEndOf process: pid_t) -> Words {
         let deadline = ContinuousClock.now + limit
         let end = apus_pidfd_open(process)
@@ -116,7 +118,7 @@ final class SecretCommandRun: Sendable {
             let milliseconds = Int32(clamping: Int64((left / .milliseconds(1)).rounded(.up)))
             guard poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { continue }
             words.hasEnded = entries[2].revents != 0
-            // poll(2) passes over negative descriptors: else an output that was closed keeps it awake.
+            // poll(2) ignores negative descriptors; a closed output would wake it continually.
             if !Self.drain(readers[0], { words.output.append($0, max: Self.bytesMax) }) {
                 entries[0].fd = -1
             }
@@ -124,19 +126,20 @@ final class SecretCommandRun: Sendable {
                 readers[1],
                 {
                     words.errors.append($0, max: Self.errorBytesMax)
-                    // For the log, or whoever is asked something on a terminal.
+                    // For the log, or for prompts on a terminal.
                     _ = Glibc.write(STDERR_FILENO, Array($0), $0.count)
                 })
             {
                 entries[1].fd = -1
             }
-            // A kernel may be too old to tell the end.
+            // An old kernel may not report the end.
             if end < 0, entries[0].fd < 0, entries[1].fd < 0 { words.hasEnded = true }
         }
         return words
     }
 
-    /// Takes what is there: at most what a pipe holds, as a command may write for ever.
+    /// Reads the available bytes: at most the capacity of a pipe, as a command may write without
+    /// end.
     ///
     /// - Returns: Whether more may come.
     private static func drain(_ descriptor: Int32, _ take: (ArraySlice<UInt8>) -> Void) -> Bool {

@@ -2,7 +2,7 @@ import Glibc
 package import Logging
 import Synchronization
 
-/// Runs the commands of one source, none of which outlives it.
+/// Runs the commands of one source, which end with it.
 package final class SecretCommands: Sendable {
     private struct State {
         var runs: [ObjectIdentifier: SecretCommandRun] = [:]
@@ -16,11 +16,12 @@ package final class SecretCommands: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - limit: A command that takes longer is killed, as everything would wait for it; long enough for one
-    ///     that asks its user for something.
-    ///   - keepsTerminal: Whether one may ask its user something on our terminal; what it has started there
-    ///     is then not killed with it.
-    ///   - waitsFor: Is told what is waited for, and nil once that is over.
+    ///   - limit: Time limit after which a command is killed, as everything waits for it; long
+    ///     enough for a command that prompts the user.
+    ///   - keepsTerminal: Whether commands may prompt the user on our terminal; processes that they
+    ///     start there are then not killed with them.
+    ///   - waitsFor: Receives the name of the command that is waited for, and nil once it has
+    ///     ended.
     package init(
         limit: Duration = .seconds(300), keepsTerminal: Bool = false, logger: Logger,
         waitsFor: @escaping @Sendable (String?) -> Void = { _ in }
@@ -31,14 +32,14 @@ package final class SecretCommands: Sendable {
         self.waitsFor = waitsFor
     }
 
-    /// Those of a source, which end with the process.
-    package convenience init(_ world: SourceWorld) {
+    /// Runs the commands of a source that is in use until the process ends.
+    package convenience init(_ world: ProviderEnvironment) {
         self.init(
             keepsTerminal: Self.hasTerminal, logger: world.logger, waitsFor: world.waitsFor)
         world.atEnd { self.end() }
     }
 
-    /// Whether we are in the foreground of a terminal; a daemon is not.
+    /// Whether this process is in the foreground of a terminal; a daemon is not.
     private static var hasTerminal: Bool {
         let terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { return false }
@@ -46,7 +47,8 @@ package final class SecretCommands: Sendable {
         return true
     }
 
-    /// Runs a command, and collects what it prints: at most 64 KiB. It is killed when the task is cancelled.
+    /// Runs a command and returns its output: at most 64 KiB. It is killed if the task is
+    /// cancelled.
     package func output(
         of command: SecretCommand
     ) async throws(SecretCommand.Failure) -> [UInt8] {
@@ -56,7 +58,7 @@ package final class SecretCommands: Sendable {
             if !state.isEnded { state.runs[ObjectIdentifier(run)] = run }
             return state.isEnded
         }
-        guard !isLate else { throw SecretCommand.Failure(problem: "was not run at the end") }
+        guard !isLate else { throw SecretCommand.Failure(problem: "was not run during shutdown") }
         logger.info("waiting for a command", metadata: ["command": "\(command.name)"])
         waitsFor(command.name)
         defer {
@@ -65,7 +67,7 @@ package final class SecretCommands: Sendable {
         }
         let result: Result<[UInt8], SecretCommand.Failure>?
         do throws(SystemError) {
-            // A thread of its own, since it may take its time.
+            // A thread of its own, since the command may take long.
             let pool = try BlockingPool(name: "apus-secret", threads: 1)
             result = await withTaskCancellationHandler {
                 await pool.run(onCancel: .abandon) { () throws(SecretCommand.Failure) in
@@ -84,7 +86,7 @@ package final class SecretCommands: Sendable {
         }
     }
 
-    /// Kills what runs, and runs nothing any more.
+    /// Kills the running commands, and refuses new ones.
     func end() {
         let runs = state.withLock { state in
             state.isEnded = true

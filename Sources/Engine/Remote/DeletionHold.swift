@@ -1,0 +1,98 @@
+import Synchronization
+
+/// Holds bulk deletions on either side until they are confirmed or prove to be intended, see
+/// ``DeletionGuard``.
+final class DeletionHold: Sendable {
+    private let store: Store
+    private let clock: any Clock
+    private let agenda: Agenda
+    private let removalsMax: Int
+    let guardian = Mutex(DeletionGuard())
+
+    init(store: Store, clock: any Clock, agenda: Agenda, removalsMax: Int) {
+        self.store = store
+        self.clock = clock
+        self.agenda = agenda
+        self.removalsMax = removalsMax
+    }
+
+    /// Counts a locally deleted item that is still on the remote.
+    func noteLocal() {
+        guardian.withLock { $0.noteLocal(1, at: clock.uptime) }
+    }
+}
+
+extension DeletionHold {
+    func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> SyncQueue.Outcome {
+        guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
+            return .held
+        }
+        try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
+        return .held
+    }
+
+    /// Returns when local deletions may be sent; nil means now.
+    func due() throws(Blocked) -> Duration? {
+        guard guardian.withLock(\.mayHoldLocal) else { return nil }
+        let now = clock.uptime
+        return try store.read { database in
+            let (due, waitingMin) = try guardian.withLock { guardian in
+                (
+                    try guardian.localDue(at: now) { try database.syncedCount() },
+                    guardian.waitingMin
+                )
+            }
+            guard due != nil, try database.hasPendingDeletions(over: waitingMin) else {
+                return nil
+            }
+            return due
+        }
+    }
+
+    func waitForBurst(_ inode: InodeNumber) throws(Blocked) -> SyncQueue.Outcome {
+        guard let due = try due() else { return .again(after: .zero) }
+        if guardian.withLock(\.isLocalSuspicious),
+            try store.read({ try $0.pending(inode)?.failure }) != .rests
+        {
+            // Marks the following ones in the same transaction.
+            try store.write {
+                try $0.setFailure(.rests, attempts: 0, of: inode)
+                try $0.noteRests(after: inode, limit: removalsMax)
+            }
+        }
+        return .again(after: max(due - clock.uptime, .milliseconds(1)))
+    }
+
+    /// Counts the deletions that are unsent when the process starts as one burst.
+    func recover() throws(Blocked) {
+        let count = try store.read { try $0.pendingDeletionCount() }
+        guardian.withLock { $0.noteLocal(count, at: clock.uptime) }
+    }
+
+    /// Releases the held deletions of both sides.
+    ///
+    /// - Returns: The remote deletions now applied locally, and the number of local deletions now
+    ///   sent.
+    func confirm() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
+        do throws(Blocked) {
+            let here = try store.read { try $0.heldDeletions(below: .root) }
+            let (released, waiting) = try store.write {
+                (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
+            }
+            guardian.withLock { $0.confirm() }
+            agenda.enqueue(released + waiting, after: .zero)
+            return (here, waiting.count)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    /// Returns the remote deletions at or below an inode that await confirmation.
+    func held(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
+        do throws(Blocked) {
+            return try store.read { try $0.heldDeletions(below: inode) }
+        } catch {
+            throw error.failure
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/// Decides how far to read ahead for a program that goes through a directory file by file, as
+/// `ls -l` and `cp -a` do. Access to a single file causes no readahead. Has no clock: time is an
+/// argument.
+struct ReadaheadDetector {
+    /// Maximum readahead in names.
+    static let countMax = 64
+    /// How many directories are remembered.
+    private static let directoriesMax = 64
+    /// A walk ends after this long without a step.
+    private static let age: Duration = .seconds(10)
+    /// How many names a step may skip: directories, or files already known.
+    private static let gapMax: Int64 = 16
+
+    private struct Walk {
+        var last: Duration
+        var cookie: Int64
+        /// The last cookie read ahead.
+        var end: Int64
+        var count: Int
+    }
+
+    private var walks: [InodeNumber: Walk] = [:]
+
+    /// Records that a program waits for an unknown file.
+    ///
+    /// Cookies are assigned consecutively, so that neighbours in a directory as listed have
+    /// consecutive cookies.
+    ///
+    /// - Returns: The number of names after `cookie` among which to look for others; 0 for none.
+    mutating func note(_ directory: InodeNumber, cookie: Int64, at now: Duration) -> Int {
+        guard var walk = walks[directory], now - walk.last < Self.age else {
+            begin(directory, cookie: cookie, at: now)
+            return 0
+        }
+        if cookie <= walk.cookie, walk.cookie - cookie < Self.gapMax {
+            // Another thread of the same program.
+            walks[directory]?.last = now
+            return 0
+        }
+        let isNext = walk.cookie < cookie && cookie <= walk.end + Self.gapMax
+        walk.count = isNext ? min(max(2, walk.count * 2), Self.countMax) : walk.count / 2
+        (walk.last, walk.cookie) = (now, cookie)
+        defer { walks[directory] = walk }
+        if isNext, cookie + Int64(walk.count / 2) <= walk.end { return 0 }
+        walk.end = cookie + Int64(walk.count)
+        return walk.count
+    }
+
+    private mutating func begin(_ directory: InodeNumber, cookie: Int64, at now: Duration) {
+        if walks[directory] == nil, walks.count >= Self.directoriesMax,
+            let oldest = walks.min(by: { ($0.value.last, $0.key) < ($1.value.last, $1.key) })
+        {
+            walks[oldest.key] = nil
+        }
+        walks[directory] = Walk(last: now, cookie: cookie, end: cookie, count: 0)
+    }
+}

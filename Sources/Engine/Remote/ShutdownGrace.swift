@@ -1,0 +1,113 @@
+import Logging
+import Synchronization
+
+/// Shuts down requests to the remote that cannot be cancelled: waits for them during a grace
+/// period, then abandons them.
+///
+/// An abandoned request may still take effect, as after a kill: its record in `attempts` makes the
+/// next start verify it. Nothing else is stored for it.
+final class ShutdownGrace: Sendable {
+    private struct State {
+        var isOver = false
+        var alarm: Task<Void, Never>?
+        var nextTicket: UInt64 = 0
+        /// Closures that abandon the requests in flight, by ticket.
+        var requests: [UInt64: @Sendable () -> Void] = [:]
+    }
+
+    private let grace: Duration
+    private let clock: any Clock
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    init(grace: Duration, clock: any Clock, logger: Logger) {
+        self.grace = grace
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Begins the grace period.
+    ///
+    /// - Parameter executor: Runs the timer.
+    func begin(on executor: (any TaskExecutor)?) {
+        let end = clock.uptime + grace
+        // Unstructured, because cancelling the ending task would end the timer at once; ``end()``
+        // waits for it.
+        let alarm = Task(executorPreference: executor) {
+            guard (try? await self.clock.sleep(until: end)) != nil else { return }
+            self.leave()
+        }
+        state.withLock { $0.alarm = alarm }
+    }
+
+    /// Cancels the timer, once no request is in flight.
+    func end() async {
+        let alarm = state.withLock { state in
+            defer { state.alarm = nil }
+            return state.alarm
+        }
+        alarm?.cancel()
+        await alarm?.value
+    }
+
+    private func leave() {
+        let requests = state.withLock { state in
+            state.isOver = true
+            defer { state.requests = [:] }
+            // In starting order, so that a run can be replayed.
+            return state.requests.sorted { $0.key < $1.key }
+        }
+        if requests.isEmpty { return }
+        logger.warning(
+            "in-flight requests abandoned at shutdown", metadata: ["count": "\(requests.count)"])
+        for (_, leave) in requests { leave() }
+    }
+
+    // MARK: Requests
+
+    /// Performs a request, and waits until it is answered or abandoned.
+    ///
+    /// It runs in its own task; cancellation of the calling task is passed on to it.
+    ///
+    /// - Throws: The request's error; `.cancelled` if it is abandoned.
+    func outlasting<Value: Sendable>(
+        _ attempt: @escaping @autoclosure @Sendable () -> String,
+        _ request: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        if state.withLock(\.isOver) {
+            throw ProviderError(.cancelled, attempt: attempt(), reason: "the mount has ended")
+        }
+        let answer = Promise<Value, ProviderError>()
+        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+        let task = Task(executorPreference: executor) {
+            do throws(ProviderError) {
+                answer.fulfil(.success(try await request()))
+            } catch {
+                answer.fulfil(.failure(error))
+            }
+        }
+        let ticket = enter {
+            answer.fulfil(
+                .failure(
+                    ProviderError(
+                        .cancelled, attempt: attempt(), reason: "not answered before shutdown")))
+        }
+        defer { state.withLock { _ = $0.requests.removeValue(forKey: ticket) } }
+        let result = await withTaskCancellationHandler {
+            await answer.wait()
+        } onCancel: {
+            task.cancel()
+        }
+        return try result.get()
+    }
+
+    private func enter(_ leave: @escaping @Sendable () -> Void) -> UInt64 {
+        let (ticket, isOver) = state.withLock { state in
+            state.nextTicket += 1
+            if !state.isOver { state.requests[state.nextTicket] = leave }
+            return (state.nextTicket, state.isOver)
+        }
+        if isOver { leave() }
+        return ticket
+    }
+}

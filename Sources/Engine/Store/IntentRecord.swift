@@ -1,0 +1,132 @@
+import Foundation
+import GRDB
+
+/// One row of `attempts`: a change sent to the remote whose outcome is unknown.
+///
+/// It is stored before the request is sent and removed with the reply. If it is found without a
+/// request in progress (the reply was lost, or the process was killed), its outcome is determined
+/// before anything else is planned for the inode. Otherwise an object that we created would be
+/// taken for a foreign one.
+struct IntentRecord: Hashable {
+    /// The parent directory of the object, if the change took place.
+    var parent: InodeNumber
+    var name: FileName
+    /// The size of the object after the change. Size and time also show whether the object is ours.
+    var size: UInt64
+    var mode: UInt16
+    var extendedAttributes: ExtendedAttributes
+    var modified: Timestamp
+    /// The ``InodeRecord/generation`` of its bytes after the change; of a directory, of its time.
+    var generation: Int64
+    /// The inode whose place on the remote it takes.
+    var replaced: InodeNumber?
+    /// The digest of an uploaded content; nil for other changes, and if size and time are
+    /// sufficient.
+    var digest: ContentDigest?
+}
+
+extension Database {
+    func attempt(of inode: InodeNumber) throws -> IntentRecord? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
+                FROM attempts WHERE inode = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { IntentRecord($0) }
+    }
+
+    /// Returns the inode that may have taken a name on the remote.
+    func intendedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// Returns another inode that may have taken an inode's known place on the remote.
+    func claimant(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
+        return try Int64.fetchOne(
+            statement,
+            arguments: [synced.parent.rawValue, synced.name.data, inode.rawValue]
+        ).map { InodeNumber(rawValue: $0) }
+    }
+
+    /// Returns an inode that may have taken a name on the remote below a directory.
+    func firstIntendedChild(of parent: InodeNumber) throws -> InodeNumber? {
+        let statement = try cachedStatement(
+            sql: "SELECT inode FROM attempts WHERE parent = ? LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [parent.rawValue])
+            .map { InodeNumber(rawValue: $0) }
+    }
+
+    func setIntent(_ attempt: IntentRecord, of inode: InodeNumber) throws {
+        try cachedStatement(
+            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        ).execute(arguments: [
+            inode.rawValue, attempt.parent.rawValue, attempt.name.data, attempt.size.stored,
+            attempt.mode, attempt.modified.nanoseconds, attempt.generation,
+            attempt.replaced?.rawValue, attempt.digest.map { Data($0.bytes) },
+            attempt.extendedAttributes.data,
+        ])
+    }
+
+    func removeIntent(of inode: InodeNumber) throws {
+        try cachedStatement(sql: "DELETE FROM attempts WHERE inode = ?")
+            .execute(arguments: [inode.rawValue])
+    }
+
+    /// Returns the inode that may have moved if the position of `inode` on the remote is uncertain:
+    /// itself, or a directory above it.
+    func uncertainInode(atOrAbove inode: InodeNumber) throws -> InodeNumber? {
+        var current = inode
+        while current != .root {
+            if try attempt(of: current) != nil { return current }
+            guard let synced = try synced(current) else { return nil }
+            current = synced.parent
+        }
+        return nil
+    }
+
+    /// Returns the key of an object if a move in progress, of itself or of a directory above it,
+    /// has already taken place; nil if there is no such move.
+    func remoteKeyAhead(of inode: InodeNumber) throws -> ObjectKey? {
+        guard let moved = try uncertainInode(atOrAbove: inode),
+            let attempt = try attempt(of: moved),
+            let key = try remoteKey(of: inode), let former = try remoteKey(of: moved),
+            let place = try remoteKey(of: attempt.parent)?.appending(attempt.name),
+            place != former
+        else { return nil }
+        return ObjectKey(place.names + key.names.dropFirst(former.names.count))
+    }
+
+    /// Returns all uncertain inodes above an inode, and those that they depend on: the search for a
+    /// moved object starts with the directories above its two places.
+    func uncertainInodes(atOrAbove inode: InodeNumber) throws -> Set<InodeNumber> {
+        var found: Set<InodeNumber> = []
+        var open = [inode]
+        while let current = open.popLast() {
+            guard let uncertain = try uncertainInode(atOrAbove: current),
+                found.insert(uncertain).inserted, let attempt = try attempt(of: uncertain)
+            else { continue }
+            open.append(attempt.parent)
+            if let synced = try synced(uncertain) { open.append(synced.parent) }
+        }
+        return found
+    }
+}
+
+extension IntentRecord {
+    fileprivate init(_ row: Row) {
+        parent = InodeNumber(rawValue: row[0])
+        name = FileName(stored: [UInt8](row[1] as Data))
+        size = UInt64(stored: row[2])
+        mode = row[3]
+        modified = Timestamp(nanoseconds: row[4])
+        generation = row[5]
+        replaced = (row[6] as Int64?).map { InodeNumber(rawValue: $0) }
+        digest = (row[7] as Data?).map { ContentDigest(bytes: [UInt8]($0)) }
+        extendedAttributes = ExtendedAttributes(stored: row[8])
+    }
+}

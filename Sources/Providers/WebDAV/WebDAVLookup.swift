@@ -1,0 +1,158 @@
+import Engine
+import ProviderSupport
+
+/// Asks the server for the entry at a key.
+struct WebDAVLookup: Sendable {
+    let client: WebDAVClient
+    let server: WebDAVServer
+
+    /// How long a server that makes its tags from the time calls a new one weak.
+    static let weakPeriod: Duration = .milliseconds(1_100)
+
+    var clock: any Clock { client.clock }
+    var objects: WebDAVObjects { WebDAVObjects(server: server) }
+    var conditions: WebDAVConditions {
+        WebDAVConditions(server: server, address: client.address)
+    }
+
+    /// The properties requested of each resource.
+    var properties: String {
+        "<D:resourcetype/><D:getetag/><D:getcontentlength/><D:getlastmodified/>"
+            + "<A:\(WebDAVAttributes.name)/>" + (server.sharesTags ? "<D:creationdate/>" : "")
+            + (server.tellsPermissions ? "<O:permissions/>" : "")
+    }
+
+    /// Returns the object at a key, its version tag being one that lasts.
+    func object(at key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        guard let name = key.names.last else {
+            return objects.object(try await found(.root), named: WebDAVObjects.rootName).object
+        }
+        // A server that composes names would answer for another one.
+        if WebDAVName.isReserved(name) || server.composesNames && !WebDAVName.isComposed(name) {
+            throw ProviderError(.missing, "no such name")
+        }
+        return try await stable(try await found(key), key, named: name)
+    }
+
+    /// Returns the entry at a key; nil if there is none, or only a lock.
+    ///
+    /// - Throws: `.unsupported` for a file whose size the server does not report: taken for an empty
+    ///   one, it would be overwritten by an append.
+    func entry(
+        at key: ObjectKey, properties: String? = nil
+    ) async throws(ProviderError) -> WebDAVEntry? {
+        let entry = try await anything(at: key, properties ?? self.properties)
+        guard key == .root || entry?.isSized ?? true else {
+            throw ProviderError(
+                .unsupported, "the server does not tell the size of \"\(key)\" (getcontentlength)",
+                remedy: "configure the server to send it, or use another name; the remote file is "
+                    + "left alone")
+        }
+        return entry
+    }
+
+    /// - Throws: `.missing` if there is none.
+    func found(_ key: ObjectKey) async throws(ProviderError) -> WebDAVEntry {
+        guard let entry = try await entry(at: key) else { throw .notThere }
+        return entry
+    }
+
+    /// Whether there is a directory at a key; false if nothing is there.
+    func isCollection(_ key: ObjectKey) async throws(ProviderError) -> Bool {
+        try await entry(at: key)?.isCollection ?? false
+    }
+
+    private func anything(
+        at key: ObjectKey, _ properties: String
+    ) async throws(ProviderError) -> WebDAVEntry? {
+        do throws(ProviderError) {
+            return try await entry(at: key, isCollection: key == .root, properties)
+        } catch {
+            guard error.kind == .unsupported, let parent = key.parent else {
+                if error.kind == .missing { return nil }
+                throw error
+            }
+            // Some servers redirect to a collection's name with a slash, and some give no better
+            // answer for a name below a file.
+            if let entry = try? await entry(at: key, isCollection: true, properties),
+                entry.isCollection
+            {
+                return entry
+            }
+            guard try await !isCollection(parent) else { throw error }
+            return nil
+        }
+    }
+
+    private func entry(
+        at key: ObjectKey, isCollection: Bool, _ properties: String
+    ) async throws(ProviderError) -> WebDAVEntry? {
+        let found = LockedValue<WebDAVEntry>()
+        let address = client.address
+        try await client.propfind(
+            address.url(key, isCollection: isCollection), depth: 0, properties: properties
+        ) { entry in
+            if address.place(of: entry.href, from: key) == .itself { found.value = entry }
+        }
+        guard let entry = found.value else {
+            throw ProviderError(.corrupt, "the server's answer is about another resource")
+        }
+        switch entry.presence {
+        case .present: return entry
+        case .missing: return nil
+        // The root always exists.
+        case .lockAlone: return key == .root ? entry : nil
+        case .untold where key == .root && entry.status == nil: return entry
+        case .untold(let status): throw Self.untold(status, of: key)
+        }
+    }
+
+    /// The server answers but does not describe the entry; a later request may succeed.
+    static func untold(_ status: Int, of key: ObjectKey) -> ProviderError {
+        ProviderError(
+            .busy,
+            status == 0
+                ? "the server does not describe \"\(key)\""
+                : "the server answered \(status) for \"\(key)\"")
+    }
+
+    // MARK: Versions
+
+    /// Returns the object of an entry once its version tag no longer changes by itself.
+    ///
+    /// - Parameter afterChange: Whether the entry is the result of our own change. If another version
+    ///   is there afterwards, throws `.changed`.
+    func stable(
+        _ entry: WebDAVEntry, _ key: ObjectKey, named name: FileName, afterChange: Bool = false
+    ) async throws(ProviderError) -> RemoteObject {
+        let (first, isStable) = objects.object(entry, named: name)
+        if isStable { return first }
+        try await clock.wait(Self.weakPeriod)
+        let later = try await found(key)
+        guard
+            !afterChange
+                || WebDAVVersion(later).opaqueTag == WebDAVVersion(entry).opaqueTag
+        else { throw .changedMeanwhile }
+        return objects.object(later, named: name).object
+    }
+
+    /// Throws unless the key holds what `base` says.
+    func expect(
+        _ base: BaseVersion, at key: ObjectKey, named name: FileName
+    ) async throws(ProviderError) {
+        try objects.expect(base, of: try await entry(at: key), named: name)
+    }
+
+    // MARK: Refusals
+
+    /// Explains a refused change by looking at the parent if the status alone is ambiguous.
+    func explained(_ answer: WebDAVAnswer, _ key: ObjectKey) async -> ProviderError {
+        let failure = answer.failure
+        guard [400, 403, 404, 405, 409, 500].contains(answer.status), let parent = key.parent,
+            let isThere = try? await isCollection(parent)
+        else { return failure }
+        if !isThere { return ProviderError(.missing, "the parent directory does not exist") }
+        guard failure.kind == .missing, answer.status == 409 else { return failure }
+        return ProviderError(.unreachable, failure.reason)
+    }
+}

@@ -1,0 +1,114 @@
+import Engine
+import ProviderSupport
+import Transport
+
+/// The steps of an upload that all strategies share.
+struct WebDAVSender: Sendable {
+    let lookup: WebDAVLookup
+    let properties: WebDAVProperties
+
+    typealias Headers = [(name: String, value: String)]
+
+    private static let pauseMax: Duration = .seconds(10)
+
+    /// Sends all bytes with one PUT.
+    func put(
+        _ upload: WebDAVUpload, at key: ObjectKey, _ headers: Headers
+    ) async throws(ProviderError) -> WebDAVAnswer {
+        let session = upload.session
+        let size = upload.size
+        session.noteSent(0)
+        return try await lookup.client.send(
+            .put, lookup.client.address.url(key),
+            headers: headers + [("Content-Type", "application/octet-stream")],
+            body: upload.body(0..<size),
+            onProgress: { sent, _ in session.noteSent(min(sent, size)) })
+    }
+
+    /// Stores the bytes, and repeats that if the version tag is still that of the base version:
+    /// servers that make tags from time and size do not change them within one tick of their clock.
+    ///
+    /// - Parameter send: Sends the bytes under conditions.
+    func putDistinct(
+        _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: Headers,
+        _ send: (Headers) async throws(ProviderError) -> WebDAVAnswer
+    ) async throws(ProviderError) -> WebDAVEntry {
+        var pause = Duration.milliseconds(20)
+        var conditions = conditions
+        while true {
+            let answer = try await send(conditions)
+            guard answer.isSuccess else { throw await refusal(answer, of: upload) }
+            let entry = try await cleaningUp { () async throws(ProviderError) in
+                try await stored(upload, at: key, answer)
+            }
+            guard case .version(let base) = upload.base,
+                WebDAVVersion(entry).opaqueTag == WebDAVVersion.etag(in: base)
+                    || WebDAVVersion(entry).versionTag(isStable: false) == base
+            else { return entry }
+            guard pause < Self.pauseMax else {
+                throw ProviderError(
+                    .unsupported, "the server does not distinguish versions")
+            }
+            try await lookup.clock.wait(pause)
+            pause = pause < .seconds(1) ? WebDAVLookup.weakPeriod : pause * 4
+            if !conditions.isEmpty {
+                conditions = lookup.conditions.matching([(key, entry.etag)])
+            }
+        }
+    }
+
+    /// Returns the entry of a file just stored.
+    ///
+    /// - Parameter answer: The answer to the PUT, if the file was not moved since.
+    /// - Throws: `.changed` if the answer named another version, `.unreachable` if the size differs.
+    func stored(
+        _ upload: WebDAVUpload, at key: ObjectKey, _ answer: WebDAVAnswer? = nil
+    ) async throws(ProviderError) -> WebDAVEntry {
+        let entry = try await lookup.found(key)
+        // Only some servers answer a PUT with a tag (RFC 9110, 9.3.4), and not all of them quote it.
+        if let named = answer?.response.headers["ETag"], let etag = entry.etag,
+            WebDAVVersion.unquoted(named) != WebDAVVersion.unquoted(etag)
+        {
+            throw .changedMeanwhile
+        }
+        guard !entry.isCollection, entry.size == upload.size else {
+            throw ProviderError(
+                .unreachable,
+                "the server has \(entry.length ?? "none") of \(upload.size) bytes")
+        }
+        return entry
+    }
+
+    /// Sets the attributes of a stored file.
+    ///
+    /// - Returns: The object, with a version tag that lasts.
+    func describe(
+        _ entry: WebDAVEntry, _ upload: WebDAVUpload, at key: ObjectKey
+    ) async throws(ProviderError) -> RemoteObject {
+        var entry = entry
+        let attributes = WebDAVAttributes(
+            upload.attributes, etag: WebDAVVersion(entry).opaqueTag,
+            nonce: lookup.server.sharesTags ? upload.nonce : nil, target: upload.target)
+        let isKept = try await properties.set(attributes, of: key, name: upload.name)
+        entry.attributes = isKept ? attributes.text : nil
+        return try await lookup.stable(entry, key, named: upload.name, afterChange: true)
+    }
+
+    /// Throws unless the key holds the base version.
+    func expectBase(of upload: WebDAVUpload) async throws(ProviderError) {
+        try await lookup.expect(upload.base, at: upload.key, named: upload.name)
+    }
+
+    /// Explains a refused upload, a failed condition by the version that is there.
+    func refusal(
+        _ answer: WebDAVAnswer, of upload: WebDAVUpload
+    ) async -> ProviderError {
+        guard answer.status == 412 else { return await lookup.explained(answer, upload.key) }
+        do throws(ProviderError) {
+            try await expectBase(of: upload)
+            return answer.failure
+        } catch {
+            return error.isPassing ? answer.failure : error
+        }
+    }
+}

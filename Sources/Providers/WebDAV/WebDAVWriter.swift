@@ -1,0 +1,72 @@
+import Engine
+import ProviderSupport
+
+/// Stores files and symbolic links, each with the strategy that suits the server and the size.
+struct WebDAVWriter: Sendable {
+    private let sender: WebDAVSender
+    private let staging: WebDAVStaging
+    private let direct: DirectUpload
+    /// Larger files are sent in chunks of this size, or in ranges, if the server accepts either.
+    private let chunkBytes: UInt64
+
+    private var server: WebDAVServer { sender.lookup.server }
+
+    init(sender: WebDAVSender, locks: WebDAVLocks, chunkBytes: UInt64) {
+        self.sender = sender
+        self.chunkBytes = chunkBytes
+        staging = WebDAVStaging(sender: sender, locks: locks)
+        direct = DirectUpload(sender: sender)
+    }
+
+    func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        let upload = WebDAVUpload(
+            key: key, name: try server.storableName(of: key), source: source,
+            attributes: attributes, base: base, session: session)
+        try throwIfCancelled()
+        return try await strategy(for: source.size).store(upload)
+    }
+
+    /// Creates a small file with a property that holds the target. Other clients see the file.
+    func createSymlink(
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
+    ) async throws(ProviderError) -> RemoteObject {
+        let name = try server.storableName(of: key)
+        guard server.keepsProperties, (1...4095).contains(target.count), !target.contains(0),
+            name.bytes.count <= server.propertyNameBytesMax
+        else { throw ProviderError(.unsupported, "the server cannot store such a link") }
+        let upload = WebDAVUpload(
+            key: key, name: name, source: WebDAVBytes(bytes: target), attributes: attributes,
+            target: target, base: .absent, session: UntrackedUpload())
+        try throwIfCancelled()
+        // Staged, because until its property is set it is an ordinary file.
+        return try await StagedUpload(staging: staging).store(upload)
+    }
+
+    /// Removes the chunks, or the staged file, that a token names.
+    func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
+        if let token = WebDAVChunkToken(token) {
+            try await chunked?.abandon(token, of: key)
+        } else {
+            try await staging.abandon(token, of: key)
+        }
+    }
+
+    private func strategy(for size: UInt64) -> any WebDAVStrategy {
+        switch server.replacing {
+        case .conditionally:
+            if size > chunkBytes, let chunked { return chunked }
+            return ConditionalUpload(sender: sender)
+        case .directly where size <= DirectUpload.bytesMax: return direct
+        case .directly, .staged:
+            return server.takesRanges && size > chunkBytes
+                ? RangedUpload(staging: staging) : StagedUpload(staging: staging)
+        }
+    }
+
+    private var chunked: ChunkedUpload? {
+        server.uploads.map { ChunkedUpload(sender: sender, uploads: $0, chunkBytes: chunkBytes) }
+    }
+}

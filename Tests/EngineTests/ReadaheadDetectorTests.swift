@@ -1,0 +1,77 @@
+import Testing
+
+@testable import Engine
+
+@Suite("Looking ahead in a directory")
+struct ReadaheadDetectorTests {
+    private static let directory = InodeNumber(rawValue: 7)
+    private var walks = ReadaheadDetector()
+
+    private mutating func note(_ cookie: Int64, at now: Duration = .zero) -> Int {
+        walks.note(Self.directory, cookie: cookie, at: now)
+    }
+
+    @Test mutating func `a single look asks for nothing else`() {
+        #expect(note(5) == 0)
+        #expect(note(5, at: .seconds(1)) == 0)
+    }
+
+    /// Goal: each name is asked for ahead, and the store gets a few questions at a time.
+    @Test mutating func `a walk looks further and further ahead, and no name is left out`() {
+        var asked: Set<Int64> = []
+        var missed = 0
+        var counts: [Int] = []
+        for cookie in Int64(1)...1_000 {
+            if !asked.contains(cookie) { missed += 1 }
+            let count = note(cookie)
+            if count > 0 { counts.append(count) }
+            asked.formUnion(cookie..<(cookie + Int64(count) + 1))
+        }
+        #expect(missed == 2)
+        #expect(counts.prefix(5) == [2, 4, 8, 16, 32])
+        #expect(counts.max() == ReadaheadDetector.countMax)
+        #expect(counts.count < 50, "neither is the database asked at each step")
+    }
+
+    @Test mutating func `looks here and there ask for nothing else`() {
+        var random = UInt64(1)
+        var count = 0
+        for _ in 0..<1_000 {
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            count += note(Int64(random >> 44))
+        }
+        #expect(count == 0)
+    }
+
+    @Test mutating func `threads of one program that overtake each other are one walk`() {
+        _ = note(1)
+        let counts = [2, 4, 3, 6, 5, 8, 7].map { note($0) }
+        #expect(counts.contains(8))
+    }
+
+    @Test mutating func `a walk that rested begins anew`() {
+        _ = note(1)
+        #expect(note(2) == 2)
+        #expect(note(3, at: .seconds(10)) == 0)
+    }
+
+    @Test mutating func `directories do not disturb each other, and only some are remembered`() {
+        var now: Duration = .zero
+        for cookie in Int64(1)...8 {
+            for directory in Int64(1)...100 {
+                now += .milliseconds(1)
+                // More than are remembered.
+                let inode = InodeNumber(rawValue: directory)
+                #expect(walks.note(inode, cookie: cookie, at: now) == 0)
+            }
+        }
+        for cookie in Int64(9)...16 {
+            for directory in Int64(1)...2 {
+                now += .milliseconds(1)
+                _ = walks.note(InodeNumber(rawValue: directory), cookie: cookie, at: now)
+            }
+        }
+        #expect(walks.note(InodeNumber(rawValue: 1), cookie: 17, at: now) == 0, "asked for already")
+        #expect(walks.note(InodeNumber(rawValue: 2), cookie: 60, at: now) > 0)
+    }
+}
