@@ -36,8 +36,9 @@ demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your 
 bench: build ## Times a mount against the disk below it
 	@Benchmarks/run
 
-lint: ## Checks layout and style
+lint: ## Checks layout and style, and that the deliberate bugs still apply
 	swift format lint --strict --parallel --recursive $(SOURCES)
+	git apply --check --unidiff-zero Tests/Bugs/*.patch
 
 format: ## Settles the layout of all Swift files
 	swift format --in-place --parallel --recursive $(SOURCES)
