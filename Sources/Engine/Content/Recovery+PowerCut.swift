@@ -69,27 +69,14 @@ extension Recovery {
         }
         logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])
         var record = record
-        let attempt = try database.attempt(of: record.id)
-        record.presence = .remote
-        record.isWriting = false
-        try database.setExtents(ExtentSet(), of: record.id)
         try database.forgetDurability(of: record.id)
-        // No generation is used twice: an upload of other bytes may have been interrupted.
-        record.generation += 1
-        if var synced = try database.synced(record.id), synced.etag != nil {
-            if var attempt, attempt.generation == synced.generation {
-                // The attempt concerns the synced version, which is current again.
-                attempt.generation = record.generation
-                try database.setIntent(attempt, of: record.id)
-            } else {
-                // If the attempt succeeded after all, it is seen as a change by another client.
-                try database.removeIntent(of: record.id)
-            }
-            record.size = synced.size
-            record.modified = synced.modified
-            synced.generation = record.generation
-            try database.setSynced(synced, of: record.id)
+        if let synced = try database.synced(record.id), synced.etag != nil {
+            try revert(&record, to: synced, database)
         } else {
+            record.presence = .remote
+            record.isWriting = false
+            record.generation += 1
+            try database.setExtents(ExtentSet(), of: record.id)
             try database.removeIntent(of: record.id)
             if let dirent = try database.dirent(of: record.id) {
                 try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
@@ -101,6 +88,31 @@ extension Recovery {
         try database.markPending(record.id, at: clock.wallTime)
     }
 
+    /// Makes the synced version of a file the local one.
+    private func revert(
+        _ record: inout InodeRecord, to synced: SyncedRecord, _ database: Database
+    ) throws {
+        let attempt = try database.attempt(of: record.id)
+        record.presence = .remote
+        record.isWriting = false
+        record.size = synced.size
+        record.modified = synced.modified
+        // No generation is used twice: an upload of other bytes may have been interrupted.
+        record.generation = max(record.generation, synced.generation) + 1
+        if var attempt, attempt.generation == synced.generation {
+            // The attempt concerns the synced version, which is current again.
+            attempt.generation = record.generation
+            try database.setIntent(attempt, of: record.id)
+        } else {
+            // If the attempt succeeded after all, it is seen as a change by another client.
+            try database.removeIntent(of: record.id)
+        }
+        try database.setExtents(ExtentSet(), of: record.id)
+        var agreed = synced
+        agreed.generation = record.generation
+        try database.setSynced(agreed, of: record.id)
+    }
+
     /// Restores the name of the version that a lost file was to replace.
     private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
         guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
@@ -108,16 +120,8 @@ extension Recovery {
             let synced = try database.synced(former), record.kind == .file
         else { return }
         record.links = 1
-        record.presence = .remote
-        record.isWriting = false
-        record.size = synced.size
-        record.modified = synced.modified
-        record.generation = max(record.generation, synced.generation) + 1
+        try revert(&record, to: synced, database)
         try database.update(record)
-        try database.setExtents(ExtentSet(), of: former)
-        var agreed = synced
-        agreed.generation = record.generation
-        try database.setSynced(agreed, of: former)
         try database.insertDirent(dirent.name, in: dirent.parent, to: record, at: clock.wallTime)
         try database.markPending(former, at: clock.wallTime)
     }
