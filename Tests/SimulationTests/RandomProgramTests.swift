@@ -61,10 +61,10 @@ import Testing
         var program = RandomProgram(seed: seed, style: style)
         // All uploads happen before the end.
         program.steps.append(.waitForRest)
-        let count = try AloneRun.perform(program).operationCount
+        let count = try program.run()
         #expect(count > 50)
         program.steps.insert(.killSoon(steps: count + 1), at: 0)
-        #expect(try AloneRun.perform(program).operationCount == count, "none is left")
+        #expect(try program.run() == count, "none is left")
         for step in 1...count {
             program.steps[0] = .killSoon(steps: step)
             expectPass(program)

@@ -91,11 +91,7 @@ struct ConvergenceCheck {
             return
         case (.file(let bytes), .file):
             let ours = try await asking("I7", "read \(key)") { () async throws(EngineError) in
-                try await mount.engine.retrying { () throws(Blocked) in
-                    try mount.engine.open(attributes.inode, access: .read, truncating: false)
-                }
-                defer { mount.engine.release(attributes.inode, access: .read) }
-                return try await mount.engine.bytes(of: attributes.inode, at: 0, count: 1 << 30)
+                try await mount.engine.content(of: attributes.inode)
             }
             guard ours == bytes, attributes.size == UInt64(bytes.count) else {
                 throw ProgramFailure("I7: \"\(key)\" here " + Difference(ours, bytes).description)

@@ -119,12 +119,7 @@ struct TreeCheck {
     /// Returns the bytes of a file as a program reads them.
     func bytes(of path: Path) async throws(ProgramFailure) -> [UInt8] {
         try await asking(nil, "read \(path)") { () async throws(EngineError) in
-            let inode = try await find(path, engine)
-            try await engine.retrying { () throws(Blocked) in
-                try engine.open(inode, access: .read, truncating: false)
-            }
-            defer { engine.release(inode, access: .read) }
-            return try await engine.bytes(of: inode, at: 0, count: 1 << 30)
+            try await engine.content(of: try await find(path, engine))
         }
     }
 }

@@ -1,12 +1,15 @@
 import Engine
 
-/// The state of the remote: its faults, and whether it can be reached and accepts the credentials.
+/// The faults of a run: those of the remote, and whether it can be reached and accepts the
+/// credentials.
 struct FaultPlan {
     var faults = SimulatedProviderFaults()
     private var isReachable = true
     private var isAuthorized = true
     /// Whether listings were ever stale: then objects may have seemed deleted.
     private(set) var hadStaleListings = false
+    /// Whether the local disk ever failed or was full.
+    var hadDiskFaults = false
 
     /// Applies a step that changes the plan.
     mutating func change(_ step: ProgramStep) {
@@ -30,10 +33,11 @@ struct FaultPlan {
     /// Whether the plan explains a failure.
     func excuses(_ error: EngineError) -> Bool {
         switch error.kind {
-        case .unreachable: faults.isAny || !isReachable
+        case .unreachable: faults.isAny || !isReachable || hadDiskFaults
         case .denied: !isAuthorized
         // If replies are damaged until the request times out.
-        case .failed: faults.damagedRead > 0 || faults.shortRead > 0
+        case .failed: faults.damagedRead > 0 || faults.shortRead > 0 || hadDiskFaults
+        case .outOfSpace, .damaged: hadDiskFaults
         default: false
         }
     }

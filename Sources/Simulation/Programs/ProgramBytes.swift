@@ -21,6 +21,22 @@ enum ProgramBytes {
     }
 }
 
+extension [UInt8] {
+    /// Writes bytes into the content of a file. A gap before them is filled with zeros.
+    mutating func write(_ bytes: [UInt8], at offset: Int) {
+        if count < offset + bytes.count { resize(to: offset + bytes.count) }
+        replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    }
+
+    mutating func resize(to size: Int) {
+        if size < count {
+            removeLast(count - size)
+        } else {
+            self += [UInt8](repeating: 0, count: size - count)
+        }
+    }
+}
+
 /// A hash of some bytes; two different contents have the same one with a probability of 2^-64.
 struct ContentMark: Hashable, Sendable {
     private let hash: Int

@@ -15,13 +15,13 @@ package struct RandomProgram: Sendable {
 
     /// The environment of a program, which decides on the checks of its run.
     package enum Scenario: String, Hashable, Sendable, CaseIterable {
-        /// The mount is the only client of the remote: see ``AloneRun``.
+        /// The mount is the only client of the remote: see ``ModelJudge``.
         case alone
-        /// Another client changes the remote at the same time: see ``SharedRun``.
+        /// Another client changes the remote at the same time: see ``LossJudge``.
         case shared
-        /// Power cuts lose unsynced data: see ``SharedRun``.
+        /// Power cuts lose unsynced data: see ``LossJudge``.
         case powerCut
-        /// The local disk fails or is full: see ``SharedRun``.
+        /// The local disk fails or is full: see ``LossJudge``.
         case badDisk
     }
 

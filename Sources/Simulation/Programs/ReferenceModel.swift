@@ -189,11 +189,7 @@ package struct ReferenceModel: Equatable, Sendable {
         guard !bytes.isEmpty, var node = nodes[number] else { return }
         // Out of the table first, so that the bytes are changed in place.
         nodes[number] = nil
-        let end = offset + bytes.count
-        if node.bytes.count < end {
-            node.bytes += [UInt8](repeating: 0, count: end - node.bytes.count)
-        }
-        node.bytes.replaceSubrange(offset..<end, with: bytes)
+        node.bytes.write(bytes, at: offset)
         node.modified = nil
         nodes[number] = node
     }
@@ -214,12 +210,8 @@ package struct ReferenceModel: Equatable, Sendable {
     }
 
     package mutating func resize(_ number: Number, to size: Int) throws(Refusal) {
-        let count = try file(number).bytes.count
+        _ = try file(number)
         nodes[number]?.modified = nil
-        if size < count {
-            nodes[number]?.bytes.removeLast(count - size)
-        } else {
-            nodes[number]?.bytes += [UInt8](repeating: 0, count: size - count)
-        }
+        nodes[number]?.bytes.resize(to: size)
     }
 }

@@ -51,14 +51,17 @@ extension RandomProgram {
     /// Runs the program and its final checks.
     ///
     /// - Parameter logLines: The number of log lines in a failure.
-    ///
-    /// - Returns: The interleaving of the run.
+    /// - Returns: The number of operations of disk, database and remote that the last process had
+    ///   begun after the steps: the number of points at which it may die.
     /// - Throws: ``ProgramFailure``, or any error of the simulation itself.
     @discardableResult
-    package func run(logLines: Int = 0) throws -> ExecutionTrace {
-        switch scenario {
-        case .alone: try AloneRun.perform(self, logLines: logLines).trace
-        case .shared, .powerCut, .badDisk: try SharedRun.perform(self, logLines: logLines)
+    package func run(logLines: Int = 0) throws -> Int {
+        var settings = SimulatedMountSettings.drawn(from: seed)
+        settings.keepsDatabaseOnDisk = scenario == .powerCut || scenario == .badDisk
+        let mount = try SimulatedMount(seed: seed, settings: settings, logLines: logLines)
+        return try mount.explaining {
+            var run = ProgramRun(self, on: mount)
+            return try await run.perform()
         }
     }
 }

@@ -1,0 +1,243 @@
+import Engine
+
+/// Judges a mount that shares its remote with another client, loses its power, or has a bad disk.
+///
+/// Answers depend on which client was first, so only their plausibility is checked. In the end,
+/// without faults, both sides must be equal (I7), and nothing may be lost: see ``LossOracle``.
+struct LossJudge: Judge {
+    private let mount: SimulatedMount
+    private var oracle = LossOracle()
+    private var hadPowerCuts = false
+    /// Names that must survive a power cut, by inode.
+    private var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
+    /// All names at the beginning of an orderly unmount.
+    private var namesBeforeStop: [(InodeNumber, [DirectoryEntry])] = []
+
+    init(_ mount: SimulatedMount) {
+        self.mount = mount
+    }
+
+    mutating func accepts(_ step: OtherClientStep) -> Bool { true }
+
+    /// Forgets durable names that the step is about to remove or rename.
+    mutating func prepare(for step: ProgramStep) {
+        switch step {
+        case .unlink(let path), .removeDirectory(let path): forgetDurableName(at: path)
+        case .rename(let from, let to, _):
+            forgetDurableName(at: from)
+            forgetDurableName(at: to)
+        default: break
+        }
+    }
+
+    mutating func judge(
+        _ step: ProgramStep, _ answer: Result<ProgramAnswer, EngineError>,
+        _ touched: (inode: InodeNumber, version: ETag?)?, _ faultPlan: FaultPlan
+    ) throws(ProgramFailure) {
+        switch answer {
+        case .success(let answer): try noteGranted(step, answer, touched?.inode, faultPlan)
+        case .failure(let error):
+            guard mount.life.isDead || faultPlan.excuses(error) || error.isPlausible else {
+                throw ProgramFailure("refused: \(error)")
+            }
+        }
+        guard let (inode, version) = touched else { return }
+        noteTouched(step, inode, version, isCertain: (try? answer.get()) != nil)
+    }
+
+    private mutating func noteGranted(
+        _ step: ProgramStep, _ answer: ProgramAnswer, _ touched: InodeNumber?,
+        _ faultPlan: FaultPlan
+    ) throws(ProgramFailure) {
+        switch (step, answer) {
+        case (.create, .inode(let inode)):
+            oracle.meet(inode, [])
+            oracle.change(inode, version: nil, isCertain: true) { _ in }
+        case (.synchronize, .inode(let inode)): oracle.synchronize(inode)
+        case (.synchronizeDirectory, .inode(let inode)):
+            keep(mount.engine.knownEntries(of: inode), in: inode)
+        case (.read(_, let offset, let count), .bytes(let bytes)):
+            guard let inode = touched else { return }
+            let decides = !faultPlan.hadDiskFaults
+            guard oracle.read(inode, bytes, at: offset, count: count, decides: decides) else {
+                throw ProgramFailure("I5: bytes were read that inode \(inode) never had")
+            }
+        default: break
+        }
+    }
+
+    /// Records a change of a file, acknowledged or not.
+    private mutating func noteTouched(
+        _ step: ProgramStep, _ inode: InodeNumber, _ version: ETag?, isCertain: Bool
+    ) {
+        switch step {
+        case .open(_, _, _, let isTruncating):
+            meet(inode, version)
+            guard isTruncating else { return }
+            oracle.change(inode, version: version, isCertain: isCertain) { $0 = [] }
+        case .write(_, let offset, let count, let seed):
+            oracle.change(inode, version: version, isCertain: isCertain) { content in
+                content.write(ProgramBytes.make(count, seed: seed), at: offset)
+            }
+        case .resize(_, let size):
+            meet(inode, version)
+            oracle.change(inode, version: version, isCertain: isCertain) { $0.resize(to: size) }
+        case .unlink: oracle.remove(inode, version: version)
+        case .rename where isCertain || mount.life.isDead: oracle.remove(inode, version: version)
+        default: break
+        }
+    }
+
+    /// Records the content of an inode from its synced version, before a program changes it.
+    private mutating func meet(_ inode: InodeNumber, _ version: ETag?) {
+        guard oracle.files[inode] == nil else { return }
+        let bytes = version.flatMap { version in
+            mount.provider.everyContent().first { $0.etags.contains(version) }?.bytes
+        }
+        oracle.meet(inode, bytes ?? [])
+    }
+
+    // MARK: Durable names
+
+    /// Records names that were synced. A file's name lasts as long as its bytes. If the remote is
+    /// listed again from its old state, its names replace them.
+    private mutating func keep(_ names: [DirectoryEntry], in directory: InodeNumber) {
+        guard !hadPowerCuts else { return }
+        for entry in names where oracle.isDurable(entry.attributes.inode) {
+            durableNames[entry.attributes.inode] = (directory, entry.name)
+        }
+    }
+
+    private mutating func forgetDurableName(at path: Path) {
+        do throws(Blocked) {
+            var inode = InodeNumber.root
+            for name in path.names { inode = try mount.engine.knownInode(name, in: inode) }
+            durableNames[inode] = nil
+        } catch {
+            if case .failure(let error) = error, error.kind == .notFound { return }
+            // The inode cannot be determined without the remote.
+            durableNames = [:]
+        }
+    }
+
+    private mutating func checkDurableNames(_ faultPlan: FaultPlan) throws(ProgramFailure) {
+        defer { durableNames = [:] }
+        if faultPlan.hadStaleListings { return }
+        for (inode, place) in durableNames.sorted(by: { $0.key < $1.key })
+        where oracle.isDurable(inode) {
+            guard (try? mount.engine.knownInode(place.name, in: place.parent)) == inode else {
+                throw ProgramFailure(
+                    "I1: the name \"\(place.name)\" of inode \(inode) in directory "
+                        + "\(place.parent) was synchronised, and is gone after the power cut")
+            }
+        }
+    }
+
+    mutating func prepareForStop() {
+        namesBeforeStop = []
+        var directories = [InodeNumber.root]
+        while let directory = directories.popLast() {
+            let entries = mount.engine.knownEntries(of: directory)
+            namesBeforeStop.append((directory, entries))
+            directories += entries.filter { $0.attributes.kind == .directory }
+                .map(\.attributes.inode)
+        }
+    }
+
+    mutating func noteOrderlyEnd() {
+        oracle.noteOrderlyEnd()
+        for (directory, entries) in namesBeforeStop { keep(entries, in: directory) }
+    }
+
+    // MARK: After a power cut
+
+    /// Checks after a power cut that all synced names and bytes are present (I1), and that no file
+    /// holds bytes that none ever held.
+    mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws {
+        guard wasPowerCut else { return }
+        hadPowerCuts = true
+        try checkDurableNames(faultPlan)
+        let everything = mount.provider.everyContent()
+        var found: [InodeNumber: [UInt8]] = [:]
+        var incomplete: Set<InodeNumber> = []
+        var directories = [InodeNumber.root]
+        while let directory = directories.popLast() {
+            // It may have been replaced on the remote since.
+            let entries = try? await mount.engine.allEntries(of: directory)
+            for entry in entries ?? [] {
+                let inode = entry.attributes.inode
+                switch entry.attributes.kind {
+                case .directory: directories.append(inode)
+                case .symlink: break
+                case .file:
+                    found[inode] = try await bytes(of: inode)
+                    if found[inode] == nil,
+                        faultPlan.hadStaleListings || isBaseLost(of: inode, everything)
+                    {
+                        incomplete.insert(inode)
+                    }
+                }
+            }
+        }
+        try oracle.takeStock(found, incomplete: incomplete, everything)
+    }
+
+    /// Whether the remote may have lost the base version of a file, so that its missing bytes
+    /// cannot be fetched. A stale listing shows such versions, also of objects that have been
+    /// renamed.
+    private func isBaseLost(of inode: InodeNumber, _ everything: [SimulatedContent]) -> Bool {
+        guard let version = try? mount.engine.agreedVersion(of: inode) else { return false }
+        return everything.contains { $0.etags.contains(version) && $0.endedBy != nil }
+    }
+
+    private func bytes(of inode: InodeNumber) async throws(ProgramFailure) -> [UInt8]? {
+        do throws(EngineError) {
+            return try await mount.engine.content(of: inode)
+        } catch {
+            mount.log.note("inode \(inode) cannot be read: \(error)")
+            if error.kind == .changedRemotely || error.kind == .notFound { return nil }
+            throw ProgramFailure("I1: after the power cut: \(error)")
+        }
+    }
+
+    // MARK: The end
+
+    mutating func finish(_ faultPlan: FaultPlan) async throws {
+        let incomplete = try await ConvergenceCheck(
+            mount: mount, mayShowAside: faultPlan.hadStaleListings
+        ).waitForAgreement()
+        try oracle.check(
+            incomplete: incomplete, mount.provider.snapshot(), mount.provider.everyContent())
+    }
+}
+
+extension EngineError {
+    /// Whether the other client may be the reason.
+    fileprivate var isPlausible: Bool {
+        switch kind {
+        case .notFound, .exists, .isDirectory, .notDirectory, .notEmpty, .invalid, .noAttribute,
+            .changedRemotely:
+            true
+        default: false
+        }
+    }
+}
+
+extension Engine {
+    /// Returns the names of a directory, none if it was never listed.
+    fileprivate func knownEntries(of directory: InodeNumber) -> [DirectoryEntry] {
+        (try? entries(of: directory, after: 0, limit: .max)) ?? []
+    }
+
+    /// Returns the inode of a name, even if its metadata are missing.
+    fileprivate func knownInode(
+        _ name: FileName, in parent: InodeNumber
+    ) throws(Blocked) -> InodeNumber {
+        do throws(Blocked) {
+            return try lookup(name, in: parent).inode
+        } catch {
+            if case .awaits(.look(let inode)) = error { return inode }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Engine
+
+/// Judges a mount that is the only client of its remote by the reference model: every answer must
+/// match the model, and in the end so must the mounted tree and the remote.
+struct ModelJudge: Judge {
+    private let mount: SimulatedMount
+    private var model = ReferenceModel()
+    /// The open file of each slot.
+    private var slots: [Int: ReferenceModel.Number] = [:]
+    /// The possible states after an operation that the engine did not acknowledge before it died.
+    private var candidates: [ReferenceModel] = []
+    /// Every content of any file at any moment (I3).
+    private var moments: Set<ContentMark> = [ContentMark([])]
+
+    init(_ mount: SimulatedMount) {
+        self.mount = mount
+    }
+
+    mutating func accepts(_ step: OtherClientStep) -> Bool {
+        let (path, node): (Path, ReferenceModel.Node)
+        switch step {
+        case .write(let file, let count, let seed):
+            let bytes = ProgramBytes.make(count, seed: seed)
+            (path, node) = (file, .init(kind: .file, mode: 0o644, bytes: bytes))
+        case .makeDirectory(let directory):
+            (path, node) = (directory, .init(kind: .directory, mode: 0o755))
+        case .delete, .deleteTree, .replaceByDirectory, .rename, .setAttribute: return false
+        }
+        guard let (name, parent) = try? place(path, in: model),
+            (try? model.create(node, name, in: parent)) != nil
+        else { return false }
+        moments.insert(ContentMark(node.bytes))
+        return true
+    }
+
+    mutating func prepare(for step: ProgramStep) {}
+
+    mutating func judge(
+        _ step: ProgramStep, _ answer: Result<ProgramAnswer, EngineError>,
+        _ touched: (inode: InodeNumber, version: ETag?)?, _ faultPlan: FaultPlan
+    ) throws(ProgramFailure) {
+        var after = model
+        let expected: Result<ProgramAnswer, ReferenceModel.Refusal>
+        do throws(ReferenceModel.Refusal) {
+            expected = .success(try step.perform(&after, slots))
+        } catch {
+            expected = .failure(error)
+        }
+        if mount.life.isDead {
+            // An interrupted write may have set only the time.
+            if after != model { candidates = [model.withTimes(ofWhatChangedIn: after), after] }
+            return
+        }
+        switch (answer, expected) {
+        case (.success(let answer), .success(let expected)):
+            model = after
+            note(step)
+            try compare(answer, expected, step)
+        case (.failure(let error), .failure(let refusal)) where refusal.kinds.contains(error.kind):
+            break
+        case (.failure(let error), _) where faultPlan.excuses(error): break
+        case (.failure(let error), _): throw ProgramFailure("refused: \(error)")
+        case (.success, .failure(let refusal)):
+            throw ProgramFailure("granted, not refused as \(refusal.kinds)")
+        }
+    }
+
+    private mutating func note(_ step: ProgramStep) {
+        switch step {
+        case .create(let slot, let path, _), .open(let slot, let path, _, _):
+            slots[slot] = try? model.find(path.names)
+        case .write, .resize: noteMoments()
+        default: break
+        }
+    }
+
+    private mutating func noteMoments() {
+        for (_, node) in model.tree() where model[node].kind == .file {
+            moments.insert(ContentMark(model[node].bytes))
+        }
+    }
+
+    private func compare(
+        _ answer: ProgramAnswer, _ expected: ProgramAnswer, _ step: ProgramStep
+    ) throws(ProgramFailure) {
+        switch (answer, expected) {
+        case (.bytes(let bytes), .bytes(let expected)) where bytes != expected:
+            throw ProgramFailure(
+                "\(bytes.count) bytes were read, not the \(expected.count) that were written")
+        case (.look(let look), .look(let expected)) where !look.agrees(with: expected):
+            throw ProgramFailure("\(step) shows \(look), not \(expected)")
+        case (.names(let names), .names(let expected)) where names.sorted() != expected:
+            throw ProgramFailure("\(step) shows the names \(names), not \(expected)")
+        default: break
+        }
+    }
+
+    // MARK: Death
+
+    mutating func prepareForStop() {}
+
+    mutating func noteOrderlyEnd() {}
+
+    /// Determines which of the possible states the mounted tree matches.
+    mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws {
+        let candidates = [model] + candidates
+        self.candidates = []
+        var complaints: [String] = []
+        for candidate in candidates.reversed() {
+            do throws(ProgramFailure) {
+                model = try await mountedState(like: candidate, among: candidates)
+                return noteMoments()
+            } catch {
+                complaints.append("\(error)")
+            }
+        }
+        throw ProgramFailure("after the kill: " + complaints.joined(separator: "; nor: "))
+    }
+
+    /// Returns the mounted state if it matches a candidate, except for unacknowledged writes, any
+    /// part of which may be present.
+    private func mountedState(
+        like candidate: ReferenceModel, among candidates: [ReferenceModel]
+    ) async throws(ProgramFailure) -> ReferenceModel {
+        let check = TreeCheck(engine: mount.engine, model: candidate)
+        try await check.checkNames()
+        var state = candidate
+        for (names, node) in candidate.tree() where candidate[node].kind == .file {
+            let versions = candidates.filter { $0.has(node) }.map { $0[node].bytes }
+            guard Set(versions).count > 1 else { continue }
+            let bytes = try await check.bytes(of: Path(names))
+            guard bytes.count == candidate[node].bytes.count,
+                Mixture.isMixture(bytes, of: versions)
+            else {
+                throw ProgramFailure(
+                    "\(Path(names)) " + Difference(bytes, candidate[node].bytes).description)
+            }
+            state.replaceBytes(of: node, by: bytes)
+        }
+        return state
+    }
+
+    // MARK: The end
+
+    mutating func finish(_ faultPlan: FaultPlan) async throws {
+        guard try await mount.settle() else {
+            let items = try mount.engine.status(below: .root, limit: 5).items
+            throw ProgramFailure("changes stay pending: \(items)")
+        }
+        let check = TreeCheck(engine: mount.engine, model: model)
+        try await check.checkNames()
+        try await check.checkBytes()
+        try RemoteCheck(mount: mount).check(model)
+        try checkMoments()
+    }
+
+    /// Checks that every version ever on the remote was the content of a file at one moment (I3).
+    private func checkMoments() throws(ProgramFailure) {
+        for key in mount.provider.everyKey().sorted(by: {
+            $0.names.lexicographicallyPrecedes($1.names)
+        }) {
+            for version in mount.provider.versions(of: key)
+            where !moments.contains(ContentMark(version.bytes)) {
+                throw ProgramFailure(
+                    "the remote had \(version.bytes.count) bytes as \(version.etag) of \"\(key)\" "
+                        + "that no file ever had")
+            }
+        }
+    }
+}
