@@ -57,9 +57,7 @@ package enum DatabaseRescue {
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
             // Not in a transaction, which the first failure would end.
             return try source.unsafeRead { source in
-                let missing = try tablesOfLaterVersions(than: source)
-                return try names.map { name in
-                    if missing.contains(name) { return Table(name: name, rows: 0, isWhole: true) }
+                try names.map { name in
                     var copy = TableCopy(name, source, target)
                     let isWhole = try copy.perform()
                     let rows = try Int.fetchOne(target, sql: "SELECT count(*) FROM \(name)")
@@ -67,20 +65,6 @@ package enum DatabaseRescue {
                 }
             }
         }
-    }
-
-    /// The tables added after the version of a database; none if the version cannot be read.
-    private static func tablesOfLaterVersions(than source: Database) throws -> Set<String> {
-        let migrator = Schema.migrator
-        guard let applied = try? migrator.appliedIdentifiers(source),
-            let last = migrator.migrations.last(where: applied.contains)
-        else { return [] }
-        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        let model = try DatabaseQueue()
-        try migrator.migrate(model, upTo: last)
-        let old = try model.read { try Set(String.fetchAll($0, sql: tables)) }
-        try migrator.migrate(model)
-        return try model.read { try Set(String.fetchAll($0, sql: tables)) }.subtracting(old)
     }
 }
 

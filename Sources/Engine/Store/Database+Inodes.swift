@@ -45,7 +45,7 @@ extension Database {
         let statement = try cachedStatement(
             sql: """
                 INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
-                    presence, generation, writing, listed, accessed, detailed,
+                    presence, generation, writing, listed, accessed, has_metadata,
                     made_here)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
@@ -65,7 +65,7 @@ extension Database {
             sql: """
                 UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
                     changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?,
-                    detailed = ?
+                    has_metadata = ?
                 WHERE id = ?
                 """)
         try statement.execute(arguments: [
@@ -103,7 +103,7 @@ extension Database {
     /// Removes an inode that has no name on either side, with its rows in all tables.
     func deleteInode(_ number: InodeNumber) throws {
         for table in [
-            "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced", "xattrs",
+            "extents", "pending", "remote", "synced", "conflicts", "intents", "unsynced", "xattrs",
             "discarded",
         ] {
             try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
