@@ -18,8 +18,7 @@ package enum DatabaseRescue {
         _ path: String, into newPath: String
     ) throws(EngineError) -> [Table] {
         do {
-            let target = try DatabaseQueue(path: newPath)
-            let tables = try rescue(path, into: target)
+            let (target, tables) = try copyRows(of: path, into: newPath)
             try target.close()
             return tables
         } catch let error as EngineError {
@@ -34,8 +33,7 @@ package enum DatabaseRescue {
         _ path: String
     ) throws(EngineError) -> (Store, [Table]) {
         do {
-            let target = try DatabaseQueue(path: "")
-            let tables = try rescue(path, into: target)
+            let (target, tables) = try copyRows(of: path, into: "")
             return (try Store(target), tables)
         } catch let error as EngineError {
             throw error
@@ -44,10 +42,31 @@ package enum DatabaseRescue {
         }
     }
 
-    private static func rescue(_ path: String, into target: DatabaseQueue) throws -> [Table] {
-        try Schema.migrator.migrate(target)
+    private static func copyRows(
+        of path: String, into newPath: String
+    ) throws -> (DatabaseQueue, [Table]) {
         let source = try? StateDatabase.reader(path, isDamaged: true)
-        return try target.write { target in
+        let isUnreleased = try? source?.read { try Schema.isUnreleased($0) }
+        if isUnreleased == true, let refusal = StateDatabase.refusal(.older, path) { throw refusal }
+        let target = try DatabaseQueue(path: newPath)
+        try Schema.migrator.migrate(target)
+        // The check repairs rows without an inode, and invalid values.
+        try target.writeWithoutTransaction { database in
+            try database.execute(
+                sql: "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON")
+        }
+        let tables = try copyRows(of: source, into: target)
+        try target.writeWithoutTransaction { database in
+            try database.execute(
+                sql: "PRAGMA foreign_keys = ON; PRAGMA ignore_check_constraints = OFF")
+        }
+        return (target, tables)
+    }
+
+    private static func copyRows(
+        of source: DatabaseQueue?, into target: DatabaseQueue
+    ) throws -> [Table] {
+        try target.write { target in
             let names = try String.fetchAll(
                 target,
                 sql: """

@@ -113,7 +113,8 @@ struct ValueCheck: CheckStep {
                 .integer("gone", in: 0...1), .integer("kind", in: 0...2), .text("etag"),
                 .integer("size", in: sizes), .integer("modified"),
                 .integer("mode", in: modes, orNull: true), .bytes("target"),
-                .integer("held", in: 0...1), .extendedAttributes("xattrs", orNull: true),
+                .integer("held", in: 0...1), .integer("has_metadata", in: 0...1),
+                .extendedAttributes("xattrs", orNull: true),
             ]
         ),
         (

@@ -100,15 +100,8 @@ extension Database {
         try statement.execute(arguments: [now.nanoseconds, number.rawValue])
     }
 
-    /// Removes an inode that has no name on either side, with its rows in all tables.
+    /// Removes an inode that has no name on either side, with its rows in other tables.
     func deleteInode(_ number: InodeNumber) throws {
-        for table in [
-            "extents", "pending", "remote", "synced", "conflicts", "intents", "unsynced", "xattrs",
-            "discarded",
-        ] {
-            try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
-                .execute(arguments: [number.rawValue])
-        }
         try cachedStatement(sql: "DELETE FROM inodes WHERE id = ?")
             .execute(arguments: [number.rawValue])
     }

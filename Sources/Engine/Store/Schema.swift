@@ -2,34 +2,46 @@ import GRDB
 
 /// The tables of a mount's database. See `docs/formats.md`.
 enum Schema {
-    /// Versions before the first release called their migrations "1" to "9".
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { database in try database.execute(sql: tables) }
         return migrator
     }
 
+    /// Whether a database has a format from before the first release. All of these had a table
+    /// `attempts`, and migrations named "1" to "9".
+    static func isUnreleased(_ database: Database) throws -> Bool {
+        try database.tableExists("attempts")
+            || !migrator.appliedIdentifiers(database).isDisjoint(with: (1...9).map(String.init))
+    }
+
+    // `apus check` repairs damaged rows that the constraints forbid.
+    //
+    // An inode that has a name here is not deleted, nor a directory that contains one; the rows of
+    // other tables about an inode are deleted with it, except for an upload, which has to be
+    // aborted. The parents in `synced` and `intents` are not foreign keys: a removed directory may
+    // be forgotten before its remote descendants.
     private static let tables = """
         -- The local state of each inode. made_here: of a symbolic link, whether a local program
         -- made it.
         CREATE TABLE inodes (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
-            kind INTEGER NOT NULL,
-            mode INTEGER NOT NULL,
+            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 2),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
             uid INTEGER NOT NULL,
             gid INTEGER NOT NULL,
-            links INTEGER NOT NULL,
-            size INTEGER NOT NULL,
+            links INTEGER NOT NULL CHECK (links >= 0),
+            size INTEGER NOT NULL CHECK (size >= 0),
             modified INTEGER NOT NULL,
             changed INTEGER NOT NULL,
             target BLOB,
-            presence INTEGER NOT NULL,
-            generation INTEGER NOT NULL,
-            writing INTEGER NOT NULL,
-            listed INTEGER NOT NULL,
+            presence INTEGER NOT NULL CHECK (presence BETWEEN 0 AND 2),
+            generation INTEGER NOT NULL CHECK (generation >= 0),
+            writing INTEGER NOT NULL CHECK (writing IN (0, 1)),
+            listed INTEGER NOT NULL CHECK (listed IN (0, 1)),
             accessed INTEGER NOT NULL,
-            has_metadata INTEGER NOT NULL DEFAULT 1,
-            made_here INTEGER NOT NULL DEFAULT 0
+            has_metadata INTEGER NOT NULL DEFAULT 1 CHECK (has_metadata IN (0, 1)),
+            made_here INTEGER NOT NULL DEFAULT 0 CHECK (made_here IN (0, 1))
         );
         CREATE INDEX inodes_unlinked ON inodes (id) WHERE links = 0;
         CREATE INDEX inodes_writing ON inodes (id) WHERE writing = 1;
@@ -38,37 +50,40 @@ enum Schema {
         -- The local names. A cookie is a place in its directory's listing, never used twice.
         CREATE TABLE dirents (
             cookie INTEGER PRIMARY KEY AUTOINCREMENT,
-            parent INTEGER NOT NULL,
-            name BLOB NOT NULL,
-            inode INTEGER NOT NULL
+            parent INTEGER NOT NULL REFERENCES inodes,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+            inode INTEGER NOT NULL REFERENCES inodes
         );
         CREATE UNIQUE INDEX dirents_by_name ON dirents (parent, name);
         CREATE INDEX dirents_by_cookie ON dirents (parent, cookie);
         CREATE INDEX dirents_by_inode ON dirents (inode);
 
         -- The local extended attributes, see `ExtendedAttributes.encoded`; no row if there are none.
-        CREATE TABLE xattrs (inode INTEGER PRIMARY KEY, attributes BLOB NOT NULL);
+        CREATE TABLE xattrs (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            attributes BLOB NOT NULL
+        );
 
         -- The local bytes of files whose presence is partial.
         CREATE TABLE extents (
-            inode INTEGER NOT NULL,
-            start INTEGER NOT NULL,
-            stop INTEGER NOT NULL,
+            inode INTEGER NOT NULL REFERENCES inodes ON DELETE CASCADE,
+            start INTEGER NOT NULL CHECK (start >= 0),
+            stop INTEGER NOT NULL CHECK (stop > start),
             PRIMARY KEY (inode, start)
         ) WITHOUT ROWID;
 
         -- Files whose local bytes may not survive a power cut. state: 0 not on the disk, 1 on the
         -- way there, 2 there. fsynced: a program had it synchronised since the last upload.
         CREATE TABLE unsynced (
-            inode INTEGER PRIMARY KEY,
-            state INTEGER NOT NULL,
-            fsynced INTEGER NOT NULL
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
+            fsynced INTEGER NOT NULL CHECK (fsynced IN (0, 1))
         );
 
         -- Files deleted on the remote whose bytes are to go to the trash.
         CREATE TABLE discarded (
-            inode INTEGER PRIMARY KEY,
-            name BLOB NOT NULL,
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
             time INTEGER NOT NULL
         );
 
@@ -76,12 +91,12 @@ enum Schema {
         -- remote_modified: the last write of a file on the remote, as a listing reports it.
         -- path_before_move: the local path that an inode had when it got a temporary name there.
         CREATE TABLE synced (
-            inode INTEGER PRIMARY KEY,
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             parent INTEGER NOT NULL,
-            name BLOB NOT NULL,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
             etag TEXT,
-            size INTEGER NOT NULL,
-            mode INTEGER NOT NULL,
+            size INTEGER NOT NULL CHECK (size >= 0),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
             modified INTEGER NOT NULL,
             generation INTEGER NOT NULL,
             xattrs BLOB NOT NULL,
@@ -93,16 +108,16 @@ enum Schema {
         -- The object seen on the remote in an inode's place, if it is not the agreed one and could
         -- not be applied at once. held: a deletion that waits for a confirmation.
         CREATE TABLE remote (
-            inode INTEGER PRIMARY KEY,
-            gone INTEGER NOT NULL,
-            kind INTEGER NOT NULL,
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            gone INTEGER NOT NULL CHECK (gone IN (0, 1)),
+            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 2),
             etag TEXT,
-            size INTEGER NOT NULL,
+            size INTEGER NOT NULL CHECK (size >= 0),
             modified INTEGER NOT NULL,
-            mode INTEGER,
+            mode INTEGER CHECK (mode BETWEEN 0 AND 4095),
             target BLOB,
-            held INTEGER NOT NULL DEFAULT 0,
-            has_metadata INTEGER NOT NULL DEFAULT 1,
+            held INTEGER NOT NULL DEFAULT 0 CHECK (held IN (0, 1)),
+            has_metadata INTEGER NOT NULL DEFAULT 1 CHECK (has_metadata IN (0, 1)),
             xattrs BLOB
         );
         CREATE INDEX remote_held ON remote (inode) WHERE held = 1;
@@ -110,25 +125,25 @@ enum Schema {
         -- Inodes whose three states may differ, and the failure of the last attempt. reported: a
         -- program was told of it.
         CREATE TABLE pending (
-            inode INTEGER PRIMARY KEY,
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             since INTEGER NOT NULL,
-            attempts INTEGER NOT NULL,
+            attempts INTEGER NOT NULL CHECK (attempts >= 0),
             kind TEXT,
             what TEXT,
             why TEXT,
             remedy TEXT,
-            final INTEGER,
-            reported INTEGER NOT NULL DEFAULT 0
+            final INTEGER CHECK (final IN (0, 1)),
+            reported INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1))
         );
 
         -- Changes requested from the remote whose outcome is unknown. digest: the SHA-256 of the
         -- sent bytes, if the store may hold them without their time.
         CREATE TABLE intents (
-            inode INTEGER PRIMARY KEY,
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             parent INTEGER NOT NULL,
-            name BLOB NOT NULL,
-            size INTEGER NOT NULL,
-            mode INTEGER NOT NULL,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+            size INTEGER NOT NULL CHECK (size >= 0),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
             modified INTEGER NOT NULL,
             generation INTEGER NOT NULL,
             replaced INTEGER,
@@ -148,8 +163,8 @@ enum Schema {
 
         -- Versions that lost their name to the remote's version, and are kept beside it.
         CREATE TABLE conflicts (
-            inode INTEGER PRIMARY KEY,
-            original BLOB NOT NULL,
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            original BLOB NOT NULL CHECK (length(original) BETWEEN 1 AND 255),
             since INTEGER NOT NULL
         );
 
