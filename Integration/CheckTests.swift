@@ -116,13 +116,16 @@ extension MountedTests {
             }
         }
 
-        @Test(.timeLimit(.minutes(2)))
-        func `a newer database is refused by mount and check, and not changed`() throws {
+        @Test(
+            .timeLimit(.minutes(2)), arguments: [("99", "newer version"), ("9", "first release")])
+        func `a database of another version is refused by mount and check, and not changed`(
+            version: String, words: String
+        ) throws {
             try withState { folder in
-                try execute("INSERT INTO grdb_migrations VALUES ('99')", folder)
-                try expectRefusal(folder, naming: "newer version")
+                try execute("UPDATE grdb_migrations SET identifier = '\(version)'", folder)
+                try expectRefusal(folder, naming: words)
                 let before = try Files.read(database(folder))
-                try Apus.expectRefusal("check", folder.state, naming: "newer version")
+                try Apus.expectRefusal("check", folder.state, naming: words)
                 #expect(try Files.read(database(folder)) == before)
             }
         }

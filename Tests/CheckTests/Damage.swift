@@ -125,7 +125,7 @@ struct Damage: Sendable, CustomStringConvertible {
             tree: ["/docs/clean.txt": "clean"]),
         Damage(
             description: "a former path that makes no sense",
-            sql: "UPDATE synced SET former = 7 WHERE inode = 3", kind: .synced,
+            sql: "UPDATE synced SET path_before_move = 7 WHERE inode = 3", kind: .synced,
             tree: ["/docs/clean.txt": "clean"]),
         Damage(
             description: "a circle on the remote",
@@ -139,8 +139,8 @@ struct Damage: Sendable, CustomStringConvertible {
             sql: "INSERT INTO pending (inode, since, attempts) VALUES (995, 1, 0)", kind: .pending),
         Damage(
             description: "an attempt of nothing",
-            sql: "INSERT INTO attempts VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL, x'')",
-            kind: .attempt),
+            sql: "INSERT INTO intents VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL, x'')",
+            kind: .intent),
         Damage(
             description: "a conflict of nothing",
             sql: "INSERT INTO conflicts VALUES (995, x'7a', 0)", kind: .conflict),

@@ -154,9 +154,9 @@ import Testing
         let fixture = try StateFixture()
         try fixture.execute("REPLACE INTO unsynced VALUES (3, 9, 7), (4, 2, 'x')")
         _ = try fixture.check()
-        #expect(try fixture.count("unsynced WHERE inode = 3 AND state = 0 AND kept = 0") == 1)
+        #expect(try fixture.count("unsynced WHERE inode = 3 AND state = 0 AND fsynced = 0") == 1)
         #expect(
-            try fixture.count("unsynced WHERE inode = 4 AND state = 0 AND kept = 1") == 1,
+            try fixture.count("unsynced WHERE inode = 4 AND state = 0 AND fsynced = 1") == 1,
             "local changes are kept in any case")
     }
 

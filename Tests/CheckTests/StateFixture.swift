@@ -98,8 +98,14 @@ final class StateFixture {
 
     // MARK: Damage
 
+    /// Changes the database without its foreign keys and checks, as damage to the disk may.
     func execute(_ sql: String) throws {
-        let queue = try DatabaseQueue(path: database)
+        var configuration = Configuration()
+        configuration.foreignKeysEnabled = false
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+        }
+        let queue = try DatabaseQueue(path: database, configuration: configuration)
         try queue.write { try $0.execute(sql: sql) }
         try queue.close()
     }

@@ -236,7 +236,7 @@ extension SyncState {
                 parent: .parent, name: .agreed, etag: kind == .file ? .agreed : nil, size: 5,
                 mode: 0o644, modified: time, generation: 1,
                 extendedAttributes: ExtendedAttributes()),
-            remote: nil, attempt: nil, isParentSynced: true, occupant: nil, successor: nil,
+            remote: nil, intent: nil, isParentSynced: true, occupant: nil, successor: nil,
             remoteChild: nil)
     }
 }

@@ -101,7 +101,7 @@ struct WordedState: CustomStringConvertible {
     var state: SyncState {
         var state = SyncState(
             inode: Self.inode, kind: kind, local: local, synced: synced, remote: remote,
-            attempt: attempt, isParentSynced: has("parent there"))
+            intent: intent, isParentSynced: has("parent there"))
         if has("place contended") { state.claimant = Self.claimant }
         state.isParentBelow = has("parent below it")
         state.isPlaceWanted = has("place wanted")
@@ -155,7 +155,7 @@ struct WordedState: CustomStringConvertible {
             mode: nil)
     }
 
-    var attempt: IntentRecord? {
+    var intent: IntentRecord? {
         guard has("answer lost") else { return nil }
         return IntentRecord(
             parent: Self.parent, name: FileName(stored: Array("old".utf8)), size: 5, mode: 0o644,
@@ -189,7 +189,7 @@ struct WordedState: CustomStringConvertible {
         case "wait for the child": return .wait(Self.child)
         case "wait for the claimant": return .wait(Self.claimant)
         case "wait for the held folder": return .wait(Self.held)
-        case "look whether it happened": return attempt.map { .verify($0) }
+        case "look whether it happened": return intent.map { .verify($0) }
         case "make the folder": return .createDirectory
         case "make the link": return .createSymlink
         case "upload": return .upload(base: .absent, replaced: nil)

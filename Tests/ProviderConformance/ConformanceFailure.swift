@@ -29,7 +29,7 @@ func require(
     _ found: RemoteObject, equals expected: RemoteObject, _ what: @autoclosure () -> String
 ) throws {
     var expected = expected
-    expected.written = found.written
+    expected.remoteModified = found.remoteModified
     if found != expected {
         throw ConformanceFailure("\(what()): expected \(expected), found \(found)")
     }

@@ -21,10 +21,12 @@ extension ProviderConformance {
             guard !store.provider.traits.listsMetadata else { return }
             for size in [0, 10, store.options.bytesOfSeveralPieces] {
                 let object = try await store.write("\(size)", store.bytes(size))
-                let listed = try await store.list("").first { $0.name == object.name }?.written
-                guard let listed, let written = object.written, listed <= written else {
+                let listed = try await store.list("").first { $0.name == object.name }?
+                    .remoteModified
+                guard let listed, let written = object.remoteModified, listed <= written else {
                     throw ConformanceFailure(
-                        "\(size) bytes: \(object.written as Any) is known, \(listed as Any) listed")
+                        "\(size) bytes: \(object.remoteModified as Any) is known, \(listed as Any) listed"
+                    )
                 }
             }
         },
@@ -50,10 +52,11 @@ extension ProviderConformance {
                 attributes.mode = 0o640
                 let after = try await store.provider.setAttributes(
                     key, to: attributes, etag: try store.etag(of: object))
-                let listed = try await store.list("").first?.written
-                guard let listed, let written = object.written, listed > written else {
+                let listed = try await store.list("").first?.remoteModified
+                guard let listed, let written = object.remoteModified, listed > written else {
                     throw ConformanceFailure(
-                        "step \(step): \(object.written as Any) is known, \(listed as Any) listed")
+                        "step \(step): \(object.remoteModified as Any) is known, \(listed as Any) listed"
+                    )
                 }
                 object = after
             }

@@ -48,9 +48,10 @@ struct DirectoryCheck {
     }
 
     private func store(_ report: inout CheckReport) throws -> Store {
-        switch try StateDatabase.condition(ofFileAt: database, thoroughly: true) {
-        case .newer: throw StateDatabase.newer(database)
-        case .missing, .sound:
+        let condition = try StateDatabase.condition(ofFileAt: database, thoroughly: true)
+        switch condition {
+        case .missing, .sound, .newer, .older:
+            if let refusal = StateDatabase.refusal(condition, database) { throw refusal }
             return isDryRun
                 ? try StateDatabase.copy(ofFileAt: database) : try Store(path: database)
         case .damaged(let words):

@@ -20,7 +20,7 @@ package struct CheckFinding: Hashable, Sendable, Codable {
         case remote
         /// Pending changes.
         case pending
-        case attempt
+        case intent
         case conflict
         case extents
         /// The bytes of a file.

@@ -18,8 +18,7 @@ package enum DatabaseRescue {
         _ path: String, into newPath: String
     ) throws(EngineError) -> [Table] {
         do {
-            let target = try DatabaseQueue(path: newPath)
-            let tables = try rescue(path, into: target)
+            let (target, tables) = try copyRows(of: path, into: newPath)
             try target.close()
             return tables
         } catch let error as EngineError {
@@ -34,8 +33,7 @@ package enum DatabaseRescue {
         _ path: String
     ) throws(EngineError) -> (Store, [Table]) {
         do {
-            let target = try DatabaseQueue(path: "")
-            let tables = try rescue(path, into: target)
+            let (target, tables) = try copyRows(of: path, into: "")
             return (try Store(target), tables)
         } catch let error as EngineError {
             throw error
@@ -44,10 +42,31 @@ package enum DatabaseRescue {
         }
     }
 
-    private static func rescue(_ path: String, into target: DatabaseQueue) throws -> [Table] {
-        try Schema.migrator.migrate(target)
+    private static func copyRows(
+        of path: String, into newPath: String
+    ) throws -> (DatabaseQueue, [Table]) {
         let source = try? StateDatabase.reader(path, isDamaged: true)
-        return try target.write { target in
+        let isUnreleased = try? source?.read { try Schema.isUnreleased($0) }
+        if isUnreleased == true, let refusal = StateDatabase.refusal(.older, path) { throw refusal }
+        let target = try DatabaseQueue(path: newPath)
+        try Schema.migrator.migrate(target)
+        // The check repairs rows without an inode, and invalid values.
+        try target.writeWithoutTransaction { database in
+            try database.execute(
+                sql: "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON")
+        }
+        let tables = try copyRows(of: source, into: target)
+        try target.writeWithoutTransaction { database in
+            try database.execute(
+                sql: "PRAGMA foreign_keys = ON; PRAGMA ignore_check_constraints = OFF")
+        }
+        return (target, tables)
+    }
+
+    private static func copyRows(
+        of source: DatabaseQueue?, into target: DatabaseQueue
+    ) throws -> [Table] {
+        try target.write { target in
             let names = try String.fetchAll(
                 target,
                 sql: """
@@ -57,9 +76,7 @@ package enum DatabaseRescue {
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
             // Not in a transaction, which the first failure would end.
             return try source.unsafeRead { source in
-                let missing = try tablesOfLaterVersions(than: source)
-                return try names.map { name in
-                    if missing.contains(name) { return Table(name: name, rows: 0, isWhole: true) }
+                try names.map { name in
                     var copy = TableCopy(name, source, target)
                     let isWhole = try copy.perform()
                     let rows = try Int.fetchOne(target, sql: "SELECT count(*) FROM \(name)")
@@ -67,20 +84,6 @@ package enum DatabaseRescue {
                 }
             }
         }
-    }
-
-    /// The tables added after the version of a database; none if the version cannot be read.
-    private static func tablesOfLaterVersions(than source: Database) throws -> Set<String> {
-        let migrator = Schema.migrator
-        guard let applied = try? migrator.appliedIdentifiers(source),
-            let last = migrator.migrations.last(where: applied.contains)
-        else { return [] }
-        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        let model = try DatabaseQueue()
-        try migrator.migrate(model, upTo: last)
-        let old = try model.read { try Set(String.fetchAll($0, sql: tables)) }
-        try migrator.migrate(model)
-        return try model.read { try Set(String.fetchAll($0, sql: tables)) }.subtracting(old)
     }
 }
 

@@ -5,7 +5,7 @@ struct PendingCheck: CheckStep {
     let context: CheckContext
 
     private static let tables: [(name: String, kind: CheckFinding.Kind)] = [
-        ("remote", .remote), ("pending", .pending), ("attempts", .attempt),
+        ("remote", .remote), ("pending", .pending), ("intents", .intent),
         ("conflicts", .conflict), ("xattrs", .value), ("discarded", .content),
     ]
 
@@ -38,7 +38,7 @@ struct PendingCheck: CheckStep {
                 AND NOT EXISTS (SELECT 1 FROM pending WHERE inode = id)
                 AND (
                     EXISTS (SELECT 1 FROM remote WHERE inode = id)
-                    OR EXISTS (SELECT 1 FROM attempts WHERE inode = id)
+                    OR EXISTS (SELECT 1 FROM intents WHERE inode = id)
                     OR links = 0 AND synced.inode NOT NULL
                     OR links > 0 AND (
                         synced.inode IS NULL

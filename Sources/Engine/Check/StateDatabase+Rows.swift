@@ -37,10 +37,10 @@ extension StateDatabase {
     package static func copy(ofFileAt path: String) throws(EngineError) -> Store {
         let copy: DatabaseQueue
         do {
+            let condition = try condition(ofFileAt: path, thoroughly: false)
+            if let refusal = refusal(condition, path) { throw refusal }
             copy = try DatabaseQueue(path: "")
-            if try condition(ofFileAt: path, thoroughly: false) == .sound {
-                try reader(path).backup(to: copy)
-            }
+            if condition == .sound { try reader(path).backup(to: copy) }
         } catch let error as EngineError {
             throw error
         } catch {

@@ -91,7 +91,7 @@ struct ValueCheck: CheckStep {
         (.integer("writing", in: 0...1), "0"),
         (.integer("listed", in: 0...1), "0"),
         (.integer("accessed"), "0"),
-        (.integer("detailed", in: 0...1), "0"),
+        (.integer("has_metadata", in: 0...1), "0"),
         (.integer("made_here", in: 0...1), "0"),
     ]
 
@@ -103,8 +103,8 @@ struct ValueCheck: CheckStep {
             [
                 .integer("parent"), .name("name"), .text("etag"), .integer("size", in: sizes),
                 .integer("mode", in: modes), .integer("modified"), .integer("generation"),
-                .extendedAttributes("xattrs"), .integer("written", orNull: true),
-                .bytes("former"),
+                .extendedAttributes("xattrs"), .integer("remote_modified", orNull: true),
+                .bytes("path_before_move"),
             ]
         ),
         (
@@ -113,7 +113,8 @@ struct ValueCheck: CheckStep {
                 .integer("gone", in: 0...1), .integer("kind", in: 0...2), .text("etag"),
                 .integer("size", in: sizes), .integer("modified"),
                 .integer("mode", in: modes, orNull: true), .bytes("target"),
-                .integer("held", in: 0...1), .extendedAttributes("xattrs", orNull: true),
+                .integer("held", in: 0...1), .integer("has_metadata", in: 0...1),
+                .extendedAttributes("xattrs", orNull: true),
             ]
         ),
         (
@@ -121,20 +122,20 @@ struct ValueCheck: CheckStep {
             [
                 .integer("since"), .integer("attempts", in: owners), .text("what"), .text("why"),
                 .text("remedy"), .integer("final", in: 0...1, orNull: true), .text("kind"),
-                .integer("told", in: 0...1),
+                .integer("reported", in: 0...1),
             ]
         ),
         ("conflicts", .conflict, [.name("original"), .integer("since")]),
         ("discarded", .content, [.name("name"), .integer("time")]),
         (
-            "uploads", .attempt,
+            "uploads", .intent,
             [
                 .integer("generation"), .bytes("key"), .text("base"), .text("token"),
                 Column(name: "key", isBad: "key IS NULL OR token IS NULL"),
             ]
         ),
         (
-            "attempts", .attempt,
+            "intents", .intent,
             [
                 .integer("parent"), .name("name"), .integer("size", in: sizes),
                 .integer("mode", in: modes), .integer("modified"), .integer("generation"),
@@ -172,7 +173,7 @@ struct ValueCheck: CheckStep {
     /// Repairs the record of bytes that may not be on the disk yet. The next mount syncs them; local
     /// changes are marked to be kept in any case.
     private func checkDurability() throws {
-        let columns: [Column] = [.integer("state", in: 0...2), .integer("kept", in: 0...1)]
+        let columns: [Column] = [.integer("state", in: 0...2), .integer("fsynced", in: 0...1)]
         let isBad = columns.map(\.isBad).joined(separator: " OR ")
         try context.forEach(
             "SELECT inode FROM unsynced WHERE inode > :last AND (\(isBad)) ORDER BY inode"
@@ -182,7 +183,7 @@ struct ValueCheck: CheckStep {
             let isOurs =
                 try context.database.inode(inode).map { try context.isChanged($0) } ?? false
             try context.database.execute(
-                sql: "UPDATE unsynced SET state = 0, kept = ? WHERE inode = ?",
+                sql: "UPDATE unsynced SET state = 0, fsynced = ? WHERE inode = ?",
                 arguments: [isOurs, inode.rawValue])
             try context.tell(
                 .content, inode, "the record of its durability is invalid",

@@ -149,7 +149,7 @@ extension ContentStore {
         }
         try store.synchronize()
         let isFailed = try store.read { try $0.pending(inode)?.failure?.isFinal == true }
-        guard isFailed, let failure = try store.write({ try $0.takeUntoldFailure(of: inode) })
+        guard isFailed, let failure = try store.write({ try $0.takeUnreportedFailure(of: inode) })
         else { return }
         throw .failure(
             failure.kind, "upload inode \(inode): \(failure.what): \(failure.why)",
@@ -265,11 +265,11 @@ extension ContentStore {
     private func synchronizeIfOwed(
         _ inode: InodeNumber, _ state: OpenFile.State
     ) throws(Blocked) -> Bool {
-        let (isKept, isSafe) = try store.read { database in
+        let (isFsynced, isSafe) = try store.read { database in
             let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
-            return (try database.isKept(inode), isSafe)
+            return (try database.isFsynced(inode), isSafe)
         }
-        guard isKept || isSafe else { return false }
+        guard isFsynced || isSafe else { return false }
         try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
             try state.file.synchronize()
         }

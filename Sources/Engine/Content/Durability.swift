@@ -102,7 +102,7 @@ extension Durability {
             let isSafe = !state.isMarkedUnsafe
             try store.write { database in
                 guard try database.isPending(file.inode) else { return }
-                try database.markKept(file.inode, isSafe: isSafe)
+                try database.markFsynced(file.inode, isSafe: isSafe)
             }
         }
     }

@@ -22,7 +22,7 @@ extension Recovery {
 
     private func distrustContent() throws(Blocked) {
         try store.write { try $0.forgetUnsafeDiscarded() }
-        for (inode, isSafe, isKept) in try store.read({ try $0.presentInodes() }) {
+        for (inode, isSafe, isFsynced) in try store.read({ try $0.presentInodes() }) {
             let size = try onDisk("read the content size of inode \(inode)") {
                 () throws(DiskError) in try disk.open(StateFiles.content(of: inode)).status().size
             }
@@ -36,7 +36,7 @@ extension Recovery {
                 // An empty content file was removed, by an unlink that the power cut has undone.
                 let isMissing = size == 0 && needed > 0 && !record.isWriting
                 let isCut = isShort && record.presence != .whole
-                if isKept, !isMissing, !isCut {
+                if isFsynced, !isMissing, !isCut {
                     if isSafe, !isShort || record.isWriting { return nil }
                     // The end of bytes written after the last synchronisation may be missing, and
                     // the bytes uploaded of it may differ.
@@ -92,19 +92,19 @@ extension Recovery {
     private func revert(
         _ record: inout InodeRecord, to synced: SyncedRecord, _ database: Database
     ) throws {
-        let attempt = try database.attempt(of: record.id)
+        let intent = try database.intent(of: record.id)
         record.presence = .remote
         record.isWriting = false
         record.size = synced.size
         record.modified = synced.modified
         // No generation is used twice: an upload of other bytes may have been interrupted.
         record.generation = max(record.generation, synced.generation) + 1
-        if var attempt, attempt.generation == synced.generation {
-            // The attempt concerns the synced version, which is current again.
-            attempt.generation = record.generation
-            try database.setIntent(attempt, of: record.id)
+        if var intent, intent.generation == synced.generation {
+            // The intent concerns the synced version, which is current again.
+            intent.generation = record.generation
+            try database.setIntent(intent, of: record.id)
         } else {
-            // If the attempt succeeded after all, it is seen as a change by another client.
+            // If its request succeeded after all, it is seen as a change by another client.
             try database.removeIntent(of: record.id)
         }
         try database.setExtents(ExtentSet(), of: record.id)

@@ -109,14 +109,14 @@ package struct RemoteObject: Hashable, Sendable {
     /// The time up to which this includes all changes of a file, as the last write time in
     /// listings: a later time there indicates further changes. It is nil if listings are complete,
     /// or if it is unknown.
-    package var written: Timestamp?
+    package var remoteModified: Timestamp?
     /// Extended attributes of a file or directory; nil if the store does not keep or report them.
     package var extendedAttributes: ExtendedAttributes?
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
         mode: UInt16?, target: [UInt8]? = nil, hasMetadata: Bool = true,
-        written: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil
+        remoteModified: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -126,7 +126,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.mode = mode
         self.target = target
         self.hasMetadata = hasMetadata
-        self.written = written
+        self.remoteModified = remoteModified
         self.extendedAttributes = extendedAttributes
     }
 }

@@ -12,7 +12,7 @@ extension Database {
         var state = SyncState(
             inode: inode, kind: record.kind, local: nil, synced: synced,
             remote: try name.flatMap { try remote(inode, name: $0) },
-            attempt: try attempt(of: inode), isParentSynced: true, occupant: nil,
+            intent: try intent(of: inode), isParentSynced: true, occupant: nil,
             successor: nil, remoteChild: nil)
         if let dirent {
             state.local = LocalState(
@@ -63,7 +63,7 @@ extension Database {
         guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != inode,
             let record = try self.inode(holder), let synced = try synced(holder)
         else { return nil }
-        if try attempt(of: holder) != nil {
+        if try intent(of: holder) != nil {
             // It may not even be there any more.
             return Occupant(
                 inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)

@@ -54,22 +54,22 @@ extension SyncOperation {
     /// Returns the record of this operation that is stored before it is carried out; nil for an
     /// upload, which stores its own as only it knows the bytes, and for an operation that may be
     /// repeated.
-    func attempt(_ state: SyncState, at place: Place) -> IntentRecord? {
+    func intent(_ state: SyncState, at place: Place) -> IntentRecord? {
         let attributes = state.attributes
-        var attempt = IntentRecord(
+        var intent = IntentRecord(
             parent: place.parent, name: place.name, size: state.synced?.size ?? 0,
             mode: attributes.mode, extendedAttributes: attributes.extendedAttributes,
             modified: attributes.modified, generation: generation(after: state),
             replaced: nil)
         switch self {
-        case .createDirectory, .createSymlink, .setAttributes: return attempt
+        case .createDirectory, .createSymlink, .setAttributes: return intent
         case .move, .moveToTemporaryName:
             if let synced = state.synced {
-                (attempt.mode, attempt.modified) = (synced.mode, synced.modified)
-                attempt.extendedAttributes = synced.extendedAttributes
+                (intent.mode, intent.modified) = (synced.mode, synced.modified)
+                intent.extendedAttributes = synced.extendedAttributes
             }
-            if case .move(let replaced) = self { attempt.replaced = replaced?.inode }
-            return attempt
+            if case .move(let replaced) = self { intent.replaced = replaced?.inode }
+            return intent
         default: return nil
         }
     }

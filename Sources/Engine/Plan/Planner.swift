@@ -71,7 +71,7 @@ enum Planner {
     }
 
     private static func planAlone(_ state: SyncState) -> SyncOperation {
-        if let attempt = state.attempt { return .verify(attempt) }
+        if let intent = state.intent { return .verify(intent) }
         if let claimant = state.claimant { return .wait(claimant) }
         guard let local = state.local else { return planUnlinked(state) }
         if let remote = state.remote { return planObserved(state, local, remote) }

@@ -13,7 +13,7 @@ struct SyncState: Hashable {
     /// A directory above its place on the remote whose deletion is held.
     var heldAncestor: InodeNumber?
     /// A change sent to the remote whose outcome is unknown.
-    var attempt: IntentRecord?
+    var intent: IntentRecord?
     /// Another inode that may have taken this one's place on the remote; only that inode can find
     /// out.
     var claimant: InodeNumber?

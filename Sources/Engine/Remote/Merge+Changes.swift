@@ -77,7 +77,7 @@ extension Merge {
                 mode: inode.mode, modified: inode.modified, generation: 0,
                 extendedAttributes: extendedAttributes),
             of: inode.id)
-        try context.setWritten(object, of: inode.id, in: database)
+        try context.setRemoteModified(object, of: inode.id, in: database)
         return inode
     }
 

@@ -14,7 +14,7 @@ extension Merge {
         var (parent, name) = (synced.parent, synced.name)
         if try database.isAside(directory, at: synced) {
             // Another object has taken its place.
-            let path = try database.formerPath(of: directory, at: synced) ?? []
+            let path = try database.pathBeforeMove(of: directory, at: synced) ?? []
             parent = try database.directory(at: path.dropLast()) ?? .root
             let former =
                 try database.conflictOriginal(of: directory) ?? path.last

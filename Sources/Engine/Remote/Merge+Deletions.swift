@@ -95,7 +95,7 @@ extension Merge {
     private func leaveToWriter(_ inode: InodeNumber) throws -> Bool {
         guard let record = try database.inode(inode), record.kind == .file, record.isWriting,
             var synced = try database.synced(inode), synced.generation == record.generation,
-            try database.attempt(of: inode) == nil
+            try database.intent(of: inode) == nil
         else { return false }
         if synced.etag != nil {
             synced.etag = nil

@@ -31,7 +31,7 @@ extension Merge {
         for object in objects {
             listing.seen.insert(object.name)
             if listing.isTouched(object.name) { continue }
-            // Possibly the result of our own attempt; its verification decides.
+            // Possibly the result of our own request; its verification decides.
             if try database.intendedInode(object.name, in: listing.directory) != nil { continue }
             try observe(object, in: listing.directory)
         }

@@ -66,7 +66,7 @@ extension Merge {
             try keepMark(of: object, inode, synced)
             try database.setRemote(nil, of: inode)
             try adoptAttributes(of: object, record)
-            try noteWritten(object, record)
+            try noteRemoteModified(object, record)
             return
         }
         try database.setRemote(observation, of: inode)
@@ -107,15 +107,16 @@ extension Merge {
 
     /// Discards the metadata of a version listed with a later time than known: it was written again
     /// with the same bytes, and unlisted metadata may have changed. The next access fetches it.
-    private mutating func noteWritten(
+    private mutating func noteRemoteModified(
         _ object: RemoteObject, _ record: InodeRecord
     ) throws {
-        guard record.kind == .file, !object.hasMetadata, let written = object.written else {
+        guard record.kind == .file, !object.hasMetadata, let remoteModified = object.remoteModified
+        else {
             return
         }
-        let former = try database.written(record.id)
-        if let former, written <= former { return }
-        try database.setWritten(written, of: record.id)
+        let former = try database.remoteModified(record.id)
+        if let former, remoteModified <= former { return }
+        try database.setRemoteModified(remoteModified, of: record.id)
         guard former != nil, try database.forgetMetadata(of: record.id) else { return }
         changes.cacheChanges.append(.inode(record.id))
     }
@@ -172,7 +173,9 @@ extension Merge {
         record.hasMetadata = true
         try database.update(record)
         try database.setSynced(synced, of: inode)
-        if let written = object.written { try database.setWritten(written, of: inode) }
+        if let remoteModified = object.remoteModified {
+            try database.setRemoteModified(remoteModified, of: inode)
+        }
         changes.cacheChanges.append(.inode(inode))
     }
 }

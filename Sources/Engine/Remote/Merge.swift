@@ -37,13 +37,13 @@ extension Merge.Context {
     /// Stores the write time up to which an object's metadata is known: a listing with a later time
     /// shows a change. Observations stored in `remote` lack that time; the next listing then counts
     /// as later.
-    func setWritten(
+    func setRemoteModified(
         _ object: RemoteObject, of inode: InodeNumber, in database: Database
     ) throws {
         guard !gate.traits.listsMetadata, object.kind == .file else { return }
-        let isLookedAt = object.hasMetadata && object.written == nil
-        try database.setWritten(
-            isLookedAt ? Timestamp(nanoseconds: 0) : object.written, of: inode)
+        let isLookedAt = object.hasMetadata && object.remoteModified == nil
+        try database.setRemoteModified(
+            isLookedAt ? Timestamp(nanoseconds: 0) : object.remoteModified, of: inode)
     }
 
 }

@@ -4,7 +4,7 @@ import Synchronization
 /// Shuts down requests to the remote that cannot be cancelled: waits for them during a grace
 /// period, then abandons them.
 ///
-/// An abandoned request may still take effect, as after a kill: its record in `attempts` makes the
+/// An abandoned request may still take effect, as after a kill: its record in `intents` makes the
 /// next start verify it. Nothing else is stored for it.
 final class ShutdownGrace: Sendable {
     private struct State {

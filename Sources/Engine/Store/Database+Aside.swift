@@ -17,16 +17,17 @@ extension Database {
     }
 
     /// Records the local path of an inode before it gets a temporary name on the remote.
-    func noteFormerPath(of inode: InodeNumber) throws {
+    func notePathBeforeMove(of inode: InodeNumber) throws {
         let path = try path(of: inode).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-        try cachedStatement(sql: "UPDATE synced SET former = ? WHERE inode = ?")
+        try cachedStatement(sql: "UPDATE synced SET path_before_move = ? WHERE inode = ?")
             .execute(arguments: [Data(path), inode.rawValue])
     }
 
     /// Returns the local path that an inode had before it got a temporary name; nil if it has none.
-    func formerPath(of inode: InodeNumber, at synced: SyncedRecord) throws -> [FileName]? {
+    func pathBeforeMove(of inode: InodeNumber, at synced: SyncedRecord) throws -> [FileName]? {
         guard try isAside(inode, at: synced) else { return nil }
-        let statement = try cachedStatement(sql: "SELECT former FROM synced WHERE inode = ?")
+        let statement = try cachedStatement(
+            sql: "SELECT path_before_move FROM synced WHERE inode = ?")
         return try Data.fetchOne(statement, arguments: [inode.rawValue])?
             .split(separator: UInt8(ascii: "/")).map { FileName(stored: Array($0)) }
     }

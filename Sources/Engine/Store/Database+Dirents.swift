@@ -69,7 +69,7 @@ extension Database {
                     SELECT cookie, inode FROM dirents WHERE parent = ? AND cookie > ?
                     ORDER BY cookie LIMIT ?
                 ) AS next CROSS JOIN inodes ON inodes.id = next.inode
-                WHERE detailed = 0 AND kind <> ? ORDER BY next.cookie
+                WHERE has_metadata = 0 AND kind <> ? ORDER BY next.cookie
                 """)
         return try Int64.fetchAll(
             statement,
@@ -134,7 +134,7 @@ extension Database {
                 names.append(dirent.name)
                 current = dirent.parent
             } else if let synced = try synced(current) {
-                if let former = try formerPath(of: current, at: synced) {
+                if let former = try pathBeforeMove(of: current, at: synced) {
                     return former + names.reversed()
                 }
                 names.append(synced.name)

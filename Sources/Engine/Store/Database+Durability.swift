@@ -25,18 +25,18 @@ extension Database {
     /// Records that a program called `fsync` on an inode: it is kept, whatever happens to it later.
     ///
     /// - Parameter isSafe: Whether nothing was written since.
-    func markKept(_ inode: InodeNumber, isSafe: Bool) throws {
+    func markFsynced(_ inode: InodeNumber, isSafe: Bool) throws {
         try cachedStatement(
             sql: """
                 INSERT INTO unsynced VALUES (?1, ?2, 1)
-                ON CONFLICT (inode) DO UPDATE SET state = ?2, kept = 1
+                ON CONFLICT (inode) DO UPDATE SET state = ?2, fsynced = 1
                 """
         ).execute(arguments: [inode.rawValue, isSafe ? 2 : 0])
     }
 
-    func isKept(_ inode: InodeNumber) throws -> Bool {
+    func isFsynced(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND kept = 1)")
+            sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND fsynced = 1)")
         return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
     }
 
@@ -48,7 +48,7 @@ extension Database {
 
     /// Records that the remote has the bytes that a program synchronised.
     func markSent(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE unsynced SET kept = 0 WHERE inode = ?")
+        try cachedStatement(sql: "UPDATE unsynced SET fsynced = 0 WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
         try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND state = 2")
             .execute(arguments: [inode.rawValue])
@@ -80,7 +80,7 @@ extension Database {
 
     /// Records that an inode's bytes are on the disk.
     func markSafe(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND kept = 0")
+        try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND fsynced = 0")
             .execute(arguments: [inode.rawValue])
         try cachedStatement(sql: "UPDATE unsynced SET state = 2 WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
@@ -118,16 +118,16 @@ extension Database {
 
     /// Records as safe the marked inodes that were not changed since.
     func endSynchronizing() throws {
-        try execute(sql: "DELETE FROM unsynced WHERE state = 1 AND kept = 0")
+        try execute(sql: "DELETE FROM unsynced WHERE state = 1 AND fsynced = 0")
         try execute(sql: "UPDATE unsynced SET state = 2 WHERE state = 1")
     }
 
     /// Returns the files with local bytes, whether these are safe, and whether they must be kept.
-    func presentInodes() throws -> [(inode: InodeNumber, isSafe: Bool, isKept: Bool)] {
+    func presentInodes() throws -> [(inode: InodeNumber, isSafe: Bool, isFsynced: Bool)] {
         try Row.fetchAll(
             self,
             sql: """
-                SELECT id, coalesce(state, 2) = 2, coalesce(kept, 0)
+                SELECT id, coalesce(state, 2) = 2, coalesce(fsynced, 0)
                 FROM inodes LEFT JOIN unsynced ON unsynced.inode = id
                 WHERE links > 0 AND (presence > 0 OR writing = 1) AND inodes.kind = 0
                 """

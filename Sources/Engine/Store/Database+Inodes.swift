@@ -45,7 +45,7 @@ extension Database {
         let statement = try cachedStatement(
             sql: """
                 INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
-                    presence, generation, writing, listed, accessed, detailed,
+                    presence, generation, writing, listed, accessed, has_metadata,
                     made_here)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
@@ -65,7 +65,7 @@ extension Database {
             sql: """
                 UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
                     changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?,
-                    detailed = ?
+                    has_metadata = ?
                 WHERE id = ?
                 """)
         try statement.execute(arguments: [
@@ -100,15 +100,8 @@ extension Database {
         try statement.execute(arguments: [now.nanoseconds, number.rawValue])
     }
 
-    /// Removes an inode that has no name on either side, with its rows in all tables.
+    /// Removes an inode that has no name on either side, with its rows in other tables.
     func deleteInode(_ number: InodeNumber) throws {
-        for table in [
-            "extents", "pending", "remote", "synced", "conflicts", "attempts", "unsynced", "xattrs",
-            "discarded",
-        ] {
-            try cachedStatement(sql: "DELETE FROM \(table) WHERE inode = ?")
-                .execute(arguments: [number.rawValue])
-        }
         try cachedStatement(sql: "DELETE FROM inodes WHERE id = ?")
             .execute(arguments: [number.rawValue])
     }

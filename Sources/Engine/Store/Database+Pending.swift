@@ -36,7 +36,7 @@ extension Database {
     func setFailure(_ failure: SyncFailure?, attempts: Int, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: """
-                UPDATE pending SET attempts = ?, told = told AND final IS ?6 AND kind IS ?2,
+                UPDATE pending SET attempts = ?, reported = reported AND final IS ?6 AND kind IS ?2,
                     kind = ?2, what = ?3, why = ?4, remedy = ?5, final = ?6
                 WHERE inode = ?7
                 """
@@ -48,15 +48,15 @@ extension Database {
 
     /// Returns the permanent failure not yet reported to any program, and records it as reported.
     /// Inodes that wait for a user's decision, or for such an inode, have not failed.
-    func takeUntoldFailure(of inode: InodeNumber) throws -> SyncFailure? {
+    func takeUnreportedFailure(of inode: InodeNumber) throws -> SyncFailure? {
         let statement = try cachedStatement(
             sql: """
                 SELECT EXISTS (
                     SELECT 1 FROM pending
-                    WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT told)
+                    WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT reported)
                 """)
         guard try Bool.fetchOne(statement, arguments: [inode.rawValue]) == true else { return nil }
-        try cachedStatement(sql: "UPDATE pending SET told = 1 WHERE inode = ?")
+        try cachedStatement(sql: "UPDATE pending SET reported = 1 WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
         return try pending(inode)?.failure
     }

@@ -31,7 +31,7 @@ struct InodeRecord {
 
     static let columns = """
         inodes.id, kind, mode, uid, gid, links, size, modified, changed, target, presence,
-        generation, writing, listed, accessed, detailed, made_here
+        generation, writing, listed, accessed, has_metadata, made_here
         """
 
     /// - Parameter first: The index of the first of ``columns`` in the row.

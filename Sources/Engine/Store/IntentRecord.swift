@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// One row of `attempts`: a change sent to the remote whose outcome is unknown.
+/// One row of `intents`: a change sent to the remote whose outcome is unknown.
 ///
 /// It is stored before the request is sent and removed with the reply. If it is found without a
 /// request in progress (the reply was lost, or the process was killed), its outcome is determined
@@ -26,11 +26,11 @@ struct IntentRecord: Hashable {
 }
 
 extension Database {
-    func attempt(of inode: InodeNumber) throws -> IntentRecord? {
+    func intent(of inode: InodeNumber) throws -> IntentRecord? {
         let statement = try cachedStatement(
             sql: """
                 SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
-                FROM attempts WHERE inode = ?
+                FROM intents WHERE inode = ?
                 """)
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { IntentRecord($0) }
     }
@@ -38,7 +38,7 @@ extension Database {
     /// Returns the inode that may have taken a name on the remote.
     func intendedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
-            sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? LIMIT 1")
+            sql: "SELECT inode FROM intents WHERE parent = ? AND name = ? LIMIT 1")
         return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
             .map { InodeNumber(rawValue: $0) }
     }
@@ -46,7 +46,7 @@ extension Database {
     /// Returns another inode that may have taken an inode's known place on the remote.
     func claimant(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
         let statement = try cachedStatement(
-            sql: "SELECT inode FROM attempts WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
+            sql: "SELECT inode FROM intents WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
         return try Int64.fetchOne(
             statement,
             arguments: [synced.parent.rawValue, synced.name.data, inode.rawValue]
@@ -56,24 +56,24 @@ extension Database {
     /// Returns an inode that may have taken a name on the remote below a directory.
     func firstIntendedChild(of parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
-            sql: "SELECT inode FROM attempts WHERE parent = ? LIMIT 1")
+            sql: "SELECT inode FROM intents WHERE parent = ? LIMIT 1")
         return try Int64.fetchOne(statement, arguments: [parent.rawValue])
             .map { InodeNumber(rawValue: $0) }
     }
 
-    func setIntent(_ attempt: IntentRecord, of inode: InodeNumber) throws {
+    func setIntent(_ intent: IntentRecord, of inode: InodeNumber) throws {
         try cachedStatement(
-            sql: "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            sql: "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(arguments: [
-            inode.rawValue, attempt.parent.rawValue, attempt.name.data, attempt.size.stored,
-            attempt.mode, attempt.modified.nanoseconds, attempt.generation,
-            attempt.replaced?.rawValue, attempt.digest.map { Data($0.bytes) },
-            attempt.extendedAttributes.data,
+            inode.rawValue, intent.parent.rawValue, intent.name.data, intent.size.stored,
+            intent.mode, intent.modified.nanoseconds, intent.generation,
+            intent.replaced?.rawValue, intent.digest.map { Data($0.bytes) },
+            intent.extendedAttributes.data,
         ])
     }
 
     func removeIntent(of inode: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM attempts WHERE inode = ?")
+        try cachedStatement(sql: "DELETE FROM intents WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
     }
 
@@ -82,7 +82,7 @@ extension Database {
     func uncertainInode(atOrAbove inode: InodeNumber) throws -> InodeNumber? {
         var current = inode
         while current != .root {
-            if try attempt(of: current) != nil { return current }
+            if try intent(of: current) != nil { return current }
             guard let synced = try synced(current) else { return nil }
             current = synced.parent
         }
@@ -93,9 +93,9 @@ extension Database {
     /// has already taken place; nil if there is no such move.
     func remoteKeyAhead(of inode: InodeNumber) throws -> ObjectKey? {
         guard let moved = try uncertainInode(atOrAbove: inode),
-            let attempt = try attempt(of: moved),
+            let intent = try intent(of: moved),
             let key = try remoteKey(of: inode), let former = try remoteKey(of: moved),
-            let place = try remoteKey(of: attempt.parent)?.appending(attempt.name),
+            let place = try remoteKey(of: intent.parent)?.appending(intent.name),
             place != former
         else { return nil }
         return ObjectKey(place.names + key.names.dropFirst(former.names.count))
@@ -108,9 +108,9 @@ extension Database {
         var open = [inode]
         while let current = open.popLast() {
             guard let uncertain = try uncertainInode(atOrAbove: current),
-                found.insert(uncertain).inserted, let attempt = try attempt(of: uncertain)
+                found.insert(uncertain).inserted, let intent = try intent(of: uncertain)
             else { continue }
-            open.append(attempt.parent)
+            open.append(intent.parent)
             if let synced = try synced(uncertain) { open.append(synced.parent) }
         }
         return found

@@ -1,39 +1,47 @@
 import GRDB
 
-/// The tables of a mount's database, one migration per version. See `docs/formats.md`.
+/// The tables of a mount's database. See `docs/formats.md`.
 enum Schema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("1") { database in try database.execute(sql: first) }
-        migrator.registerMigration("2") { database in try database.execute(sql: second) }
-        migrator.registerMigration("3") { database in try database.execute(sql: third) }
-        migrator.registerMigration("4") { database in try database.execute(sql: fourth) }
-        migrator.registerMigration("5") { database in try database.execute(sql: fifth) }
-        migrator.registerMigration("6") { database in try database.execute(sql: sixth) }
-        migrator.registerMigration("7") { database in try database.execute(sql: seventh) }
-        migrator.registerMigration("8") { database in try database.execute(sql: eighth) }
-        migrator.registerMigration("9") { database in try database.execute(sql: ninth) }
+        migrator.registerMigration("v1") { database in try database.execute(sql: tables) }
         return migrator
     }
 
-    private static let first = """
-        -- What every inode is and holds on this machine (the local state).
+    /// Whether a database has a format from before the first release. All of these had a table
+    /// `attempts`, and migrations named "1" to "9".
+    static func isUnreleased(_ database: Database) throws -> Bool {
+        try database.tableExists("attempts")
+            || !migrator.appliedIdentifiers(database).isDisjoint(with: (1...9).map(String.init))
+    }
+
+    // `apus check` repairs damaged rows that the constraints forbid.
+    //
+    // An inode that has a name here is not deleted, nor a directory that contains one; the rows of
+    // other tables about an inode are deleted with it, except for an upload, which has to be
+    // aborted. The parents in `synced` and `intents` are not foreign keys: a removed directory may
+    // be forgotten before its remote descendants.
+    private static let tables = """
+        -- The local state of each inode. made_here: of a symbolic link, whether a local program
+        -- made it.
         CREATE TABLE inodes (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
-            kind INTEGER NOT NULL,
-            mode INTEGER NOT NULL,
+            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 2),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
             uid INTEGER NOT NULL,
             gid INTEGER NOT NULL,
-            links INTEGER NOT NULL,
-            size INTEGER NOT NULL,
+            links INTEGER NOT NULL CHECK (links >= 0),
+            size INTEGER NOT NULL CHECK (size >= 0),
             modified INTEGER NOT NULL,
             changed INTEGER NOT NULL,
             target BLOB,
-            presence INTEGER NOT NULL,
-            generation INTEGER NOT NULL,
-            writing INTEGER NOT NULL,
-            listed INTEGER NOT NULL,
-            accessed INTEGER NOT NULL
+            presence INTEGER NOT NULL CHECK (presence BETWEEN 0 AND 2),
+            generation INTEGER NOT NULL CHECK (generation >= 0),
+            writing INTEGER NOT NULL CHECK (writing IN (0, 1)),
+            listed INTEGER NOT NULL CHECK (listed IN (0, 1)),
+            accessed INTEGER NOT NULL,
+            has_metadata INTEGER NOT NULL DEFAULT 1 CHECK (has_metadata IN (0, 1)),
+            made_here INTEGER NOT NULL DEFAULT 0 CHECK (made_here IN (0, 1))
         );
         CREATE INDEX inodes_unlinked ON inodes (id) WHERE links = 0;
         CREATE INDEX inodes_writing ON inodes (id) WHERE writing = 1;
@@ -42,84 +50,109 @@ enum Schema {
         -- The local names. A cookie is a place in its directory's listing, never used twice.
         CREATE TABLE dirents (
             cookie INTEGER PRIMARY KEY AUTOINCREMENT,
-            parent INTEGER NOT NULL,
-            name BLOB NOT NULL,
-            inode INTEGER NOT NULL
+            parent INTEGER NOT NULL REFERENCES inodes,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+            inode INTEGER NOT NULL REFERENCES inodes
         );
         CREATE UNIQUE INDEX dirents_by_name ON dirents (parent, name);
         CREATE INDEX dirents_by_cookie ON dirents (parent, cookie);
         CREATE INDEX dirents_by_inode ON dirents (inode);
 
-        -- What both sides last agreed on, and so the names on the remote.
-        CREATE TABLE synced (
-            inode INTEGER PRIMARY KEY,
-            parent INTEGER NOT NULL,
-            name BLOB NOT NULL,
-            etag TEXT,
-            size INTEGER NOT NULL,
-            mode INTEGER NOT NULL,
-            modified INTEGER NOT NULL,
-            generation INTEGER NOT NULL
-        );
-        CREATE UNIQUE INDEX synced_by_name ON synced (parent, name);
-
-        -- What the remote was seen to hold in an inode's place, where that is not what was agreed
-        -- and could not be applied at once.
-        CREATE TABLE remote (
-            inode INTEGER PRIMARY KEY,
-            gone INTEGER NOT NULL,
-            kind INTEGER NOT NULL,
-            etag TEXT,
-            size INTEGER NOT NULL,
-            modified INTEGER NOT NULL,
-            mode INTEGER,
-            target BLOB
+        -- The local extended attributes, see `ExtendedAttributes.encoded`; no row if there are none.
+        CREATE TABLE xattrs (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            attributes BLOB NOT NULL
         );
 
-        -- The inodes whose three states may differ: what the synchroniser has to look at.
-        CREATE TABLE pending (
-            inode INTEGER PRIMARY KEY,
-            since INTEGER NOT NULL,
-            attempts INTEGER NOT NULL,
-            what TEXT,
-            why TEXT,
-            remedy TEXT,
-            final INTEGER
-        );
-
-        -- The bytes that are here, of files whose presence is partial.
+        -- The local bytes of files whose presence is partial.
         CREATE TABLE extents (
-            inode INTEGER NOT NULL,
-            start INTEGER NOT NULL,
-            stop INTEGER NOT NULL,
+            inode INTEGER NOT NULL REFERENCES inodes ON DELETE CASCADE,
+            start INTEGER NOT NULL CHECK (start >= 0),
+            stop INTEGER NOT NULL CHECK (stop > start),
             PRIMARY KEY (inode, start)
         ) WITHOUT ROWID;
 
-        CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-
-        -- Versions that could not be brought together; kept beside each other.
-        CREATE TABLE conflicts (
-            inode INTEGER PRIMARY KEY,
-            original BLOB NOT NULL,
-            since INTEGER NOT NULL
+        -- Files whose local bytes may not survive a power cut. state: 0 not on the disk, 1 on the
+        -- way there, 2 there. fsynced: a program had it synchronised since the last upload.
+        CREATE TABLE unsynced (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
+            fsynced INTEGER NOT NULL CHECK (fsynced IN (0, 1))
         );
 
-        -- Changes that the remote was asked for and whose answer is not known.
-        CREATE TABLE attempts (
-            inode INTEGER PRIMARY KEY,
+        -- Files deleted on the remote whose bytes are to go to the trash.
+        CREATE TABLE discarded (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+            time INTEGER NOT NULL
+        );
+
+        -- The state last agreed on by both sides, and so the names on the remote.
+        -- remote_modified: the last write of a file on the remote, as a listing reports it.
+        -- path_before_move: the local path that an inode had when it got a temporary name there.
+        CREATE TABLE synced (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             parent INTEGER NOT NULL,
-            name BLOB NOT NULL,
-            size INTEGER NOT NULL,
-            mode INTEGER NOT NULL,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+            etag TEXT,
+            size INTEGER NOT NULL CHECK (size >= 0),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
             modified INTEGER NOT NULL,
             generation INTEGER NOT NULL,
-            replaced INTEGER
+            xattrs BLOB NOT NULL,
+            remote_modified INTEGER,
+            path_before_move BLOB
         );
-        CREATE INDEX attempts_by_name ON attempts (parent, name);
-        """
+        CREATE UNIQUE INDEX synced_by_name ON synced (parent, name);
 
-    private static let second = """
-        -- Uploads that can be taken up again: what was sent, to which key, over which version.
+        -- The object seen on the remote in an inode's place, if it is not the agreed one and could
+        -- not be applied at once. held: a deletion that waits for a confirmation.
+        CREATE TABLE remote (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            gone INTEGER NOT NULL CHECK (gone IN (0, 1)),
+            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 2),
+            etag TEXT,
+            size INTEGER NOT NULL CHECK (size >= 0),
+            modified INTEGER NOT NULL,
+            mode INTEGER CHECK (mode BETWEEN 0 AND 4095),
+            target BLOB,
+            held INTEGER NOT NULL DEFAULT 0 CHECK (held IN (0, 1)),
+            has_metadata INTEGER NOT NULL DEFAULT 1 CHECK (has_metadata IN (0, 1)),
+            xattrs BLOB
+        );
+        CREATE INDEX remote_held ON remote (inode) WHERE held = 1;
+
+        -- Inodes whose three states may differ, and the failure of the last attempt. reported: a
+        -- program was told of it.
+        CREATE TABLE pending (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            since INTEGER NOT NULL,
+            attempts INTEGER NOT NULL CHECK (attempts >= 0),
+            kind TEXT,
+            what TEXT,
+            why TEXT,
+            remedy TEXT,
+            final INTEGER CHECK (final IN (0, 1)),
+            reported INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1))
+        );
+
+        -- Changes requested from the remote whose outcome is unknown. digest: the SHA-256 of the
+        -- sent bytes, if the store may hold them without their time.
+        CREATE TABLE intents (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            parent INTEGER NOT NULL,
+            name BLOB NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
+            size INTEGER NOT NULL CHECK (size >= 0),
+            mode INTEGER NOT NULL CHECK (mode BETWEEN 0 AND 4095),
+            modified INTEGER NOT NULL,
+            generation INTEGER NOT NULL,
+            replaced INTEGER,
+            digest BLOB,
+            xattrs BLOB NOT NULL
+        );
+        CREATE INDEX intents_by_name ON intents (parent, name);
+
+        -- Uploads that can be resumed: the bytes, their key, and the version that they replace.
         CREATE TABLE uploads (
             inode INTEGER PRIMARY KEY,
             generation INTEGER NOT NULL,
@@ -128,76 +161,13 @@ enum Schema {
             token TEXT NOT NULL
         );
 
-        -- What kind of failure it was, and whether a program has been told of it.
-        ALTER TABLE pending ADD COLUMN kind TEXT;
-        ALTER TABLE pending ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
-
-        -- Whether a deletion seen on the remote waits for somebody to confirm it.
-        ALTER TABLE remote ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
-        CREATE INDEX remote_held ON remote (inode) WHERE held = 1;
-
-        -- Whether an inode has all that the remote knows of it; a listing may lack something.
-        ALTER TABLE inodes ADD COLUMN detailed INTEGER NOT NULL DEFAULT 1;
-        """
-
-    private static let third = """
-        -- Whether what was seen is all that the remote knows; a listing may lack something.
-        ALTER TABLE remote ADD COLUMN detailed INTEGER NOT NULL DEFAULT 1;
-
-        -- Files whose bytes here may not survive a power cut. state: 0 not on the disk, 1 on the way
-        -- there, 2 there. kept: a program had it synchronised since the remote last got it.
-        CREATE TABLE unsynced (
-            inode INTEGER PRIMARY KEY,
-            state INTEGER NOT NULL,
-            kept INTEGER NOT NULL
+        -- Versions that lost their name to the remote's version, and are kept beside it.
+        CREATE TABLE conflicts (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            original BLOB NOT NULL CHECK (length(original) BETWEEN 1 AND 255),
+            since INTEGER NOT NULL
         );
-        """
 
-    private static let fourth = """
-        -- Of a symbolic link, whether a program of this machine made it. Of those that both sides
-        -- have nobody knows any more.
-        ALTER TABLE inodes ADD COLUMN made_here INTEGER NOT NULL DEFAULT 0;
-        UPDATE inodes SET made_here = 1
-            WHERE kind = 2 AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = inodes.id);
-        """
-
-    private static let fifth = """
-        -- The SHA-256 of what an upload sent, where the store may hold it without its time.
-        ALTER TABLE attempts ADD COLUMN digest BLOB;
-        """
-
-    private static let sixth = """
-        -- The extended attributes that inodes have here, see `ExtendedAttributes.encoded`; no row
-        -- where there are none.
-        CREATE TABLE xattrs (inode INTEGER PRIMARY KEY, attributes BLOB NOT NULL);
-        ALTER TABLE synced ADD COLUMN xattrs BLOB NOT NULL DEFAULT x'';
-        ALTER TABLE attempts ADD COLUMN xattrs BLOB NOT NULL DEFAULT x'';
-        ALTER TABLE remote ADD COLUMN xattrs BLOB;
-
-        -- What the remote knows of those was not asked for so far.
-        UPDATE inodes SET detailed = 0
-            WHERE kind <> 2 AND id IN (SELECT inode FROM synced);
-        """
-
-    private static let seventh = """
-        -- Files that the remote has deleted and whose bytes are to go to the trash: under which
-        -- name, and when.
-        CREATE TABLE discarded (
-            inode INTEGER PRIMARY KEY,
-            name BLOB NOT NULL,
-            time INTEGER NOT NULL
-        );
-        """
-
-    private static let eighth = """
-        -- When the store last wrote a file, as a listing told it since both sides agreed; where a
-        -- listing does not tell all. It changes with what it does not tell.
-        ALTER TABLE synced ADD COLUMN written INTEGER;
-        """
-
-    private static let ninth = """
-        -- The path here that an inode had when it last stepped aside on the remote: while it is
-        -- there, people know what has no name here any more by that.
-        ALTER TABLE synced ADD COLUMN former BLOB;
+        CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         """
 }

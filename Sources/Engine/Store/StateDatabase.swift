@@ -13,6 +13,8 @@ package enum StateDatabase {
         case damaged(String)
         /// Made by a newer version of Apus.
         case newer
+        /// Made by a version from before the first release.
+        case older
     }
 
     /// Returns the condition of a database file.
@@ -25,24 +27,29 @@ package enum StateDatabase {
         let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64
         guard let size, size > 0 else { return .missing }
         do {
-            return try reader(path).read { database in
-                if try Schema.migrator.hasBeenSuperseded(database) { return .newer }
-                let tables = try Set(
-                    String.fetchAll(
-                        database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
-                if tables.isEmpty { return .missing }
-                guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
-                    return .damaged("tables of the state database are missing")
-                }
-                guard thoroughly else { return .sound }
-                let words = try String.fetchAll(database, sql: "PRAGMA integrity_check(10)")
-                return words == ["ok"] ? .sound : .damaged(words.joined(separator: ", "))
-            }
+            return try reader(path).read { try condition(of: $0, thoroughly: thoroughly) }
         } catch let error as DatabaseError where error.saysDamage {
             return .damaged(error.message ?? "it cannot be read")
         } catch {
             throw EngineError(database: error, "read the state database \"\(path)\"")
         }
+    }
+
+    static func condition(of database: Database, thoroughly: Bool) throws -> Condition {
+        if try Schema.isUnreleased(database) { return .older }
+        if try Schema.migrator.hasBeenSuperseded(database) { return .newer }
+        let tables = try Set(
+            String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
+        if tables.isEmpty { return .missing }
+        guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
+            return .damaged("tables of the state database are missing")
+        }
+        if try Schema.migrator.appliedIdentifiers(database).isEmpty {
+            return .damaged("its version is not recorded")
+        }
+        guard thoroughly else { return .sound }
+        let words = try String.fetchAll(database, sql: "PRAGMA integrity_check(10)")
+        return words == ["ok"] ? .sound : .damaged(words.joined(separator: ", "))
     }
 
     /// Why a database describes no file at all.
@@ -68,7 +75,7 @@ package enum StateDatabase {
         if attributes[.size] as? UInt64 ?? 0 == 0 { return .empty }
         switch try condition(ofFileAt: path, thoroughly: false) {
         case .missing: return .empty
-        case .damaged, .newer: return nil
+        case .damaged, .newer, .older: return nil
         case .sound: break
         }
         do {
@@ -89,25 +96,27 @@ package enum StateDatabase {
         URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
     }
 
-    /// - Throws: `.damaged` for a file that must not be opened for writing.
-    static func requireUsable(_ path: String) throws(EngineError) {
-        switch try condition(ofFileAt: path, thoroughly: false) {
-        case .missing, .sound: return
-        case .damaged(let words): throw damaged(path, words)
-        case .newer: throw newer(path)
+    /// Returns the error of opening a database for writing; nil if nothing speaks against it.
+    package static func refusal(_ condition: Condition, _ path: String) -> EngineError? {
+        let (reason, remedy): (String, String)
+        switch condition {
+        case .missing, .sound: return nil
+        case .damaged(let words):
+            reason = "it is damaged (\(words))"
+            remedy = "`apus check \(folder(of: path))` saves the readable rows"
+        case .newer:
+            reason = "a newer version of Apus made it"
+            remedy = "install that version, or use another --state-dir"
+        case .older:
+            reason = "a version of Apus from before the first release made it, in another format"
+            remedy = """
+                its changes may not be uploaded yet: mount it with that version until `apus sync` \
+                succeeds, then use another --state-dir
+                """
         }
-    }
-
-    package static func damaged(_ path: String, _ words: String) -> EngineError {
-        EngineError(
-            .damaged, "open the state database \"\(path)\": it is damaged (\(words))",
-            remedy: "nothing was changed; `apus check \(folder(of: path))` saves the readable rows")
-    }
-
-    package static func newer(_ path: String) -> EngineError {
-        EngineError(
-            .damaged, "open the state database \"\(path)\": a newer version of Apus made it",
-            remedy: "nothing was changed; install that version, or use another --state-dir")
+        return EngineError(
+            .damaged, "open the state database \"\(path)\": \(reason)",
+            remedy: "nothing was changed; \(remedy)")
     }
 
     /// - Parameter isDamaged: Whether to read as far as possible in a file that is truncated or has
@@ -116,11 +125,11 @@ package enum StateDatabase {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
-        if isDamaged {
+        configuration.prepareDatabase { database in
+            // `ValueCheck` repairs invalid values, so they do not count as damage of the file.
+            try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
             // Makes SQLite ignore errors in the schema, also when it reads. Nothing is written.
-            configuration.prepareDatabase { database in
-                try database.execute(sql: "PRAGMA writable_schema = ON")
-            }
+            if isDamaged { try database.execute(sql: "PRAGMA writable_schema = ON") }
         }
         return try DatabaseQueue(path: path, configuration: configuration)
     }

@@ -15,20 +15,18 @@ package final class Store: Sendable {
     ///
     /// - Parameter ballast: Space for when the disk is full; a transaction that fails for lack of
     ///   space is retried for each piece of it.
-    /// - Throws: `.damaged` if the database is not one of ours, or of a newer version.
+    /// - Throws: `.damaged` if the database is not one of ours, or of another version.
     package init(
         _ writer: any DatabaseWriter, ballast: (any Ballast)? = nil
     ) throws(EngineError) {
         self.writer = writer
         self.ballast = ballast
         do {
-            let migrator = Schema.migrator
-            if try writer.read(migrator.hasBeenSuperseded) {
-                throw EngineError(
-                    .damaged, "open the state database: a newer version of Apus made it",
-                    remedy: "install that version, or mount with another --state-dir")
+            let condition = try writer.read { database in
+                try StateDatabase.condition(of: database, thoroughly: false)
             }
-            try withBallast { try migrator.migrate(writer) }
+            if let refusal = StateDatabase.refusal(condition, writer.path) { throw refusal }
+            try withBallast { try Schema.migrator.migrate(writer) }
         } catch let error as EngineError {
             throw error
         } catch {
@@ -41,7 +39,8 @@ package final class Store: Sendable {
     /// It uses WAL, so that readers do not wait for the writer. A commit survives `kill -9`
     /// immediately, and power loss after ``synchronize()``.
     ///
-    /// - Throws: `.damaged`, before anything is written, for a file that is damaged or newer.
+    /// - Throws: `.damaged`, before anything is written, for a file that is damaged or of another
+    ///   version.
     package convenience init(path: String, ballast: (any Ballast)? = nil) throws(EngineError) {
         var configuration = Configuration()
         configuration.maximumReaderCount = 8
@@ -49,7 +48,8 @@ package final class Store: Sendable {
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
         }
-        try StateDatabase.requireUsable(path)
+        let condition = try StateDatabase.condition(ofFileAt: path, thoroughly: false)
+        if let refusal = StateDatabase.refusal(condition, path) { throw refusal }
         do {
             try self.init(DatabasePool(path: path, configuration: configuration), ballast: ballast)
         } catch let error as EngineError {

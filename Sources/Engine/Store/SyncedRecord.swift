@@ -106,15 +106,16 @@ extension Database {
     }
 
     /// Returns the time up to which all changes of a synchronised file are known, see
-    /// ``RemoteObject/written``; nil if the next listing sets it.
-    func written(_ inode: InodeNumber) throws -> Timestamp? {
-        let statement = try cachedStatement(sql: "SELECT written FROM synced WHERE inode = ?")
+    /// ``RemoteObject/remoteModified``; nil if the next listing sets it.
+    func remoteModified(_ inode: InodeNumber) throws -> Timestamp? {
+        let statement = try cachedStatement(
+            sql: "SELECT remote_modified FROM synced WHERE inode = ?")
         return try Int64.fetchOne(statement, arguments: [inode.rawValue])
             .map { Timestamp(nanoseconds: $0) }
     }
 
-    func setWritten(_ time: Timestamp?, of inode: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE synced SET written = ? WHERE inode = ?")
+    func setRemoteModified(_ time: Timestamp?, of inode: InodeNumber) throws {
+        try cachedStatement(sql: "UPDATE synced SET remote_modified = ? WHERE inode = ?")
             .execute(arguments: [time?.nanoseconds, inode.rawValue])
     }
 
@@ -139,7 +140,7 @@ extension Database {
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
         let statement = try cachedStatement(
             sql: """
-                SELECT gone, kind, etag, size, modified, mode, target, detailed, xattrs
+                SELECT gone, kind, etag, size, modified, mode, target, has_metadata, xattrs
                 FROM remote WHERE inode = ?
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [inode.rawValue]) else {
@@ -188,7 +189,7 @@ extension Database {
         let insertion = try cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO remote
-                    (inode, gone, kind, etag, size, modified, mode, target, detailed,
+                    (inode, gone, kind, etag, size, modified, mode, target, has_metadata,
                     xattrs)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)

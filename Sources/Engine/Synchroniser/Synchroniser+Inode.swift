@@ -39,8 +39,8 @@ extension Synchroniser {
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
                 await Task.yield()
-            case .verify(let attempt):
-                if let outcome = try await uploader.verifier.verify(attempt, state) {
+            case .verify(let intent):
+                if let outcome = try await uploader.verifier.verify(intent, state) {
                     return outcome
                 }
             case .conflict(let object):

@@ -133,7 +133,7 @@ extension ConflictResolver {
                         object.extendedAttributes, of: state.inode,
                         since: state.synced?.extendedAttributes ?? ExtendedAttributes())),
                 of: state.inode)
-            try merge.context.setWritten(object, of: state.inode, in: database)
+            try merge.context.setRemoteModified(object, of: state.inode, in: database)
             if !object.hasMetadata, try database.forgetMetadata(of: state.inode) {
                 merge.changes.cacheChanges.append(.inode(state.inode))
             }

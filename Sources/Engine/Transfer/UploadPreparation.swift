@@ -106,7 +106,7 @@ extension UploadPreparation {
     func noteFormerName(_ plan: SyncOperation, _ state: SyncState) throws(Blocked) {
         guard plan == .moveToTemporaryName, let synced = state.synced else { return }
         try store.write { database in
-            try database.noteFormerPath(of: state.inode)
+            try database.notePathBeforeMove(of: state.inode)
             guard state.local == nil else { return }
             try database.noteConflict(state.inode, original: synced.name, at: clock.wallTime)
         }

@@ -24,13 +24,13 @@ extension Uploader {
                 try store.read { try $0.extendedAttributes(of: inode) }
             })
         let digest = try gate.traits.tellsOwnVersions ? nil : digest(of: frozen)
-        let attempt = IntentRecord(
+        let intent = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest)
         let isWanted = try engineWork { () throws(Blocked) in
             // It may have been unlinked during the fetch.
-            try begin(attempt, of: inode) { try $0.dirent(of: inode) != nil }
+            try begin(intent, of: inode) { try $0.dirent(of: inode) != nil }
         }
         guard isWanted else { return }
         let session = try await sweeper.uploadSession(

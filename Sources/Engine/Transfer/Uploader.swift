@@ -16,16 +16,16 @@ struct Uploader: Sendable {
 }
 
 extension Uploader {
-    /// Stores an attempt before its request is sent, if the plan for it still holds; on return it
+    /// Stores an intent before its request is sent, if the plan for it still holds; on return it
     /// survives power loss. Concurrent requests share a sync of the log.
     ///
     /// - Returns: Whether the plan holds.
     func begin(
-        _ attempt: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
+        _ intent: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
     ) throws(Blocked) -> Bool {
         let isCurrent = try store.write { database in
             guard try isCurrent(database) else { return false }
-            try database.setIntent(attempt, of: inode)
+            try database.setIntent(intent, of: inode)
             return true
         }
         // If a power cut lost the record but not the request's effect, the remote would hold an
@@ -34,7 +34,7 @@ extension Uploader {
         return isCurrent
     }
 
-    /// Deletes an attempt, if the refusal proves that nothing happened.
+    /// Deletes an intent, if the refusal proves that nothing happened.
     func settleIntent(
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
     ) throws(Blocked) {
@@ -104,8 +104,8 @@ extension Uploader {
             return nil
         }
         try preparation.noteFormerName(plan, state)
-        if let attempt = plan.attempt(state, at: target) {
-            guard try begin(attempt, of: state.inode, if: isCurrent) else { return nil }
+        if let intent = plan.intent(state, at: target) {
+            guard try begin(intent, of: state.inode, if: isCurrent) else { return nil }
         } else {
             guard try store.read(isCurrent) else { return nil }
         }
@@ -207,7 +207,7 @@ extension Uploader {
                         extendedAttributes: attributes.extendedAttributes),
                     of: inode)
                 if !gate.traits.listsMetadata {
-                    try database.setWritten(object.written, of: inode)
+                    try database.setRemoteModified(object.remoteModified, of: inode)
                 }
                 try database.setFailure(nil, attempts: 0, of: inode)
                 if let record = try database.inode(inode), !record.isWriting,

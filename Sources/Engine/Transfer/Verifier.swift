@@ -36,22 +36,22 @@ final class Verifier: Sendable {
 }
 
 extension Verifier {
-    /// Determines whether an attempt succeeded, and stores the result.
+    /// Determines whether an intended change took place, and stores the result.
     ///
     /// - Returns: nil if it is known now; otherwise when to check again.
     func verify(
-        _ attempt: IntentRecord, _ state: SyncState
+        _ intent: IntentRecord, _ state: SyncState
     ) async throws -> SyncQueue.Outcome? {
         let inode = state.inode
         let (former, place) = try store.read { database in
             (
                 try database.remoteKey(of: inode),
-                try database.remoteKey(of: attempt.parent)?.appending(attempt.name)
+                try database.remoteKey(of: intent.parent)?.appending(intent.name)
             )
         }
         let above = try store.read { database in
             try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
-                ?? database.uncertainInode(atOrAbove: attempt.parent)
+                ?? database.uncertainInode(atOrAbove: intent.parent)
         }
         if let above { return .blocked(by: above) }
         guard let place else {
@@ -75,24 +75,24 @@ extension Verifier {
             !gate.traits.movesDirectoriesAtOnce
         {
             // An interrupted move, object by object: continue with the rest.
-            try await goOn(attempt, inode, from: former, to: place)
+            try await goOn(intent, inode, from: former, to: place)
             return nil
         }
         let happened: Bool
         if let there, let former, try isOurs(there, state) {
-            let isStillThere = try isReplaced(object, by: attempt)
+            let isStillThere = try isReplaced(object, by: intent)
             happened =
                 isStillThere
                 ? false : try await removeCopied(there, at: former, to: object, at: place)
         } else {
-            happened = try await isResult(object, at: place, of: attempt, state)
+            happened = try await isResult(object, at: place, of: intent, state)
         }
         if !happened, let rest = doubts.withLock({ $0.rest(of: inode, at: clock.uptime) }) {
             return .again(after: rest)
         }
         logger.info(
             "lost answer resolved", metadata: ["inode": "\(inode)", "happened": "\(happened)"])
-        try conclude(attempt, inode, with: happened ? object : nil, seen: object)
+        try conclude(intent, inode, with: happened ? object : nil, seen: object)
         return nil
     }
 
@@ -138,7 +138,7 @@ extension Verifier {
 
     /// Continues an interrupted move of a directory.
     private func goOn(
-        _ attempt: IntentRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
+        _ intent: IntentRecord, _ inode: InodeNumber, from former: ObjectKey, to place: ObjectKey
     ) async throws {
         var moved: RemoteObject?
         do throws(ProviderError) {
@@ -152,15 +152,15 @@ extension Verifier {
             default: throw error
             }
         }
-        try conclude(attempt, inode, with: moved)
+        try conclude(intent, inode, with: moved)
     }
 
     /// Above this, size and time decide.
     private static var comparedBytesMax: UInt64 { 64 << 20 }
 
-    /// Whether an object is the intended result of an attempt.
+    /// Whether an object is the result of an intended change.
     private func isResult(
-        _ object: RemoteObject?, at key: ObjectKey, of attempt: IntentRecord, _ state: SyncState
+        _ object: RemoteObject?, at key: ObjectKey, of intent: IntentRecord, _ state: SyncState
     ) async throws -> Bool {
         guard let object, object.kind == state.kind else { return false }
         switch object.kind {
@@ -169,38 +169,38 @@ extension Verifier {
             return (try? store.read { try $0.inode(state.inode)?.target }) == object.target
         case .file:
             let isMove =
-                state.synced.map { ($0.parent, $0.name) != (attempt.parent, attempt.name) } ?? false
+                state.synced.map { ($0.parent, $0.name) != (intent.parent, intent.name) } ?? false
             let isSameVersion = gate.isSame(state.synced?.etag, as: object.etag)
             if isMove, isSameVersion { return true }
             // The previous version is still there: nothing happened.
             if isSameVersion { return false }
-            if try isReplaced(object, by: attempt) { return false }
-            guard object.size == attempt.size else { return false }
+            if try isReplaced(object, by: intent) { return false }
+            guard object.size == intent.size else { return false }
             if isMove {
                 // Another client may have moved a file of equal size and time over it.
                 if gate.traits.keepsVersionsInMoves { return false }
-                if isUnchanged(state, since: attempt), object.size <= Self.comparedBytesMax {
+                if isUnchanged(state, since: intent), object.size <= Self.comparedBytesMax {
                     return try await isSame(object, at: key, state)
                 }
             }
-            if isModified(object, at: attempt.modified) { return true }
-            guard let digest = attempt.digest else { return false }
+            if isModified(object, at: intent.modified) { return true }
+            guard let digest = intent.digest else { return false }
             return try await self.digest(of: object, at: key) == digest
         }
     }
 
-    /// Whether an object is the one that an attempt was to replace; it may have the same bytes,
+    /// Whether an object is the one that a change was to replace; it may have the same bytes,
     /// size and time as the new one.
     private func isReplaced(
-        _ object: RemoteObject?, by attempt: IntentRecord
+        _ object: RemoteObject?, by intent: IntentRecord
     ) throws(Blocked) -> Bool {
-        guard let etag = object?.etag, let replaced = attempt.replaced else { return false }
+        guard let etag = object?.etag, let replaced = intent.replaced else { return false }
         return gate.isSame(try store.read { try $0.synced(replaced)?.etag }, as: etag)
     }
 
-    private func isUnchanged(_ state: SyncState, since attempt: IntentRecord) -> Bool {
+    private func isUnchanged(_ state: SyncState, since intent: IntentRecord) -> Bool {
         guard let local = state.local else { return false }
-        return local.isWhole && !local.isWriting && local.generation == attempt.generation
+        return local.isWhole && !local.isWriting && local.generation == intent.generation
     }
 
     private func isSame(
@@ -247,83 +247,83 @@ extension Verifier {
     }
 
     private func conclude(
-        _ attempt: IntentRecord, _ inode: InodeNumber, with object: RemoteObject?,
+        _ intent: IntentRecord, _ inode: InodeNumber, with object: RemoteObject?,
         seen: RemoteObject? = nil
     ) throws(Blocked) {
         try merger.merge { merge in
             let database = merge.database
-            guard try database.attempt(of: inode) == attempt else { return }
+            guard try database.intent(of: inode) == intent else { return }
             try database.removeIntent(of: inode)
             guard let object else {
-                return try noteAttributes(of: seen, inode, attempt, database)
+                return try noteAttributes(of: seen, inode, intent, database)
             }
             // If the attributes of an upload did not arrive, they are still to be sent. A symbolic
             // link exists whether or not its new time arrived.
             let isTimeThere =
-                attempt.digest == nil && object.kind != .symlink
-                || isModified(object, at: attempt.modified)
+                intent.digest == nil && object.kind != .symlink
+                || isModified(object, at: intent.modified)
             let extendedAttributes =
                 isTimeThere
-                ? try agreed(on: object, inode, attempt, database)
-                : object.extendedAttributes ?? attempt.extendedAttributes
+                ? try agreed(on: object, inode, intent, database)
+                : object.extendedAttributes ?? intent.extendedAttributes
             // A directory exists whether or not its new attributes arrived.
             let isSent =
                 object.kind != .directory || !gate.traits.hasFineTimes
-                || isModified(object, at: attempt.modified)
+                || isModified(object, at: intent.modified)
             let former = isSent ? nil : try database.synced(inode)?.generation ?? 0
-            if let replaced = attempt.replaced {
+            if let replaced = intent.replaced {
                 try database.removeSynced(replaced)
                 merge.changes.unlinked.append(replaced)
                 merge.changes.pending.append(replaced)
             }
             try database.setSynced(
                 SyncedRecord(
-                    parent: attempt.parent, name: attempt.name, etag: object.etag,
-                    size: object.size, mode: object.mode ?? modeOfOthers(object, attempt),
-                    modified: isTimeThere ? attempt.modified : object.modified,
-                    generation: former ?? attempt.generation,
+                    parent: intent.parent, name: intent.name, etag: object.etag,
+                    size: object.size, mode: object.mode ?? modeOfOthers(object, intent),
+                    modified: isTimeThere ? intent.modified : object.modified,
+                    generation: former ?? intent.generation,
                     extendedAttributes: extendedAttributes),
                 of: inode)
-            try merge.context.setWritten(object, of: inode, in: database)
+            try merge.context.setRemoteModified(object, of: inode, in: database)
         }
     }
 
     /// Returns the mode that an object without one is assumed to have.
-    private func modeOfOthers(_ object: RemoteObject, _ attempt: IntentRecord) -> UInt16 {
-        guard gate.traits.keepsMode else { return attempt.mode }
+    private func modeOfOthers(_ object: RemoteObject, _ intent: IntentRecord) -> UInt16 {
+        guard gate.traits.keepsMode else { return intent.mode }
         switch object.kind {
         case .file: return configuration.fileMode
         case .directory: return configuration.directoryMode
-        case .symlink: return attempt.mode
+        case .symlink: return intent.mode
         }
     }
 
     /// Stores the attributes found on the remote: a new mode or extended attribute leaves a file's
     /// version unchanged, so only its metadata shows whether it arrived.
     private func noteAttributes(
-        of object: RemoteObject?, _ inode: InodeNumber, _ attempt: IntentRecord,
+        of object: RemoteObject?, _ inode: InodeNumber, _ intent: IntentRecord,
         _ database: Database
     ) throws {
         guard let object, let former = try database.synced(inode),
-            former.parent == attempt.parent, former.name == attempt.name,
+            former.parent == intent.parent, former.name == intent.name,
             object.kind == .file, object.etag == former.etag
         else { return }
         var synced = former
         synced.mode = object.mode ?? synced.mode
         if object.extendedAttributes != nil {
-            synced.extendedAttributes = try agreed(on: object, inode, attempt, database)
+            synced.extendedAttributes = try agreed(on: object, inode, intent, database)
         }
         if synced != former { try database.setSynced(synced, of: inode) }
     }
 
-    /// Returns the extended attributes that both sides agree on after an attempt. Values that were
+    /// Returns the extended attributes that both sides agree on after an intended change. Values that were
     /// neither requested nor there before came from other clients.
     private func agreed(
-        on object: RemoteObject, _ inode: InodeNumber, _ attempt: IntentRecord,
+        on object: RemoteObject, _ inode: InodeNumber, _ intent: IntentRecord,
         _ database: Database
     ) throws -> ExtendedAttributes {
-        let found = object.extendedAttributes ?? attempt.extendedAttributes
-        var base = attempt.extendedAttributes
+        let found = object.extendedAttributes ?? intent.extendedAttributes
+        var base = intent.extendedAttributes
         if found != base, let former = try database.synced(inode) {
             base = former.extendedAttributes
         } else if found != base, !gate.traits.storesAttributesAtOnce {

@@ -40,7 +40,8 @@ extension S3Provider {
         }
         return RemoteObject(
             name: entry.name, kind: .file, etag: object.etag, size: object.size,
-            modified: object.modified, mode: nil, hasMetadata: false, written: object.modified)
+            modified: object.modified, mode: nil, hasMetadata: false,
+            remoteModified: object.modified)
     }
 }
 

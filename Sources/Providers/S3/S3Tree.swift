@@ -105,7 +105,8 @@ struct S3Tree: Sendable {
         case .object(let head):
             return RemoteObject(
                 name: name, kind: .file, etag: head.etag, size: head.size,
-                modified: modified(head), mode: head.metadata.mode, written: head.written,
+                modified: modified(head), mode: head.metadata.mode,
+                remoteModified: head.remoteModified,
                 extendedAttributes: head.metadata.extendedAttributes)
         }
     }

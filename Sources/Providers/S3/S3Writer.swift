@@ -26,14 +26,14 @@ struct S3Writer: Sendable {
         let headers = headers(metadata, replacing: replaced)
         let condition = S3Condition(base)
         var etag: ETag
-        var written: Timestamp?
+        var remoteModified: Timestamp?
         do throws(ProviderError) {
             if source.size <= client.settings.limits.partBytes {
                 let made = try await putWhole(
                     file, source, headers, conditions.onPut(condition), session, attempt)
-                (etag, written) = (made.etag, made.at)
+                (etag, remoteModified) = (made.etag, made.at)
                 // Other clients hardly know of a file that we have just created within that second.
-                if base != .absent { written = made.at.map(S3Head.before) }
+                if base != .absent { remoteModified = made.at.map(S3Head.before) }
             } else {
                 let upload = S3Upload(
                     client: client, leftUploads: leftUploads, hasher: hasher, key: file,
@@ -50,7 +50,9 @@ struct S3Writer: Sendable {
                 }
                 // AWS dates the object to the start of its upload.
                 let head = try? await client.head(file, attempt)
-                if head?.etag == etag { written = base == .absent ? head?.modified : head?.written }
+                if head?.etag == etag {
+                    remoteModified = base == .absent ? head?.modified : head?.remoteModified
+                }
             }
         } catch {
             throw try await explained(error, key, file, base, attempt)
@@ -58,7 +60,7 @@ struct S3Writer: Sendable {
         guard let name = key.names.last else { throw S3Failure.exists(attempt) }
         return RemoteObject(
             name: name, kind: .file, etag: etag, size: source.size, modified: attributes.modified,
-            mode: attributes.mode, written: written,
+            mode: attributes.mode, remoteModified: remoteModified,
             extendedAttributes: attributes.extendedAttributes)
     }
 

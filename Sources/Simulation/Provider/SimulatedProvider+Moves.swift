@@ -90,7 +90,7 @@ extension SimulatedProvider {
             }
             let (from, to) = (key.appending(child.name), destination.appending(child.name))
             var there = try? tree.object(to)
-            there?.written = child.written
+            there?.remoteModified = child.remoteModified
             // An interrupted move may have left it.
             let isCopied = there == child && child.kind != .directory
             guard there == nil || isCopied else { return .stays(child.name) }

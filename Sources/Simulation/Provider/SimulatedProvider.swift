@@ -209,7 +209,9 @@ package final class SimulatedProvider: Provider {
                 return try state.tree.object(key)
             }
             if !state.settlesAtOnce {
-                object.written = object.written.map { Timestamp(nanoseconds: $0.nanoseconds - 1) }
+                object.remoteModified = object.remoteModified.map {
+                    Timestamp(nanoseconds: $0.nanoseconds - 1)
+                }
             }
             return object
         }

@@ -11,7 +11,7 @@ struct SimulatedProviderTree {
         var extendedAttributes = ExtendedAttributes()
         var etag: ETag?
         /// When a file was written last, bytes or attributes, by a clock that counts writes.
-        var written = Timestamp(nanoseconds: 0)
+        var remoteModified = Timestamp(nanoseconds: 0)
         /// Which of ``contents`` a file holds.
         var content: Int?
         var children: [FileName: Int] = [:]
@@ -197,7 +197,7 @@ struct SimulatedProviderTree {
         node.modified = attributes.modified
         node.mode = attributes.mode
         node.extendedAttributes = attributes.extendedAttributes
-        node.written = nextWrite()
+        node.remoteModified = nextWrite()
         nodes[number] = node
         record(key)
         return object(parent.name, node)
@@ -208,7 +208,7 @@ struct SimulatedProviderTree {
     ) throws(Failure) {
         let number = try number(of: key)
         var node = node(number)
-        (node.mode, node.modified, node.written) = (mode, modified, nextWrite())
+        (node.mode, node.modified, node.remoteModified) = (mode, modified, nextWrite())
         nodes[number] = node
     }
 
@@ -271,7 +271,7 @@ struct SimulatedProviderTree {
         RemoteObject(
             name: name, kind: node.kind, etag: node.etag, size: UInt64(node.bytes.count),
             modified: node.modified, mode: node.mode, target: node.target,
-            written: node.kind == .file ? node.written : nil,
+            remoteModified: node.kind == .file ? node.remoteModified : nil,
             extendedAttributes: node.kind == .symlink ? nil : node.extendedAttributes)
     }
 
@@ -310,7 +310,7 @@ struct SimulatedProviderTree {
     ) -> Node {
         lastNumber += 1
         var node = node
-        node.written = nextWrite()
+        node.remoteModified = nextWrite()
         nodes[lastNumber] = node
         nodes[parent.number]?.children[parent.name] = lastNumber
         return node

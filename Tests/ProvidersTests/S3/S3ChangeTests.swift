@@ -409,7 +409,8 @@ import Testing
         }
         let seconds: Int64 = 1_600_000_000 - (isOver ? 0 : 1)
         #expect(
-            try await store.provider().stat(try key("a")).written == Timestamp(seconds: seconds))
+            try await store.provider().stat(try key("a")).remoteModified
+                == Timestamp(seconds: seconds))
     }
 
     @Test func `new bytes keep metadata of other programs, except checksums of the old bytes`()

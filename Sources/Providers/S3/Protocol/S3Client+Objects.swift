@@ -14,7 +14,7 @@ struct S3Head: Hashable, Sendable {
     /// The time up to which this includes every write, by the store's clock. Since that counts
     /// seconds, ``modified`` is one second too late if that second was not over when the store
     /// answered.
-    let written: Timestamp?
+    let remoteModified: Timestamp?
     let metadata: S3Metadata
     /// Headers of the object itself, for a copy that replaces its metadata.
     let ownHeaders: [String: String]
@@ -33,7 +33,7 @@ struct S3Head: Hashable, Sendable {
         let modified = headers["last-modified"].flatMap(S3Date.timestamp(header:))
         let now = headers["date"].flatMap(S3Date.timestamp(header:))
         self.modified = modified ?? Timestamp(nanoseconds: 0)
-        written = modified.map { modified in
+        remoteModified = modified.map { modified in
             Self.isOver(modified, at: now) ? modified : Timestamp(seconds: modified.seconds - 1)
         }
         var values: [String: String] = [:]
@@ -46,7 +46,7 @@ struct S3Head: Hashable, Sendable {
         ownHeaders = Self.ownNames.reduce(into: [:]) { $0[$1] = headers[$1] }
     }
 
-    /// ``written`` for a write that the store answered at `time` without telling more.
+    /// ``remoteModified`` for a write that the store answered at `time` without telling more.
     static func before(_ time: Timestamp) -> Timestamp { Timestamp(seconds: time.seconds - 2) }
 
     /// The clocks of one store's machines may differ by up to a second.
