@@ -17,14 +17,11 @@ let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
 
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-
 let package = Package(
     name: "apus",
     products: [.executable(name: "apus", targets: ["apus"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
@@ -43,6 +40,9 @@ let package = Package(
         .systemLibrary(
             name: "CVips", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"])]),
 
+        .systemLibrary(
+            name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
         .systemLibrary(name: "CHost"),
 
         .systemLibrary(name: "CFolder"),
@@ -52,10 +52,12 @@ let package = Package(
         .systemLibrary(
             name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
 
+        .target(name: "Digests", dependencies: ["CCrypto"], swiftSettings: settings),
+
         // The system part.
         .target(
             name: "Engine",
-            dependencies: [.product(name: "GRDB", package: "GRDB.swift"), crypto, log],
+            dependencies: ["Digests", .product(name: "GRDB", package: "GRDB.swift"), log],
             swiftSettings: settings),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
@@ -76,15 +78,15 @@ let package = Package(
             path: "Sources/Providers/Folder", swiftSettings: settings),
         .target(
             name: "ProviderWebDAV",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", log],
             path: "Sources/Providers/WebDAV", swiftSettings: settings),
         .target(
             name: "ProviderS3",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            dependencies: ["CLinux", "Digests", "Engine", "ProviderSupport", "Transport", log],
             path: "Sources/Providers/S3", swiftSettings: settings),
         .target(
             name: "ProviderRclone",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", log],
             path: "Sources/Providers/Rclone", swiftSettings: settings),
         .target(
             name: "Providers",
@@ -142,6 +144,8 @@ let package = Package(
             dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .testTarget(
+            name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),
+        .testTarget(
             name: "HostTests", dependencies: ["CHost", "Engine", "Host", "Simulation"],
             swiftSettings: settings),
         .testTarget(
@@ -154,7 +158,7 @@ let package = Package(
             name: "MountTests", dependencies: ["CFuse", "Engine", "Mount", "Simulation", log],
             swiftSettings: settings),
         .testTarget(
-            name: "TransportTests", dependencies: ["TestServer", "Transport", crypto, log],
+            name: "TransportTests", dependencies: ["Digests", "TestServer", "Transport", log],
             swiftSettings: settings),
         .testTarget(
             name: "SimulationTests", dependencies: ["Engine", "Simulation"],
@@ -162,9 +166,9 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Engine", "Host", "ProviderConformance", "ProviderFolder", "ProviderRclone",
-                "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers", "Simulation",
-                "TestServer", "Transport", log,
+                "Digests", "Engine", "Host", "ProviderConformance", "ProviderFolder",
+                "ProviderRclone", "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers",
+                "Simulation", "TestServer", "Transport", log,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Engine
 import Foundation
 import Logging
@@ -330,7 +330,7 @@ final class TinyS3: S3Wire {
     }
 
     private static func tag(_ bytes: [UInt8]) -> String {
-        S3Encoding.hexadecimal(Insecure.MD5.hash(data: bytes))
+        S3Encoding.hexadecimal(MD5.hash(data: bytes))
     }
 }
 

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Engine
 import Foundation
 import Transport
@@ -200,7 +200,7 @@ extension S3Client {
         call.setBody(body)
         call.headers = [
             ("Content-Type", "application/xml"),
-            ("Content-MD5", Data(Insecure.MD5.hash(data: body)).base64EncodedString()),
+            ("Content-MD5", Data(MD5.hash(data: body)).base64EncodedString()),
         ]
         let (_, answer) = try await ask(call, attempt)
         let root = try parseAnswer(answer, attempt)

@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Engine
 import Foundation
 
@@ -52,9 +52,7 @@ struct S3Signer: Sendable {
     func signature(of text: String, at time: Timestamp) -> String {
         let steps = [String(S3Date.basic(time).prefix(8)), region, service, "aws4_request", text]
         let key = steps.reduce(Array("AWS4\(secretKey)".utf8)) { key, step in
-            Array(
-                HMAC<SHA256>.authenticationCode(
-                    for: Data(step.utf8), using: SymmetricKey(data: key)))
+            SHA256.authenticationCode(for: Array(step.utf8), key: key)
         }
         return S3Encoding.hexadecimal(key)
     }
