@@ -6,7 +6,8 @@
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libcurl4-openssl-dev libfuse3-dev libsqlite3-dev libvips-dev libxml2-dev pkg-config \
+        libcurl4-openssl-dev libfuse3-dev libsqlite3-dev libssl-dev libvips-dev libxml2-dev \
+        pkg-config \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /apus
 # The dependencies first: they change less often than the sources.
@@ -19,7 +20,7 @@ RUN swift build -c release --product apus --static-swift-stdlib \
 FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        ca-certificates fuse3 libcurl4 libfuse3-3 libsqlite3-0 libvips42 libxml2 tini \
+        ca-certificates fuse3 libcurl4 libfuse3-3 libsqlite3-0 libssl3 libvips42 libxml2 tini \
     && rm -rf /var/lib/apt/lists/* \
     && mkdir -p /cloud /mnt/apus
 COPY --from=build /out/ /

@@ -17,14 +17,11 @@ let log = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
 
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-
 let package = Package(
     name: "apus",
     products: [.executable(name: "apus", targets: ["apus"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
@@ -39,52 +36,52 @@ let package = Package(
             name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-        .systemLibrary(name: "CLinux"),
+        .target(name: "CLinux"),
         .systemLibrary(
             name: "CVips", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"])]),
 
-        .systemLibrary(name: "CHost"),
-
-        .systemLibrary(name: "CFolder"),
-
-        .systemLibrary(name: "CProcess"),
+        .systemLibrary(
+            name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
         .systemLibrary(
             name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
 
+        .target(name: "System", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(name: "Digests", dependencies: ["CCrypto"], swiftSettings: settings),
+
         // The system part.
         .target(
             name: "Engine",
-            dependencies: [.product(name: "GRDB", package: "GRDB.swift"), crypto, log],
+            dependencies: ["Digests", .product(name: "GRDB", package: "GRDB.swift"), log],
             swiftSettings: settings),
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
         .target(
-            name: "Host", dependencies: ["CHost", "CLinux", "Engine"], swiftSettings: settings),
+            name: "Host", dependencies: ["CLinux", "Engine", "System"], swiftSettings: settings),
         .target(name: "Transport", dependencies: ["CCurl", log], swiftSettings: settings),
         // The clouds, a target each, so that none can refer to another.
         .target(
             name: "ProviderSupport",
             dependencies: [
-                "CFolder", "CLinux", "CProcess", "CXML", "Engine", "Transport", log,
+                "CLinux", "CXML", "Engine", "System", "Transport", log,
                 .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             path: "Sources/Providers/Support", swiftSettings: settings),
         .target(
             name: "ProviderFolder",
-            dependencies: ["CFolder", "CLinux", "Engine", "ProviderSupport"],
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "System"],
             path: "Sources/Providers/Folder", swiftSettings: settings),
         .target(
             name: "ProviderWebDAV",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            dependencies: ["Engine", "ProviderSupport", "System", "Transport", log],
             path: "Sources/Providers/WebDAV", swiftSettings: settings),
         .target(
             name: "ProviderS3",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            dependencies: ["Digests", "Engine", "ProviderSupport", "System", "Transport", log],
             path: "Sources/Providers/S3", swiftSettings: settings),
         .target(
             name: "ProviderRclone",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "Transport", crypto, log],
+            dependencies: ["Engine", "ProviderSupport", "System", "Transport", log],
             path: "Sources/Providers/Rclone", swiftSettings: settings),
         .target(
             name: "Providers",
@@ -108,12 +105,14 @@ let package = Package(
             swiftSettings: settings),
 
         // What the user meets.
-        .target(name: "Mount", dependencies: ["CFuse", "Engine", log], swiftSettings: settings),
-        .target(name: "Filters", dependencies: ["CVips"], swiftSettings: settings),
+        .target(
+            name: "Mount", dependencies: ["CFuse", "Engine", "System", log],
+            swiftSettings: settings),
+        .target(name: "Filters", dependencies: ["CVips", "System"], swiftSettings: settings),
         .target(
             name: "Control",
             dependencies: [
-                "CLinux", "Transport", log,
+                "CLinux", "System", "Transport", log,
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -125,7 +124,7 @@ let package = Package(
             name: "apus",
             dependencies: [
                 "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderSupport",
-                "Providers", "Transport", arguments, log,
+                "Providers", "System", "Transport", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Sources/Command",
@@ -142,7 +141,9 @@ let package = Package(
             dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .testTarget(
-            name: "HostTests", dependencies: ["CHost", "Engine", "Host", "Simulation"],
+            name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),
+        .testTarget(
+            name: "HostTests", dependencies: ["CLinux", "Engine", "Host", "Simulation", "System"],
             swiftSettings: settings),
         .testTarget(
             name: "CheckTests",
@@ -154,7 +155,7 @@ let package = Package(
             name: "MountTests", dependencies: ["CFuse", "Engine", "Mount", "Simulation", log],
             swiftSettings: settings),
         .testTarget(
-            name: "TransportTests", dependencies: ["TestServer", "Transport", crypto, log],
+            name: "TransportTests", dependencies: ["Digests", "TestServer", "Transport", log],
             swiftSettings: settings),
         .testTarget(
             name: "SimulationTests", dependencies: ["Engine", "Simulation"],
@@ -162,9 +163,9 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Engine", "Host", "ProviderConformance", "ProviderFolder", "ProviderRclone",
-                "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers", "Simulation",
-                "TestServer", "Transport", log,
+                "Digests", "Engine", "Host", "ProviderConformance", "ProviderFolder",
+                "ProviderRclone", "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers",
+                "Simulation", "System", "TestServer", "Transport", log,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -1,6 +1,6 @@
 import Control
 import Foundation
-import Glibc
+import System
 
 /// The output of commands.
 enum Console {
@@ -23,24 +23,12 @@ enum Console {
     /// Writes without the buffer of `print`, which would delay the lines of a watch in a pipe. Ends the
     /// program if the reader has ended (`apus status | head -1`), as SIGPIPE does, or the write fails.
     private static func write(_ data: Data) {
-        data.withUnsafeBytes { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = Glibc.write(
-                    STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if count >= 0 {
-                    rest = rest.dropFirst(count)
-                } else if errno != EINTR {
-                    end(errno)
-                }
-            }
+        do {
+            try PosixIO.write(STDOUT_FILENO, Array(data))
+        } catch {
+            guard error.code != EPIPE else { exit(128 + SIGPIPE) }
+            complain("cannot write to standard output: \("\(error)".lowercased())")
+            exit(EXIT_FAILURE)
         }
-    }
-
-    private static func end(_ number: Int32) -> Never {
-        guard number != EPIPE else { exit(128 + SIGPIPE) }
-        complain(
-            "cannot write to standard output: \(String(cString: strerror(number)).lowercased())")
-        exit(EXIT_FAILURE)
     }
 }

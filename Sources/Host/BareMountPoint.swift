@@ -1,5 +1,6 @@
-import CHost
+import CLinux
 import Glibc
+import System
 
 /// The directory beneath a mount.
 ///

@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import System
 
 extension DiskError {
     /// The only translation of an `errno` of the local disk.
@@ -16,6 +17,6 @@ extension DiskError {
             case EMFILE, ENFILE: .tooManyOpen
             default: .failed
             }
-        self.init(kind, attempt: attempt, reason: error.reason)
+        self.init(kind, attempt: attempt, reason: error.description)
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import System
 
 /// Puts the names of files on the medium, with those of the directories above them.
 ///

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import Glibc
+import System
 
 /// A process that was killed or is exiting, but has not ended.
 ///
@@ -22,9 +23,8 @@ struct EndingProcess {
             return true
         }
         let descriptor = Descriptor(adopting: process)
-        var entry = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
-        let count = try? retryingInterrupts { poll(&entry, 1, limit) }
-        return count == 1
+        return PosixIO.poll(
+            descriptor.rawValue, for: POLLIN, until: .now + .milliseconds(Int64(limit)))
     }
 
     private static func isEnding(_ processID: Int32) -> Bool {

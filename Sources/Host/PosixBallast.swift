@@ -1,6 +1,7 @@
 package import Engine
 import Glibc
 import Synchronization
+import System
 
 /// A file of the state directory that reserves blocks for the database; its bytes mean nothing.
 ///

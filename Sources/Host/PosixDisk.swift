@@ -1,7 +1,8 @@
-import CHost
+import CLinux
 package import Engine
 import Glibc
 import Synchronization
+import System
 
 /// The disk of this machine, below one directory that only we use.
 ///

@@ -1,7 +1,8 @@
-import CHost
+import CLinux
 package import Engine
 import Glibc
 import Synchronization
+import System
 
 /// An open file of a ``PosixDisk``.
 ///

@@ -1,5 +1,6 @@
-import CHost
+import CLinux
 import Glibc
+import System
 
 /// Copies a file's bytes into an empty file, with the source's holes.
 ///

@@ -1,5 +1,6 @@
 import Engine
 import Glibc
+import System
 
 /// The directory with the state of one mount, held exclusively by this process.
 ///

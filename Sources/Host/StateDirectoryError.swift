@@ -1,4 +1,5 @@
 import Glibc
+import System
 
 /// The reason why a state directory cannot be used.
 package struct StateDirectoryError: Error, CustomStringConvertible {
@@ -58,7 +59,7 @@ package struct StateDirectoryError: Error, CustomStringConvertible {
             reason = "the name is not valid"
             remedy = "choose a directory with --state-dir"
         case .system(let code):
-            reason = SystemError(code).reason
+            reason = SystemError(code).description
             remedy = Self.remedy(for: code)
         }
     }

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import System
 
 /// A fixed number of named threads that run Swift tasks which may block.
 ///
@@ -18,7 +19,7 @@ import Synchronization
 /// bound of its own, as a job cannot be refused: at most one waits per task that is not suspended,
 /// so the bound on tasks is the bound here.
 package final class ThreadPoolExecutor: TaskExecutor {
-    private let queue = JobQueue()
+    private let queue = JobQueue<UnownedJob>()
     /// Threads that are not joined yet.
     private let threads = Mutex<[WorkerThread]>([])
 
@@ -40,7 +41,7 @@ package final class ThreadPoolExecutor: TaskExecutor {
         } catch {
             shutDown()
             throw HostError(
-                attempt: "start \(threadCount) threads", reason: error.reason,
+                attempt: "start \(threadCount) threads", reason: "\(error)",
                 remedy: "raise the limit on processes (ulimit -u, or TasksMax of the service)")
         }
     }

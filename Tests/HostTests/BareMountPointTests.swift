@@ -1,4 +1,4 @@
-import CHost
+import CLinux
 import Foundation
 import Host
 import Testing

@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Simulation
 import Synchronization
+import System
 import Testing
 
 @testable import Host

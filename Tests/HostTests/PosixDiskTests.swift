@@ -1,4 +1,4 @@
-import CHost
+import CLinux
 import Engine
 import Foundation
 import Simulation

@@ -1,6 +1,7 @@
 import Glibc
 import ProviderSupport
 import Synchronization
+import System
 import Testing
 
 @Suite struct BlockingPoolTests {

@@ -81,7 +81,7 @@ import Transport
             #expect(object.size <= UInt64(Int64.max))
             #expect((object.kind == .file) == (object.etag != nil))
             #expect(object.etag.flatMap(RcloneMeaning.size) ?? 0 == object.size)
-            #expect(!RcloneTime.format(object.modified).isEmpty)
+            #expect(!object.modified.rfc3339.isEmpty)
         }
     }
 

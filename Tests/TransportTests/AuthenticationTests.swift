@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Foundation
 import Logging
 import Synchronization
@@ -154,7 +154,7 @@ private enum DigestCheck {
     }
 
     private static func md5(_ text: String) -> String {
-        Insecure.MD5.hash(data: Data(text.utf8)).map { String(format: "%02x", $0) }.joined()
+        MD5.hash(data: Array(text.utf8)).map { String(format: "%02x", $0) }.joined()
     }
 }
 

@@ -2,6 +2,7 @@ import CLinux
 import Control
 import Foundation
 import Host
+import System
 
 /// Starts this program as a mount's daemon and waits until the folder is usable.
 struct DaemonLauncher {
@@ -73,8 +74,8 @@ struct DaemonLauncher {
             ["apus"] + options.arguments(readyDescriptor: Self.reportDescriptor)
         let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
         var pid: pid_t = 0
-        let code = withStrings(arguments) { arguments in
-            withStrings(environment) { environment in
+        let code = withCStrings(arguments) { arguments in
+            withCStrings(environment) { environment in
                 posix_spawn(&pid, Self.program, &actions, &attributes, arguments, environment)
             }
         }
@@ -96,14 +97,7 @@ struct DaemonLauncher {
             for note in report.notes ?? [] { Console.complain("note: \(note)") }
             return
         }
-        let status = await withCheckedContinuation { continuation in
-            let thread = Thread {
-                var status: Int32 = 0
-                while waitpid(pid, &status, 0) < 0 && errno == EINTR {}
-                continuation.resume(returning: status)
-            }
-            thread.start()
-        }
+        let status = try await onOwnThread { ChildProgram.awaitEnd(of: pid) }
         let signal = status & 0x7F
         throw CommandFailure(
             what: "mount on \(options.mountPoint)",
@@ -123,7 +117,6 @@ struct DaemonLauncher {
         let shownFrom = ContinuousClock.now + .seconds(1)
         var reason = ""
         var received: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 4096)
         // This end stays open until the report is complete: the daemon ends if it is closed.
         while true {
             if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
@@ -132,39 +125,18 @@ struct DaemonLauncher {
                 else { return report }
                 received.removeSubrange(...end)
                 reason = name
-            } else if isShown, !Self.hasMore(descriptor, by: shownFrom) {
+            } else if isShown, !PosixIO.poll(descriptor, for: POLLIN, until: shownFrom) {
                 line.show(
                     (reason.isEmpty
                         ? "Connecting to \(options.source)" : "Waiting for \(reason)")
                         + "; Ctrl-C cancels")
-                _ = Self.hasMore(descriptor, by: nil)
+                _ = PosixIO.poll(descriptor, for: POLLIN)
             } else {
-                let count = read(descriptor, &piece, piece.count)
-                if count > 0 {
-                    received += piece.prefix(count)
-                } else if count == 0 || errno != EINTR {
+                guard let more = try? PosixIO.readSome(descriptor), !more.isEmpty else {
                     return received
                 }
+                received += more
             }
         }
     }
-
-    /// Waits until the descriptor is readable or at its end, or until `moment`.
-    ///
-    /// - Parameter moment: nil to wait without a limit.
-    private static func hasMore(_ descriptor: Int32, by moment: ContinuousClock.Instant?) -> Bool {
-        let left = moment.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
-        let milliseconds = left.map { Int32(($0 / .milliseconds(1)).rounded(.up)) } ?? -1
-        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&entry, 1, milliseconds) > 0
-    }
-}
-
-/// Calls `body` with the strings as a null-terminated list of C strings.
-private func withStrings<Result>(
-    _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-) -> Result {
-    let copies = strings.map { strdup($0) }
-    defer { copies.forEach { free($0) } }
-    return body(copies + [nil])
 }

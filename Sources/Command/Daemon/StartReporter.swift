@@ -1,6 +1,7 @@
 import Control
 import Foundation
 import Synchronization
+import System
 
 /// A message from a daemon to the command that started it: a line of JSON on a pipe. The first one
 /// without `waitsFor` is the last.
@@ -29,9 +30,8 @@ final class StartReporter: Sendable {
     func endWithParent() {
         guard let descriptor = pipe.withLock(\.self) else { return }
         let thread = Thread {
-            var entry = pollfd(fd: descriptor, events: 0, revents: 0)
             // poll(2) reports an error for the writing end once the other end is closed.
-            while poll(&entry, 1, -1) < 0 && errno == EINTR {}
+            _ = PosixIO.poll(descriptor, for: 0)
             if self.pipe.withLock({ $0 != nil }) { kill(getpid(), SIGTERM) }
         }
         thread.name = "apus-parent"

@@ -1,6 +1,7 @@
 import CLinux
 import Control
 import Foundation
+import System
 
 /// Waits until a mount and its daemon have ended.
 ///
@@ -42,28 +43,15 @@ final class MountWaiter: Sendable {
         let table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
         defer { if table >= 0 { close(table) } }
         while try Self.count(at: mountPoint, in: MountTable.current()) >= countBefore {
-            guard poll(table, for: Int16(POLLPRI), until: deadline) else { return false }
+            guard ContinuousClock.now < deadline,
+                PosixIO.poll(table, for: POLLPRI, until: deadline)
+            else { return false }
         }
         return true
     }
 
     private func daemonEnds(by deadline: ContinuousClock.Instant) -> Bool {
-        daemon < 0 || poll(daemon, for: Int16(POLLIN), until: deadline)
-    }
-
-    /// - Returns: Whether an event came before the deadline.
-    private func poll(
-        _ descriptor: Int32, for events: Int16, until deadline: ContinuousClock.Instant
-    ) -> Bool {
-        while true {
-            let left = ContinuousClock.now.duration(to: deadline)
-            guard left > .zero else { return false }
-            var entry = pollfd(fd: descriptor, events: events, revents: 0)
-            let milliseconds = Int32(clamping: left.components.seconds * 1000 + 999)
-            let count = Foundation.poll(&entry, 1, milliseconds)
-            if count > 0 { return true }
-            if count < 0 && errno != EINTR { return false }
-        }
+        daemon < 0 || PosixIO.poll(daemon, for: POLLIN, until: deadline)
     }
 
     private static func count(at mountPoint: String, in table: MountTable) -> Int {

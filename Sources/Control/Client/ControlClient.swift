@@ -1,4 +1,5 @@
 import Foundation
+import System
 package import Transport
 
 /// A client of one mount's daemon, over its control socket.
@@ -103,7 +104,7 @@ package struct ControlClient: Sendable {
 
     private func query(_ paths: [String], limit: Int?) -> String {
         let parameters =
-            paths.map { "path=" + $0.percentEncoded } + (limit.map { ["limit=\($0)"] } ?? [])
+            paths.map { "path=" + PercentCoding.encode($0) } + (limit.map { ["limit=\($0)"] } ?? [])
         return parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
     }
 
@@ -218,24 +219,5 @@ extension ControlError {
                 remedy: "see the log in its state directory")
         default: self.init(.unreachable, what: what, why: error.reason)
         }
-    }
-}
-
-extension String {
-    /// RFC 3986: everything encoded except the unreserved characters.
-    fileprivate var percentEncoded: String {
-        let digits = Array("0123456789ABCDEF")
-        var encoded = ""
-        for byte in utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"), UInt8(ascii: "~"):
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                encoded += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-            }
-        }
-        return encoded
     }
 }

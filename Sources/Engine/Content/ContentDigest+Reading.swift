@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Synchronization
 
 extension ContentDigest {
@@ -13,7 +13,7 @@ extension ContentDigest {
             hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += UInt64(count)
         }
-        bytes = Array(hash.finalize())
+        bytes = hash.finalize()
     }
 }
 
@@ -25,5 +25,5 @@ final class DigestingSink: ByteSink {
         hash.withLock { $0.update(bufferPointer: bytes) }
     }
 
-    var digest: ContentDigest { ContentDigest(bytes: hash.withLock { Array($0.finalize()) }) }
+    var digest: ContentDigest { ContentDigest(bytes: hash.withLock { $0.finalize() }) }
 }

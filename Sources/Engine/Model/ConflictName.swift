@@ -1,3 +1,5 @@
+import Foundation
+
 /// The name of a conflict version: `name (conflict HOST YYYY-MM-DD).ext`.
 enum ConflictName {
     /// - Parameter attempt: 0 at first; increased while the name is taken.
@@ -6,8 +8,10 @@ enum ConflictName {
     ) -> FileName {
         let (whole, suffix) = split(name.bytes)
         let stem = withoutLabel(whole)
+        let date = Date(timeIntervalSince1970: TimeInterval(time.seconds))
+            .formatted(.iso8601.year().month().day())
         let number = attempt == 0 ? "" : " \(attempt + 1)"
-        let label = Array(" (conflict \(safe(host)) \(date(time))\(number))".utf8)
+        let label = Array(" (conflict \(safe(host)) \(date)\(number))".utf8)
         let room = FileName.bytesMax - label.count - suffix.count
         return FileName(stored: truncated(stem, to: max(room, 1)) + label + suffix)
     }
@@ -40,26 +44,6 @@ enum ConflictName {
 
     private static func safe(_ host: String) -> String {
         String(host.prefix(32).map { $0 == "/" || $0 == "\0" ? "_" : $0 })
-    }
-
-    /// The UTC date in the civil calendar.
-    private static func date(_ time: Timestamp) -> String {
-        // Days since 0000-03-01, so that the leap day is the last day of its year.
-        let days = (time.seconds >= 0 ? time.seconds : time.seconds - 86_399) / 86_400 + 719_468
-        let era = (days >= 0 ? days : days - 146_096) / 146_097
-        let dayOfEra = days - era * 146_097
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shifted = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shifted + 2) / 5 + 1
-        let month = shifted < 10 ? shifted + 3 : shifted - 9
-        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        return "\(year)-\(padded(month))-\(padded(day))"
-    }
-
-    private static func padded(_ number: Int64) -> String {
-        number < 10 ? "0\(number)" : "\(number)"
     }
 }
 

@@ -1,3 +1,5 @@
+import System
+
 /// A bounded first-in, first-out queue between two stages of a run.
 ///
 /// Space is reserved before an element is created, so that files being read count as well as files

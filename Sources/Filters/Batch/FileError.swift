@@ -1,4 +1,4 @@
-import Glibc
+import System
 
 /// The reason a file could not be read or replaced; the file is unchanged.
 package struct FileError: Error, Hashable {
@@ -10,7 +10,9 @@ package struct FileError: Error, Hashable {
     }
 
     /// The failure of the last system call, from `errno`.
-    static func lastCall(_ attempt: String) -> FileError {
-        FileError("\(attempt): \(String(cString: strerror(errno)))")
+    static func lastCall(_ attempt: String) -> FileError { FileError(attempt, .last) }
+
+    init(_ attempt: String, _ error: SystemError) {
+        self.init("\(attempt): \(error)")
     }
 }

@@ -1,5 +1,6 @@
 import CVips
 import Glibc
+import System
 
 /// A new version of a file, written to a hidden temporary file beside it.
 ///
@@ -36,14 +37,10 @@ struct Replacement: ~Copyable {
     }
 
     func write(_ bytes: [UInt8]) throws(FileError) {
-        var written = 0
-        while written < bytes.count {
-            let count = bytes.withUnsafeBytes { raw in
-                Glibc.write(descriptor, raw.baseAddress! + written, raw.count - written)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw .lastCall("cannot write the new version") }
-            written += count
+        do {
+            try PosixIO.write(descriptor, bytes)
+        } catch {
+            throw FileError("cannot write the new version", error)
         }
     }
 

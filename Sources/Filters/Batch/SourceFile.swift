@@ -1,4 +1,5 @@
 import Glibc
+import System
 
 /// An image file, read completely into memory.
 struct SourceFile: Sendable {
@@ -52,18 +53,10 @@ struct SourceFile: Sendable {
     private static func readPiece(
         _ descriptor: Int32, count: Int
     ) throws(FileError) -> [UInt8] {
-        var failed = false
-        let piece = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = 0
-            while filled < count {
-                let got = Glibc.read(descriptor, buffer.baseAddress! + filled, count - filled)
-                if got < 0, errno == EINTR { continue }
-                failed = got < 0
-                guard got > 0 else { return }
-                filled += got
-            }
+        do {
+            return try PosixIO.read(descriptor, count: count)
+        } catch {
+            throw FileError("cannot read", error)
         }
-        if failed { throw .lastCall("cannot read") }
-        return piece
     }
 }

@@ -1,5 +1,5 @@
-import Glibc
 import Synchronization
+import System
 
 /// Threads that may block: image and file work would starve Swift's cooperative pool.
 enum ThreadPool {
@@ -11,9 +11,15 @@ enum ThreadPool {
     ) {
         let running = Countdown(count)
         for _ in 0..<count {
-            start {
-                body()
-                if running.decrement() { onLast() }
+            do {
+                let thread = try WorkerThread(name: "apus-apply") {
+                    body()
+                    if running.decrement() { onLast() }
+                }
+                thread.detach()
+            } catch {
+                // The other stages could never finish without this thread.
+                preconditionFailure("no thread can be started: \(error)")
             }
         }
     }
@@ -29,28 +35,5 @@ enum ThreadPool {
         func decrement() -> Bool {
             rest.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
         }
-    }
-
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-
-        init(_ run: @escaping @Sendable () -> Void) {
-            self.run = run
-        }
-    }
-
-    private static func start(_ body: @escaping @Sendable () -> Void) {
-        let box = Unmanaged.passRetained(Body(body))
-        var thread = pthread_t()
-        let status = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, box.toOpaque())
-        // The other stages could never finish without this thread.
-        precondition(status == 0, "no thread can be started: \(String(cString: strerror(status)))")
-        pthread_detach(thread)
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import System
 
 /// Finds the files below the given paths.
 ///
@@ -40,7 +41,7 @@ struct Walk {
         var found: [(given: RawPath, real: RawPath)] = []
         for path in paths {
             guard let resolved = path.withCString({ realpath($0, nil) }) else {
-                tell(.failed(path, reason: String(cString: strerror(errno))))
+                tell(.failed(path, reason: "\(SystemError.last)"))
                 continue
             }
             defer { free(resolved) }
@@ -91,7 +92,7 @@ struct Walk {
 
     private mutating func list(_ directory: RawPath) -> [[UInt8]]? {
         guard let stream = directory.withCString({ opendir($0) }) else {
-            tell(.failed(directory, reason: String(cString: strerror(errno))))
+            tell(.failed(directory, reason: "\(SystemError.last)"))
             return nil
         }
         defer { closedir(stream) }
@@ -103,7 +104,7 @@ struct Walk {
             errno = 0
         }
         if errno != 0 {
-            tell(.failed(directory, reason: String(cString: strerror(errno))))
+            tell(.failed(directory, reason: "\(SystemError.last)"))
         }
         return names.sorted { $0.lexicographicallyPrecedes($1) }
     }

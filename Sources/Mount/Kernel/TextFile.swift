@@ -1,4 +1,5 @@
 import Glibc
+import System
 
 /// Returns a small text file such as those of `/proc` and `/etc`, or nil if it cannot be read.
 func readText(_ path: String) -> String? {
@@ -11,13 +12,6 @@ func readText(_ path: String) -> String? {
 /// Returns the bytes from a descriptor's position to its end, or to the first failure.
 func readAll(_ descriptor: CInt) -> [UInt8] {
     var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    while true {
-        let count = read(descriptor, &buffer, buffer.count)
-        if count > 0 {
-            bytes += buffer[..<count]
-        } else if count == 0 || errno != EINTR {
-            return bytes
-        }
-    }
+    while let more = try? PosixIO.readSome(descriptor), !more.isEmpty { bytes += more }
+    return bytes
 }

@@ -1,4 +1,5 @@
 import Glibc
+import System
 
 /// Unmounts a mount that is not in use: as root with the system call, else with `fusermount3`.
 ///
@@ -10,32 +11,18 @@ func unmount(_ path: String) throws(MountError) {
     switch errno {
     case EBUSY: throw .busy(attempt, path)
     case EPERM: break
-    default: throw MountError(.refused, attempt, reason: String(cString: strerror(errno)))
+    default: throw MountError(.refused, attempt, reason: "\(SystemError.last)")
     }
-    switch runHelper(["fusermount3", "-u", "-q", "--", path]) {
-    case .success(0): return
-    case .success: throw .busy(attempt, path)
-    case .failure(let code):
+    var process = pid_t()
+    let code = withCStrings(["fusermount3", "-u", "-q", "--", path]) {
+        posix_spawnp(&process, "fusermount3", nil, nil, $0, environ)
+    }
+    guard code == 0 else {
         throw MountError(
-            .helperMissing, attempt,
-            reason: "fusermount3 cannot be run: \(String(cString: strerror(code.errno)))",
+            .helperMissing, attempt, reason: "fusermount3 cannot be run: \(SystemError(code))",
             remedy: "install the package fuse3")
     }
-}
-
-private struct Code: Error { let errno: CInt }
-
-/// - Returns: The status from `waitpid`.
-private func runHelper(_ words: [String]) -> Result<CInt, Code> {
-    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { (word: String) in strdup(word) }
-    defer { for argument in arguments { free(argument) } }
-    arguments.append(nil)
-    var process = pid_t()
-    let code = posix_spawnp(&process, words[0], nil, nil, &arguments, environ)
-    guard code == 0 else { return .failure(Code(errno: code)) }
-    var status: CInt = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
-    return .success(status)
+    if ChildProgram.awaitEnd(of: process) != 0 { throw .busy(attempt, path) }
 }
 
 extension MountError {

@@ -1,7 +1,8 @@
-import CFolder
+import CLinux
 import Engine
 import Glibc
 import ProviderSupport
+import System
 
 /// Reads and writes the extended attributes of a file for programs, `user.*`. xattr(7).
 ///

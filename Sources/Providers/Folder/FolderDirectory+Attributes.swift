@@ -1,7 +1,8 @@
-import CFolder
+import CLinux
 import Engine
 import Glibc
 import ProviderSupport
+import System
 
 extension FolderDirectory {
     /// Sets mode, modification time and extended attributes of the object at `name`.
@@ -33,7 +34,7 @@ extension FolderDirectory {
     }
 
     private static func check(
-        _ object: OwnedDescriptor, _ kind: FileKind, _ etag: ETag?
+        _ object: Descriptor, _ kind: FileKind, _ etag: ETag?
     ) throws(FolderFailure) {
         let status = try status(of: object)
         guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is not a \(kind)") }
@@ -45,7 +46,7 @@ extension FolderDirectory {
 
 /// Opening with `O_PATH` requires no permission on the object; the changes go through the
 /// descriptor's name in `/proc`.
-extension OwnedDescriptor {
+extension Descriptor {
     func setMode(_ mode: UInt16) throws(FolderFailure) {
         if chmod(processPath, mode_t(mode & 0o7777)) != 0 {
             throw FolderFailure(.last, in: "chmod")
@@ -70,5 +71,5 @@ extension OwnedDescriptor {
         try FolderAttributes.set(attributes, from: found, at: path)
     }
 
-    private var processPath: String { "/proc/self/fd/\(number)" }
+    private var processPath: String { "/proc/self/fd/\(rawValue)" }
 }

@@ -2,6 +2,7 @@ import Engine
 import Glibc
 import ProviderSupport
 import Synchronization
+import System
 
 /// Conditional changes, on a file system that has none.
 ///
@@ -155,7 +156,7 @@ extension FolderDirectory {
     /// Removes a hidden file unless a live process may be using it.
     func removeLeftover(_ name: FileName) {
         guard let file = try? open(name, O_RDWR | O_NONBLOCK),
-            flock(file.number, LOCK_EX | LOCK_NB) == 0
+            flock(file.rawValue, LOCK_EX | LOCK_NB) == 0
         else { return }
         if let versions = FolderName.swapVersions(of: name) {
             guard let found = try? FolderDirectory.status(of: file),

@@ -1,15 +1,16 @@
-import CFolder
+import CLinux
 import Engine
 import Glibc
 import ProviderSupport
+import System
 
 /// One open directory, with the operations on the names in it. Every call blocks.
 ///
 /// No call follows a symbolic link, so a name never leads out of the directory.
 final class FolderDirectory: Sendable {
-    private let descriptor: OwnedDescriptor
+    private let descriptor: Descriptor
 
-    init(_ descriptor: OwnedDescriptor) {
+    init(_ descriptor: Descriptor) {
         self.descriptor = descriptor
     }
 
@@ -26,8 +27,8 @@ final class FolderDirectory: Sendable {
     /// - Parameter mode: For a new file.
     func open(
         _ name: FileName, _ flags: Int32, mode: mode_t = 0
-    ) throws(FolderFailure) -> OwnedDescriptor {
-        try Self.open(in: descriptor.number, name.path, flags, mode: mode)
+    ) throws(FolderFailure) -> Descriptor {
+        try Self.open(in: descriptor.rawValue, name.path, flags, mode: mode)
     }
 
     /// Opens a directory in this one for access to its entries. It need not be readable.
@@ -36,30 +37,30 @@ final class FolderDirectory: Sendable {
     }
 
     /// Opens the same directory for listing or synchronising.
-    func readable() throws(FolderFailure) -> OwnedDescriptor {
-        try Self.open(in: descriptor.number, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
+    func readable() throws(FolderFailure) -> Descriptor {
+        try Self.open(in: descriptor.rawValue, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
     }
 
     func status() throws(FolderFailure) -> FolderStatus {
-        try Self.status(in: descriptor.number, [0])
+        try Self.status(in: descriptor.rawValue, [0])
     }
 
     /// nil if unknown.
     var fileSystem: (magic: UInt64, blockBytes: Int)? {
         var (magic, blockBytes): (UInt64, UInt64) = (0, 0)
-        guard folder_file_system(descriptor.number, &magic, &blockBytes) == 0 else { return nil }
+        guard folder_file_system(descriptor.rawValue, &magic, &blockBytes) == 0 else { return nil }
         return (magic, Int(clamping: blockBytes))
     }
 
     /// The path of the directory, or of a name in it, for calls without a directory descriptor.
     func processPath(of name: FileName? = nil) -> [CChar] {
-        let directory = "/proc/self/fd/\(descriptor.number)".utf8.map(CChar.init(bitPattern:))
+        let directory = "/proc/self/fd/\(descriptor.rawValue)".utf8.map(CChar.init(bitPattern:))
         return directory + (name.map { [47] + $0.path } ?? [0])
     }
 
     /// - Throws: `.missing`.
     func status(of name: FileName) throws(FolderFailure) -> FolderStatus {
-        try Self.status(in: descriptor.number, name.path)
+        try Self.status(in: descriptor.rawValue, name.path)
     }
 
     /// - Returns: nil if nothing has this name.
@@ -72,32 +73,32 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    static func status(of file: OwnedDescriptor) throws(FolderFailure) -> FolderStatus {
-        try status(in: file.number, [0])
+    static func status(of file: Descriptor) throws(FolderFailure) -> FolderStatus {
+        try status(in: file.rawValue, [0])
     }
 
     func target(of name: FileName) throws(FolderFailure) -> [UInt8] {
         var buffer = [CChar](repeating: 0, count: 4096)
-        let count = readlinkat(descriptor.number, name.path, &buffer, buffer.count)
+        let count = readlinkat(descriptor.rawValue, name.path, &buffer, buffer.count)
         guard count >= 0 else { throw FolderFailure(.last, in: "readlink") }
         return buffer.prefix(count).map(UInt8.init(bitPattern:))
     }
 
     func makeDirectory(_ name: FileName, mode: mode_t) throws(FolderFailure) {
-        try check("mkdir", mkdirat(descriptor.number, name.path, mode))
+        try check("mkdir", mkdirat(descriptor.rawValue, name.path, mode))
     }
 
     func makeSymlink(_ name: FileName, target: [UInt8]) throws(FolderFailure) {
         let path = target.map(CChar.init(bitPattern:)) + [0]
-        try check("symlink", symlinkat(path, descriptor.number, name.path))
+        try check("symlink", symlinkat(path, descriptor.rawValue, name.path))
     }
 
     func removeFile(_ name: FileName) throws(FolderFailure) {
-        try check("unlink", unlinkat(descriptor.number, name.path, 0))
+        try check("unlink", unlinkat(descriptor.rawValue, name.path, 0))
     }
 
     func removeDirectory(_ name: FileName) throws(FolderFailure) {
-        guard unlinkat(descriptor.number, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
+        guard unlinkat(descriptor.rawValue, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
         let error = SystemError.last
         // POSIX permits rmdir to return EEXIST instead of ENOTEMPTY.
         if error.code == EEXIST { throw FolderFailure(SystemError(ENOTEMPTY), in: "rmdir") }
@@ -118,7 +119,7 @@ final class FolderDirectory: Sendable {
             case .exchange: FOLDER_RENAME_EXCHANGE
             }
         let code = folder_rename(
-            descriptor.number, name.path, directory.descriptor.number, newName.path,
+            descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path,
             UInt32(flags))
         guard code == 0 else { throw FolderFailure(SystemError(-code), in: "rename") }
     }
@@ -128,7 +129,7 @@ final class FolderDirectory: Sendable {
     ) throws(FolderFailure) {
         try check(
             "link",
-            linkat(descriptor.number, name.path, directory.descriptor.number, newName.path, 0))
+            linkat(descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path, 0))
     }
 
     /// Sets the modification time of `name`, also of a symbolic link itself.
@@ -136,13 +137,13 @@ final class FolderDirectory: Sendable {
         let times = time.asAccessAndModified
         try check(
             "utimensat",
-            utimensat(descriptor.number, name.path, times, FOLDER_AT_SYMLINK_NOFOLLOW))
+            utimensat(descriptor.rawValue, name.path, times, FOLDER_AT_SYMLINK_NOFOLLOW))
     }
 
     /// Returns once the names in this directory survive power loss.
     func synchronize() throws(FolderFailure) {
         let directory = try readable()
-        guard fsync(directory.number) != 0 else { return }
+        guard fsync(directory.rawValue) != 0 else { return }
         let error = SystemError.last
         // Some file systems do not support this for directories, and do not need it.
         if error.code != EINVAL && error.code != EROFS {
@@ -156,12 +157,14 @@ final class FolderDirectory: Sendable {
 
     private static func open(
         in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
-    ) throws(FolderFailure) -> OwnedDescriptor {
-        while true {
-            let number = openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
-            if number >= 0 { return OwnedDescriptor(owning: number) }
-            let error = SystemError.last
-            if error.code != EINTR { throw FolderFailure(error, in: "open") }
+    ) throws(FolderFailure) -> Descriptor {
+        do {
+            return Descriptor(
+                adopting: try retryingInterrupts {
+                    openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
+                })
+        } catch {
+            throw FolderFailure(error, in: "open")
         }
     }
 
@@ -183,9 +186,8 @@ extension FileName {
 extension Timestamp {
     /// For `utimensat`: the access time stays unchanged.
     var asAccessAndModified: [timespec] {
-        let omitted = (1 << 30) - 2  // UTIME_OMIT, a macro that Swift does not import
-        return [
-            timespec(tv_sec: 0, tv_nsec: omitted),
+        [
+            timespec(tv_sec: 0, tv_nsec: apus_utime_omit),
             timespec(tv_sec: Int(seconds), tv_nsec: Int(nanosecondsOfSecond)),
         ]
     }

@@ -1,6 +1,7 @@
 import Engine
 import Glibc
 import ProviderSupport
+import System
 
 /// The names in one directory, in the file system's order. Used by one thread.
 struct FolderDirectoryStream: ~Copyable {
@@ -12,7 +13,7 @@ struct FolderDirectoryStream: ~Copyable {
     init(_ directory: FolderDirectory, from position: Int = 0) throws(FolderFailure) {
         let descriptor = try directory.readable()
         // The stream closes its descriptor, so it gets a copy.
-        let copy = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0)
+        let copy = fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw FolderFailure(.last, in: "fcntl") }
         guard let stream = fdopendir(copy) else {
             let error = SystemError.last

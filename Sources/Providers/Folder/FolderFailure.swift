@@ -1,6 +1,7 @@
 import Engine
 import Glibc
 import ProviderSupport
+import System
 
 /// The failure of a step in the folder, without the attempt that it was part of.
 struct FolderFailure: Error {

@@ -1,4 +1,4 @@
-import CFolder
+import CLinux
 import Engine
 
 /// The abilities of the file system of the folder, known by its magic number, see statfs(2).

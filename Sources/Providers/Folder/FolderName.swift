@@ -1,4 +1,5 @@
 import Engine
+import System
 
 /// The names that this provider reserves for itself, and never lists.
 ///
@@ -12,11 +13,11 @@ enum FolderName {
     private static let randomDigits = 16
 
     static func new() -> FileName {
-        name(newPrefix + random())
+        name(newPrefix + Hexadecimal.nonce())
     }
 
     static func swap(_ first: String, _ second: String) -> FileName {
-        name("\(swapPrefix)\(first)+\(second)-\(random())")
+        name("\(swapPrefix)\(first)+\(second)-\(Hexadecimal.nonce())")
     }
 
     static func isReserved(_ name: FileName) -> Bool {
@@ -25,28 +26,17 @@ enum FolderName {
 
     static func isNew(_ name: FileName) -> Bool {
         guard name.bytes.starts(with: newPrefix.utf8) else { return false }
-        return isRandom(name.bytes.dropFirst(newPrefix.utf8.count))
+        return Hexadecimal.isNonce(name.bytes.dropFirst(newPrefix.utf8.count))
     }
 
     /// The versions that may be deleted under a swap name; nil for every other name.
     static func swapVersions(of name: FileName) -> [String]? {
         guard name.bytes.starts(with: swapPrefix.utf8) else { return nil }
         let text = String(decoding: name.bytes.dropFirst(swapPrefix.utf8.count), as: UTF8.self)
-        guard text.utf8.count > randomDigits,
-            isRandom(Array(text.utf8.suffix(randomDigits))[...])
+        guard text.utf8.count > randomDigits, Hexadecimal.isNonce(text.utf8.suffix(randomDigits))
         else { return nil }
         let versions = text.dropLast(randomDigits + 1).split(separator: "+").map(String.init)
         return versions.count == 2 ? versions : nil
-    }
-
-    private static func isRandom(_ bytes: ArraySlice<UInt8>) -> Bool {
-        let digits = Set("0123456789abcdef".utf8)
-        return bytes.count == randomDigits && bytes.allSatisfy(digits.contains)
-    }
-
-    private static func random() -> String {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        return String(repeating: "0", count: randomDigits - digits.count) + digits
     }
 
     private static func name(_ text: String) -> FileName {

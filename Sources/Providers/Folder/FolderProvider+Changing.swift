@@ -1,5 +1,6 @@
 package import Engine
 import ProviderSupport
+import System
 
 extension FolderProvider {
     package func setAttributes(

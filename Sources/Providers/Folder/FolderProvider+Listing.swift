@@ -1,5 +1,6 @@
 package import Engine
 import ProviderSupport
+import System
 
 /// Lists in pages without state between them: the token tells where to continue.
 ///

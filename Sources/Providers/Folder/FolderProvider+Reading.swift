@@ -1,6 +1,7 @@
 package import Engine
 import Glibc
 import ProviderSupport
+import System
 
 extension FolderProvider {
     package func read(
@@ -51,10 +52,10 @@ extension FolderProvider {
 
 /// One version of a file, open for reading.
 struct FolderReader: Sendable {
-    private let descriptor: OwnedDescriptor
+    private let descriptor: Descriptor
     private let etag: ETag
 
-    init(_ descriptor: OwnedDescriptor, etag: ETag) {
+    init(_ descriptor: Descriptor, etag: ETag) {
         self.descriptor = descriptor
         self.etag = etag
     }
@@ -71,38 +72,16 @@ struct FolderReader: Sendable {
 
     /// Reads `count` bytes, and checks that they belong to this version.
     func piece(at start: UInt64, count: Int) throws(FolderFailure) -> [UInt8] {
-        var failure: FolderFailure?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            do throws(FolderFailure) {
-                filled = try fill(UnsafeMutableRawBufferPointer(buffer), from: start)
-            } catch {
-                failure = error
-            }
+        let bytes: [UInt8]
+        do {
+            bytes = try PosixIO.read(descriptor.rawValue, count: count, at: Int64(start))
+        } catch {
+            throw FolderFailure(error, in: "read")
         }
-        if let failure { throw failure }
         _ = try checkedSize()
         guard bytes.count == count else {
             throw FolderFailure(.corrupt, "\(bytes.count) of \(count) bytes were read")
         }
         return bytes
-    }
-
-    /// - Returns: The number of bytes read; less than the buffer's size at the end of the file.
-    private func fill(
-        _ buffer: UnsafeMutableRawBufferPointer, from start: UInt64
-    ) throws(FolderFailure) -> Int {
-        var filled = 0
-        while filled < buffer.count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-            let count = pread(
-                descriptor.number, rest.baseAddress, rest.count, off_t(start) + off_t(filled))
-            if count == 0 { break }
-            if count > 0 {
-                filled += count
-            } else if errno != EINTR {
-                throw FolderFailure(.last, in: "read")
-            }
-        }
-        return filled
     }
 }

@@ -1,6 +1,7 @@
 package import Engine
 import Glibc
 import ProviderSupport
+import System
 
 extension FolderProvider {
     package func write(

@@ -1,7 +1,8 @@
-import CFolder
+import CLinux
 package import Engine
 import Glibc
 import ProviderSupport
+import System
 
 /// A directory of this machine that serves as the cloud: a disk, a USB stick, an NFS mount.
 ///
@@ -110,7 +111,7 @@ package struct FolderProvider: Provider {
             () throws(FolderFailure) in
             let directory = try root.open().readable()
             var status = statvfs()
-            guard fstatvfs(directory.number, &status) == 0 else {
+            guard fstatvfs(directory.rawValue, &status) == 0 else {
                 throw FolderFailure(.last, in: "statvfs")
             }
             let unit = UInt64(status.f_frsize)

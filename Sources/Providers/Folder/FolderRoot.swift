@@ -1,7 +1,8 @@
-import CFolder
+import CLinux
 import Engine
 import Glibc
 import ProviderSupport
+import System
 
 /// The directory that serves as the cloud, identified by its device and inode.
 ///
@@ -23,7 +24,7 @@ struct FolderRoot: Sendable {
     /// - Throws: `.unreachable` if the path leads to another directory than at first, or nowhere;
     ///   `.busy` for lack of descriptors.
     func open() throws(FolderFailure) -> FolderDirectory {
-        let descriptor: OwnedDescriptor
+        let descriptor: Descriptor
         let found: FolderStatus
         do {
             descriptor = try Self.openToPass(path)
@@ -68,18 +69,18 @@ struct FolderRoot: Sendable {
         return FolderPlace(directory: try directory(parent), name: name)
     }
 
-    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> OwnedDescriptor {
+    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> Descriptor {
         try openPath(path, O_RDONLY)
     }
 
-    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> OwnedDescriptor {
+    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> Descriptor {
         try openPath(path, FOLDER_O_PATH)
     }
 
     /// Follows symbolic links, since the user chose the path to the root.
     private static func openPath(
         _ path: [UInt8], _ flags: Int32
-    ) throws(FolderFailure) -> OwnedDescriptor {
+    ) throws(FolderFailure) -> Descriptor {
         let path = path.map(CChar.init(bitPattern:)) + [0]
         let number = Glibc.open(path, flags | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
@@ -87,7 +88,7 @@ struct FolderRoot: Sendable {
             if error.code == ENOTDIR { throw FolderFailure(.wrongKind, "\(error)") }
             throw FolderFailure(error, in: "open")
         }
-        return OwnedDescriptor(owning: number)
+        return Descriptor(adopting: number)
     }
 }
 

@@ -1,6 +1,7 @@
 package import Engine
 import Glibc
 package import ProviderSupport
+import System
 
 /// The `folder:` form of a ``Source``.
 package struct FolderSource: SourceForm, Hashable {
@@ -77,15 +78,9 @@ package struct FolderSource: SourceForm, Hashable {
     /// Encodes control characters, `%` and `?`, and all bytes above ASCII unless the path is UTF-8.
     private var encodedPath: String {
         let isText = String(validating: path, as: UTF8.self) != nil
-        return path.reduce(into: [UInt8]()) { text, byte in
-            let isPlain = byte > 0x1F && byte != 0x7F && (byte < 0x80 || isText)
-            if isPlain && byte != UInt8(ascii: "%") && byte != UInt8(ascii: "?") {
-                text.append(byte)
-            } else {
-                let digits = String(byte, radix: 16, uppercase: true)
-                text += Array("%\(byte < 16 ? "0" : "")\(digits)".utf8)
-            }
-        }.text
+        return PercentCoding.encode(path) { byte in
+            byte > 0x1F && byte != 0x7F && (byte < 0x80 || isText) && !"%?".utf8.contains(byte)
+        }
     }
 
     private static func microseconds(_ duration: Duration) -> Int64 {
@@ -96,23 +91,10 @@ package struct FolderSource: SourceForm, Hashable {
     // MARK: Parsing
 
     private static func decoded(_ text: Substring) throws(SourceError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit),
-                let value = UInt8(digits, radix: 16), value != 0
-            else {
-                throw SourceError(
-                    .misspelled, "\"%\(digits)\" in the path does not stand for a byte of a name",
-                    remedy: "write a percent sign as %25 and a question mark as %3F")
-            }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
+        guard let bytes = PercentCoding.decode(text), !bytes.contains(0) else {
+            throw SourceError(
+                .misspelled, "a percent sign in the path does not encode a byte of a name",
+                remedy: "write a percent sign as %25 and a question mark as %3F")
         }
         return bytes
     }

@@ -1,4 +1,4 @@
-import CFolder
+import CLinux
 import Engine
 import Glibc
 

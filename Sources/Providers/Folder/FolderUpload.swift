@@ -2,6 +2,7 @@ import Engine
 import Glibc
 import ProviderSupport
 import Synchronization
+import System
 
 /// A new file under a hidden name, until it is published or dropped.
 ///
@@ -9,7 +10,7 @@ import Synchronization
 /// thread that may block.
 final class FolderUpload: Sendable {
     private let place: FolderPlace
-    private let descriptor: OwnedDescriptor
+    private let descriptor: Descriptor
     private let source: any ByteSource
     private let buffer: FolderBuffer
     /// The present name of the file; nil once it is published.
@@ -39,8 +40,13 @@ final class FolderUpload: Sendable {
             }
             filled += read
         }
-        try store(
-            UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]), at: range.lowerBound)
+        do {
+            try PosixIO.write(
+                descriptor.rawValue, UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]),
+                at: Int64(range.lowerBound))
+        } catch {
+            throw FolderFailure(error, in: "write")
+        }
     }
 
     /// Gives the file its name in one step, with all its bytes and attributes durable.
@@ -86,13 +92,13 @@ final class FolderUpload: Sendable {
                 attributes.extendedAttributes, allowedBy: attributes.mode,
                 keepsMode: traits.keepsMode)
         }
-        if traits.keepsMode, fchmod(descriptor.number, mode_t(attributes.mode & 0o7777)) != 0 {
+        if traits.keepsMode, fchmod(descriptor.rawValue, mode_t(attributes.mode & 0o7777)) != 0 {
             throw FolderFailure(.last, in: "chmod")
         }
-        if futimens(descriptor.number, attributes.modified.asAccessAndModified) != 0 {
+        if futimens(descriptor.rawValue, attributes.modified.asAccessAndModified) != 0 {
             throw FolderFailure(.last, in: "futimens")
         }
-        if fsync(descriptor.number) != 0 { throw FolderFailure(.last, in: "fsync") }
+        if fsync(descriptor.rawValue) != 0 { throw FolderFailure(.last, in: "fsync") }
         return try FolderDirectory.status(of: descriptor)
     }
 
@@ -107,30 +113,14 @@ final class FolderUpload: Sendable {
         }
     }
 
-    private func store(
-        _ bytes: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(FolderFailure) {
-        var stored = 0
-        while stored < bytes.count {
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[stored...])
-            let count = pwrite(
-                descriptor.number, rest.baseAddress, rest.count, off_t(offset) + off_t(stored))
-            if count >= 0 {
-                stored += count
-            } else if errno != EINTR {
-                throw FolderFailure(.last, in: "write")
-            }
-        }
-    }
-
     /// Creates a file and locks it; creates another if a process removes it in between as a leftover.
     private static func create(
         in directory: FolderDirectory
-    ) throws(FolderFailure) -> (FileName, OwnedDescriptor) {
+    ) throws(FolderFailure) -> (FileName, Descriptor) {
         for _ in 0..<10 {
             let name = FolderName.new()
             let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-            if flock(file.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
+            if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
             if try FolderDirectory.status(of: file).links > 0 { return (name, file) }
         }
         throw FolderFailure(.busy, "temporary files are removed as soon as they are created")

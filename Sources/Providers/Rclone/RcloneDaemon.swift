@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import ProviderSupport
 import Synchronization
+import System
 
 /// A running `rclone rcd`, restarted whenever it ends, until the last reference is gone.
 ///
@@ -159,8 +160,7 @@ private final class RcloneKeeper: Sendable {
         guard case .success(let process) = started else { return "it cannot be started" }
         let words = listen(to: ends[0])
         state.withLock { $0.process = nil }
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        ChildProgram.awaitEnd(of: process)
         return words.isEmpty ? "it printed nothing" : words
     }
 
@@ -178,12 +178,8 @@ private final class RcloneKeeper: Sendable {
     private func listen(to descriptor: Int32) -> String {
         var last = ""
         var rest: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4_096)
-        while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return last }
-            rest += buffer[..<count]
+        while let more = try? PosixIO.readSome(descriptor), !more.isEmpty {
+            rest += more
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = ForeignWords.line(
                     String(decoding: rest[..<end], as: UTF8.self),
@@ -194,5 +190,6 @@ private final class RcloneKeeper: Sendable {
             }
             if rest.count > 1 << 16 { rest = [] }
         }
+        return last
     }
 }

@@ -1,4 +1,5 @@
 import Engine
+import System
 
 /// Names that Apus uses itself on the remote, and never shows.
 enum RcloneHidden {
@@ -10,25 +11,20 @@ enum RcloneHidden {
     private static let probePrefix = ".apus-probe-"
 
     /// Returns a name for a file that is renamed once it is complete.
-    static func stagedName() -> String {
-        stagedPrefix + hexadecimal(UInt64.random(in: 0 ... .max), digits: 16)
-    }
+    static func stagedName() -> String { stagedPrefix + Hexadecimal.nonce() }
 
     /// Returns a name for a file that tests the remote; more may follow it.
-    static func probeName() -> String {
-        probePrefix + hexadecimal(UInt64.random(in: 0 ... .max), digits: 16)
-    }
+    static func probeName() -> String { probePrefix + Hexadecimal.nonce() }
 
     private static func isProbe(_ name: String) -> Bool {
-        let digits = name.dropFirst(probePrefix.count).prefix(16)
-        return name.hasPrefix(probePrefix) && digits.count == 16
-            && digits.allSatisfy(\.isHexDigit)
+        name.hasPrefix(probePrefix)
+            && Hexadecimal.isNonce(name.dropFirst(probePrefix.count).utf8.prefix(16))
     }
 
     /// Whether it is a ``stagedName()``.
     static func isStaged(_ name: String) -> Bool {
-        let rest = name.dropFirst(stagedPrefix.count)
-        return name.hasPrefix(stagedPrefix) && rest.count == 16 && rest.allSatisfy(\.isHexDigit)
+        name.hasPrefix(stagedPrefix)
+            && Hexadecimal.isNonce(name.dropFirst(stagedPrefix.count).utf8)
     }
 
     static func isHidden(_ name: String) -> Bool {
@@ -37,10 +33,5 @@ enum RcloneHidden {
         let stem = name.dropLast(partSuffix.count)
         return stem.suffix(8).count == 8 && stem.suffix(8).allSatisfy(\.isHexDigit)
             && stem.dropLast(8).last == "."
-    }
-
-    private static func hexadecimal(_ value: UInt64, digits: Int) -> String {
-        let text = String(value, radix: 16)
-        return String(repeating: "0", count: digits - text.count) + text
     }
 }

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Translates the answers of one remote into the engine's types.
 struct RcloneMeaning: Sendable {
@@ -37,7 +38,7 @@ struct RcloneMeaning: Sendable {
         let size = isFile ? UInt64(item.size) : 0
         // A directory that is only a part of file names would show another time at each look.
         let hasTime = isFile || keepsEmptyDirectories
-        let modified = (hasTime ? RcloneTime.parse(item.modified) : nil) ?? Self.unknownTime
+        let modified = (hasTime ? Timestamp(rfc3339: item.modified) : nil) ?? Self.unknownTime
         return RemoteObject(
             name: name, kind: isFile ? .file : .directory,
             etag: isFile ? etag(item, size: size, modified: modified) : nil,

@@ -152,7 +152,7 @@ struct RcloneProvider: Provider {
             var input = RcloneInput()
             input.command = "touch"
             input.arg = [
-                "--no-create", "--timestamp", RcloneTime.format(attributes.modified),
+                "--no-create", "--timestamp", attributes.modified.rfc3339,
                 fileSystem + (fileSystem.hasSuffix(":") || path.isEmpty ? "" : "/") + path,
             ]
             let result: RcloneCommandResult = try await remote.client.call(

@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Glibc
 import ProviderSupport
+import System
 
 /// Holds files for rclone, which can only upload files, in the private directory. Blocking calls run
 /// on threads of its own.
@@ -65,12 +66,10 @@ struct RcloneSpool: Sendable {
                 throw ProviderError(
                     .source, attempt: attempt, reason: "the source ended at \(offset)")
             }
-            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            while !rest.isEmpty {
-                let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
-                if written < 0, errno == EINTR { continue }
-                guard written > 0 else { throw localFailure(attempt) }
-                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+            do {
+                try PosixIO.write(descriptor, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            } catch {
+                throw localFailure(attempt, error)
             }
             offset += UInt64(count)
         }
@@ -80,9 +79,11 @@ struct RcloneSpool: Sendable {
     }
 
     /// A passing error, since space may become free again.
-    private static func localFailure(_ attempt: String) -> ProviderError {
+    private static func localFailure(
+        _ attempt: String, _ error: SystemError = .last
+    ) -> ProviderError {
         ProviderError(
             .busy, attempt: attempt,
-            reason: "cannot create a file for rclone in TMPDIR: \(SystemError.last)")
+            reason: "cannot create a file for rclone in TMPDIR: \(error)")
     }
 }

@@ -1,3 +1,5 @@
+import System
+
 /// The conditions that a store honours. The store itself decides on those; for the others Apus looks
 /// before it acts, and a change by another client in between goes unnoticed.
 struct S3Conditions: Hashable, Sendable {
@@ -37,17 +39,12 @@ struct S3Conditions: Hashable, Sendable {
 /// anything. They are not listed, and nothing else may have such a name.
 enum S3Probe {
     static let prefix = ".apus-probe-"
-    private static let digits = 16
 
-    static func newName() -> String {
-        let text = String(UInt64.random(in: .min ... .max), radix: 16)
-        return prefix + String(repeating: "0", count: digits - text.count) + text
-    }
+    static func newName() -> String { prefix + Hexadecimal.nonce() }
 
     /// - Parameter part: The rest of a key after its directory.
     static func isProbe(_ part: some Collection<UInt8>) -> Bool {
-        let found = part.dropFirst(prefix.utf8.count).prefix(digits)
-        return part.starts(with: prefix.utf8) && found.count == digits
-            && found.allSatisfy("0123456789abcdef".utf8.contains)
+        part.starts(with: prefix.utf8)
+            && Hexadecimal.isNonce(part.dropFirst(prefix.utf8.count).prefix(16))
     }
 }

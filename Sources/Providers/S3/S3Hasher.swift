@@ -1,6 +1,7 @@
-import Crypto
+import Digests
 import Engine
 import ProviderSupport
+import System
 
 /// The SHA-256 of bytes to be sent.
 struct S3PayloadHash: Hashable, Sendable {
@@ -44,7 +45,7 @@ struct S3Hasher: Sendable {
         }
         let digest = hash.finalize()
         return S3PayloadHash(
-            hexadecimal: S3Encoding.hexadecimal(digest), base64: S3Checksum.text(digest))
+            hexadecimal: Hexadecimal.encode(digest), base64: S3Checksum.text(digest))
     }
 
     private static func update(

@@ -1,4 +1,5 @@
 import Engine
+import System
 
 // Multipart uploads that a crash or a lost answer left unfinished. S3 does not tell who started one;
 // docs/decisions/008-left-uploads.md explains how ours are recognised.
@@ -28,12 +29,12 @@ struct S3UploadIntent: Hashable, Sendable {
         guard words.count >= 2, words[0] == Self.word, let since = Int64(words[1]) else {
             return nil
         }
-        let others = words.dropFirst(2).compactMap { S3Encoding.decode(String($0)) }
+        let others = words.dropFirst(2).compactMap { PercentCoding.decode(String($0)) }
         self.init(since: since, others: others.map { String(decoding: $0, as: UTF8.self) })
     }
 
     var token: UploadToken {
-        let words = [Self.word, String(since)] + others.map { S3Encoding.encode($0) }
+        let words = [Self.word, String(since)] + others.map { PercentCoding.encode($0) }
         return UploadToken(words.joined(separator: " "))
     }
 

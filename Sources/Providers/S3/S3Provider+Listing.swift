@@ -1,4 +1,5 @@
 package import Engine
+import System
 
 extension S3Provider {
     package func list(
@@ -66,14 +67,14 @@ struct S3PageToken: Hashable, Sendable {
         token = String(parts[1])
         seen = parts[0].split(separator: ",").compactMap { text in
             guard let letter = text.first, let kind = S3ListingFold.Seen.Kind(rawValue: letter),
-                let part = S3Encoding.bytes(hexadecimal: text.dropFirst())
+                let part = Hexadecimal.decode(text.dropFirst())
             else { return nil }
             return S3ListingFold.Seen(part: part, kind: kind)
         }
     }
 
     var pageToken: PageToken {
-        let texts = seen.map { "\($0.kind.rawValue)\(S3Encoding.hexadecimal($0.part))" }
+        let texts = seen.map { "\($0.kind.rawValue)\(Hexadecimal.encode($0.part))" }
         return PageToken("\(texts.joined(separator: ",")) \(token ?? "")")
     }
 }

@@ -1,5 +1,6 @@
 package import Engine
 import ProviderSupport
+import System
 
 /// A bucket of S3, or a part of it, as a cloud.
 ///

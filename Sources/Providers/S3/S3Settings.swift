@@ -1,3 +1,5 @@
+import System
+
 /// The address of a bucket, and how it is used.
 struct S3Settings: Hashable, Sendable {
     var bucket: String
@@ -75,9 +77,9 @@ struct S3Endpoint: Hashable, Sendable {
 
     /// The path of an object, or of the bucket, percent-encoded.
     func path(_ key: S3Key?) -> String {
-        let bucket = isPathStyle ? "/\(S3Encoding.encode(bucket))" : ""
+        let bucket = isPathStyle ? "/\(PercentCoding.encode(bucket))" : ""
         guard let key else { return "\(basePath)\(bucket)\(isPathStyle ? "" : "/")" }
-        return "\(basePath)\(bucket)/\(S3Encoding.encode(key.bytes, keepsSlash: true))"
+        return "\(basePath)\(bucket)/\(PercentCoding.encode(key.bytes, keepsSlash: true))"
     }
 
     func url(path: String, query: String) -> String {

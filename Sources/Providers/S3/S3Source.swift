@@ -1,6 +1,7 @@
 package import Engine
 import Logging
 package import ProviderSupport
+import System
 import Transport
 
 /// The `s3:` form of a ``Source``: `s3://BUCKET[/PREFIX][?PARAMETERS]`.
@@ -185,7 +186,7 @@ package struct S3Source: SourceForm, Hashable {
 
     private var place: String {
         let prefix = settings.prefix.bytes.dropLast()
-        let path = prefix.isEmpty ? "" : "/" + S3Encoding.encode(prefix, keepsSlash: true)
+        let path = prefix.isEmpty ? "" : "/" + PercentCoding.encode(prefix, keepsSlash: true)
         return "s3://\(settings.bucket)\(path)"
     }
 
@@ -196,8 +197,8 @@ package struct S3Source: SourceForm, Hashable {
     // MARK: Parsing
 
     private static func check(bucket: String) throws(SourceError) {
-        let isPlain = bucket.utf8.allSatisfy { byte in
-            S3Encoding.encode([byte]).utf8.count == 1 && byte != UInt8(ascii: "~")
+        let isPlain = bucket.utf8.allSatisfy {
+            PercentCoding.isUnreserved($0) && $0 != UInt8(ascii: "~")
         }
         guard (1...255).contains(bucket.utf8.count), isPlain, bucket != ".", bucket != ".." else {
             throw SourceError(
@@ -230,7 +231,7 @@ package struct S3Source: SourceForm, Hashable {
     private static func decoded(
         _ text: Substring, _ part: String
     ) throws(SourceError) -> [UInt8] {
-        guard let bytes = S3Encoding.decode(String(text)), !bytes.contains(0) else {
+        guard let bytes = PercentCoding.decode(String(text)), !bytes.contains(0) else {
             throw SourceError(
                 .misspelled, "a \"%\" in \(part) is not followed by two hexadecimal digits",
                 remedy: "write a percent sign as %25 and a question mark as %3F")

@@ -117,7 +117,7 @@ struct S3Writer: Sendable {
         let (response, _) = try await client.ask(call, attempt)
         return (
             etag: try S3Client.etag(of: response, attempt),
-            at: response.headers["date"].flatMap(S3Date.timestamp(header:))
+            at: response.headers["date"].flatMap(Timestamp.init(httpDate:))
         )
     }
 

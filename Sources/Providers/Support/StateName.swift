@@ -1,3 +1,5 @@
+import System
+
 /// Names for a source's files on this machine.
 package enum StateName {
     /// Returns at most 60 bytes: the kind, a recognisable part, and a hash of the source's identity
@@ -20,7 +22,6 @@ package enum StateName {
         let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { hash, byte in
             (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
         }
-        let digits = String(hash, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        return Hexadecimal.encode(hash)
     }
 }

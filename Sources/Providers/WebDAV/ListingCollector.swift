@@ -1,6 +1,7 @@
 import Engine
 import ProviderSupport
 import Synchronization
+import System
 
 /// Collects the entries of a listing, on the transport's thread.
 final class ListingCollector: Sendable {

@@ -1,9 +1,9 @@
 import Glibc
-import ProviderSupport
+import System
 
 /// An unnamed temporary file, removed with its last reference.
 final class SpoolFile: Sendable {
-    private let descriptor: OwnedDescriptor
+    private let descriptor: Descriptor
 
     init() throws(SystemError) {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
@@ -11,40 +11,18 @@ final class SpoolFile: Sendable {
         let number = mkstemp(&template)
         guard number >= 0 else { throw .last }
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
-        descriptor = OwnedDescriptor(owning: number)
+        descriptor = Descriptor(adopting: number)
         unlink(template)
     }
 
     func append(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
-        var done = 0
-        while done < bytes.count {
-            let count = bytes[done...].withUnsafeBytes { rest in
-                pwrite(descriptor.number, rest.baseAddress, rest.count, off_t(offset + done))
-            }
-            if count > 0 {
-                done += count
-            } else if errno != EINTR {
-                throw .last
-            }
-        }
+        try PosixIO.write(descriptor.rawValue, bytes, at: Int64(offset))
     }
 
     func read(_ range: Range<Int>) throws(SystemError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: range.count)
-        var done = 0
-        while done < bytes.count {
-            let count = bytes[done...].withUnsafeMutableBytes { rest in
-                pread(
-                    descriptor.number, rest.baseAddress, rest.count, off_t(range.lowerBound + done))
-            }
-            if count > 0 {
-                done += count
-            } else if count == 0 {
-                throw SystemError(EIO)
-            } else if errno != EINTR {
-                throw .last
-            }
-        }
+        let bytes = try PosixIO.read(
+            descriptor.rawValue, count: range.count, at: Int64(range.lowerBound))
+        guard bytes.count == range.count else { throw SystemError(EIO) }
         return bytes
     }
 }

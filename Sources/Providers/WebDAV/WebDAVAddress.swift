@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import System
 
 /// The address of a WebDAV collection, and the URLs of the resources below it.
 struct WebDAVAddress: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import System
 
 /// The attributes that WebDAV has no property for, in one dead property of our own.
 ///
@@ -53,7 +54,7 @@ struct WebDAVAttributes: Hashable {
             case "modified": modified = Self.timestamp(value)
             case "of":
                 etag = PercentCoding.decode(value).map { String(decoding: $0, as: UTF8.self) }
-            case "version": nonce = Self.isNonce(value) ? String(value) : nil
+            case "version": nonce = Hexadecimal.isNonce(value.utf8) ? String(value) : nil
             case "target":
                 target = PercentCoding.decode(value).flatMap {
                     (1...4095).contains($0.count) && !$0.contains(0) ? $0 : nil
@@ -74,24 +75,13 @@ struct WebDAVAttributes: Hashable {
         var fields: [String] = []
         if let mode { fields.append("mode=" + String(mode, radix: 8)) }
         if let modified {
-            let digits = String(modified.nanosecondsOfSecond)
-            let padding = String(repeating: "0", count: 9 - digits.count)
-            fields.append("modified=\(modified.seconds).\(padding)\(digits)")
+            fields.append("modified=\(modified.seconds).\(modified.fractionDigits)")
         }
         if let etag { fields.append("of=" + PercentCoding.encode(etag.utf8)) }
         if let nonce { fields.append("version=" + nonce) }
         if let target { fields.append("target=" + PercentCoding.encode(target)) }
         fields += Self.fields(extendedAttributes)
         return fields.joined(separator: " ")
-    }
-
-    static func newNonce() -> String {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
-    }
-
-    static func isNonce(_ text: Substring) -> Bool {
-        text.utf8.count == 16 && text.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
 
     private static func fields(_ attributes: ExtendedAttributes) -> [String] {

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// The properties of one resource in a multistatus, as sent.
@@ -46,7 +47,7 @@ struct WebDAVEntry: Hashable {
     }
 
     var modified: Timestamp? {
-        lastModified.flatMap(HTTPDate.seconds).map { Timestamp(seconds: $0) }
+        lastModified.flatMap(Timestamp.init(httpDate:))
     }
 
     enum Presence: Hashable {

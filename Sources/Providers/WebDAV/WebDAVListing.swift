@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import System
 
 /// The entries of one directory, in pages: in memory if they are short, else in an unnamed file.
 final class WebDAVListing: Sendable {

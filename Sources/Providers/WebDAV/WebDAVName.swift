@@ -1,14 +1,13 @@
 import Engine
 import Foundation
+import System
 
 /// Reserved names, which are never listed: `.apus-new-RANDOM` is an unfinished upload.
 enum WebDAVName {
     private static let prefix = ".apus-new-"
-    private static let randomDigits = 16
 
     static func new() -> FileName {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16)
-        let text = prefix + String(repeating: "0", count: randomDigits - digits.count) + digits
+        let text = prefix + Hexadecimal.nonce()
         guard let name = FileName(text) else {
             preconditionFailure("a reserved name is short and without slash: \(text)")
         }
@@ -16,9 +15,8 @@ enum WebDAVName {
     }
 
     static func isReserved(_ name: FileName) -> Bool {
-        let digits = name.bytes.dropFirst(prefix.utf8.count)
-        return name.bytes.starts(with: prefix.utf8) && digits.count == randomDigits
-            && digits.allSatisfy("0123456789abcdef".utf8.contains)
+        name.bytes.starts(with: prefix.utf8)
+            && Hexadecimal.isNonce(name.bytes.dropFirst(prefix.utf8.count))
     }
 
     /// Whether a name is in Unicode's composed form (NFC).

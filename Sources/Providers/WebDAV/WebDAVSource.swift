@@ -1,6 +1,7 @@
 package import Engine
 import Logging
 package import ProviderSupport
+import System
 
 /// The `webdav:` forms of a ``Source``.
 ///

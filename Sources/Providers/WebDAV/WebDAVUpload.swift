@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import System
 import Transport
 
 /// One file to be stored.
@@ -13,7 +14,7 @@ struct WebDAVUpload: Sendable {
     let base: BaseVersion
     let session: any UploadSession
     /// See ``WebDAVAttributes/nonce``.
-    let nonce = WebDAVAttributes.newNonce()
+    let nonce = Hexadecimal.nonce()
 
     var size: UInt64 { source.size }
 

@@ -1,4 +1,5 @@
 import Engine
+import System
 
 /// The information that distinguishes versions of a file, as far as the server reports it.
 ///
@@ -76,7 +77,7 @@ struct WebDAVVersion: Hashable {
             return Parts(etag: text)
         }
         let (created, nonce) = (fields[fields.count - 2], fields[fields.count - 1])
-        guard created.isEmpty || isTime(created), nonce.isEmpty || WebDAVAttributes.isNonce(nonce)
+        guard created.isEmpty || isTime(created), nonce.isEmpty || Hexadecimal.isNonce(nonce.utf8)
         else { return Parts(etag: text) }
         return Parts(
             etag: fields.dropLast(2).joined(separator: " "),

@@ -1,8 +1,9 @@
-import Crypto
+import Digests
 import Engine
 import Foundation
 import Logging
 import Synchronization
+import System
 import Testing
 import Transport
 
@@ -330,7 +331,7 @@ final class TinyS3: S3Wire {
     }
 
     private static func tag(_ bytes: [UInt8]) -> String {
-        S3Encoding.hexadecimal(Insecure.MD5.hash(data: bytes))
+        Hexadecimal.encode(MD5.hash(data: bytes))
     }
 }
 

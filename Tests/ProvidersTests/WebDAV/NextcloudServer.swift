@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import System
 import TestServer
 
 @testable import ProviderSupport

@@ -1,6 +1,7 @@
 import Engine
 import Host
 import Logging
+import System
 import Testing
 import Transport
 
@@ -77,7 +78,7 @@ import Transport
         func mark(_ created: String?, _ word: String?) -> ETag {
             version.versionTag(isStable: true, created: created, nonce: word)
         }
-        let words = [WebDAVAttributes.newNonce(), WebDAVAttributes.newNonce()]
+        let words = [Hexadecimal.nonce(), Hexadecimal.nonce()]
         let steps =
             [mark(nil, nil), mark(created, nil)] + words.map { mark(created, $0) }
         #expect(Set(steps + [mark(nil, words[0])]).count == 5)
@@ -100,7 +101,7 @@ import Transport
             modified: Timestamp(seconds: -5, nanoseconds: 123_456_789), mode: 0o4755)
         let target = Array("../a b/\u{e9}".utf8) + [0xFF]
         let kept = WebDAVAttributes(
-            attributes, etag: "\"5 6\"", nonce: WebDAVAttributes.newNonce(), target: target)
+            attributes, etag: "\"5 6\"", nonce: Hexadecimal.nonce(), target: target)
         #expect(kept.text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F && $0 != 0x3C && $0 != 0x26 })
         #expect(WebDAVAttributes(parsing: kept.text) == kept)
     }

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import ProviderSupport
+import System
 import Transport
 
 /// Sends a request and collects a small answer.
@@ -146,7 +147,7 @@ struct S3CredentialChain: Sendable {
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
             sessionToken: document.SessionToken,
-            expires: document.Expiration.flatMap { S3Date.timestamp($0) },
+            expires: document.Expiration.flatMap { Timestamp(rfc3339: $0) },
             origin: .process(profile: profile))
     }
 
@@ -187,7 +188,7 @@ struct S3CredentialChain: Sendable {
             ("RoleArn", role), ("RoleSessionName", session ?? "apus"),
             ("WebIdentityToken", String(token.filter { !$0.isWhitespace })),
         ]
-        let form = parameters.map { "\($0.0)=\(S3Encoding.encode($0.1))" }
+        let form = parameters.map { "\($0.0)=\(PercentCoding.encode($0.1))" }
             .joined(separator: "&")
         let body = try await ask(
             HTTPRequest(
@@ -208,7 +209,7 @@ struct S3CredentialChain: Sendable {
         return S3Credentials(
             accessKey: accessKey, secretKey: secretKey,
             sessionToken: credentials.text("SessionToken"),
-            expires: credentials.text("Expiration").flatMap { S3Date.timestamp($0) },
+            expires: credentials.text("Expiration").flatMap { Timestamp(rfc3339: $0) },
             origin: .webIdentity)
     }
 
@@ -292,7 +293,7 @@ struct S3CredentialChain: Sendable {
                 .split(whereSeparator: \.isNewline).first
         else { return nil }
         let request = HTTPRequest(
-            .get, path + S3Encoding.encode(name.utf8), headers: headers, timeout: .seconds(5))
+            .get, path + PercentCoding.encode(name.utf8), headers: headers, timeout: .seconds(5))
         return try Self.credentials(try await ask(request, of: whom), .machine)
     }
 
@@ -371,6 +372,6 @@ struct S3CredentialChain: Sendable {
         return S3Credentials(
             accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
             sessionToken: document.Token,
-            expires: document.Expiration.flatMap { S3Date.timestamp($0) }, origin: origin)
+            expires: document.Expiration.flatMap { Timestamp(rfc3339: $0) }, origin: origin)
     }
 }

@@ -1,4 +1,5 @@
 import Engine
+import System
 
 /// Maps any part of a key to a file name and back: each name stands for one part, and each part has
 /// one name.
@@ -80,7 +81,7 @@ struct S3Name: Hashable, Sendable {
                 continue
             }
             let isEscaped = byte == 0 || isDots
-            bytes += isEscaped ? mark + Array(S3Encoding.hexadecimal([byte]).utf8) : [byte]
+            bytes += isEscaped ? mark + Array(Hexadecimal.encode([byte]).utf8) : [byte]
             rest = rest.dropFirst()
         }
         switch form {
@@ -129,8 +130,8 @@ struct S3Name: Hashable, Sendable {
             } else if rest == [UInt8(ascii: "M")] && part.isEmpty {
                 rest = []
             } else if rest.count >= 2,
-                let value = S3Encoding.bytes(
-                    hexadecimal: String(decoding: rest.prefix(2), as: UTF8.self))
+                let value = Hexadecimal.decode(
+                    String(decoding: rest.prefix(2), as: UTF8.self))
             {
                 part += value
                 rest = rest.dropFirst(2)

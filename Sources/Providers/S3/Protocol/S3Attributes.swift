@@ -1,5 +1,6 @@
 import Engine
 import Foundation
+import System
 
 /// Extended attributes in the header that s3fs uses for them, `x-amz-meta-xattr`.
 ///
@@ -23,7 +24,7 @@ enum S3Attributes {
             quoted(escaped(pair.name)) + [colon]
                 + quoted(Array(Data(pair.value).base64EncodedData()))
         }
-        return S3Encoding.encode([brace.open] + pairs.joined(separator: [comma]) + [brace.close])
+        return PercentCoding.encode([brace.open] + pairs.joined(separator: [comma]) + [brace.close])
     }
 
     static func parse(_ text: String) -> ExtendedAttributes {
@@ -34,7 +35,7 @@ enum S3Attributes {
 
     /// Parses as s3fs does: invalid entries are left out.
     private static func pairs(_ text: String) -> [(name: [UInt8], value: [UInt8])] {
-        guard let json = S3Encoding.decode(text), let first = json.firstIndex(of: brace.open),
+        guard let json = PercentCoding.decode(text), let first = json.firstIndex(of: brace.open),
             let last = json.lastIndex(of: brace.close), first < last
         else { return [] }
         return json[(first + 1)..<last].split(separator: comma).compactMap { pair in
@@ -42,7 +43,7 @@ enum S3Attributes {
                 let value = unquoted(pair[(middle + 1)...]),
                 let bytes = Data(base64Encoded: Data(value))
             else { return nil }
-            return (S3Encoding.decode(name) ?? Array(name), Array(bytes))
+            return (PercentCoding.decode(name) ?? Array(name), Array(bytes))
         }
     }
 
@@ -56,7 +57,7 @@ enum S3Attributes {
     /// Escapes the characters that would end a name.
     private static func escaped(_ name: [UInt8]) -> [UInt8] {
         let special = Array("%,\"{}".utf8)
-        return name.flatMap { special.contains($0) ? Array(S3Encoding.encode([$0]).utf8) : [$0] }
+        return name.flatMap { special.contains($0) ? Array(PercentCoding.encode([$0]).utf8) : [$0] }
     }
 
     private static func quoted(_ bytes: [UInt8]) -> [UInt8] { [quote] + bytes + [quote] }

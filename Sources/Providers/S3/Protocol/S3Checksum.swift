@@ -1,4 +1,4 @@
-import Crypto
+import Digests
 import Engine
 import Foundation
 import Transport
@@ -50,7 +50,7 @@ enum S3Checksum: Sendable {
         }
     }
 
-    static func text(_ digest: SHA256.Digest) -> String { Data(digest).base64EncodedString() }
+    static func text(_ digest: [UInt8]) -> String { Data(digest).base64EncodedString() }
 }
 
 /// A cyclic redundancy check with the lowest bit first, of 32 or 64 bits, with all bits set at the

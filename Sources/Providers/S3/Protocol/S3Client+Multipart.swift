@@ -55,10 +55,10 @@ extension S3Client {
             else { return nil }
             return Unfinished(
                 key: S3Key(key), id: id,
-                begun: element.text("Initiated").flatMap { S3Date.timestamp($0) })
+                begun: element.text("Initiated").flatMap { Timestamp(rfc3339: $0) })
         }
         var page = UnfinishedPage(
-            uploads: uploads, now: response.headers["date"].flatMap(S3Date.timestamp(header:)))
+            uploads: uploads, now: response.headers["date"].flatMap(Timestamp.init(httpDate:)))
         if root.text("IsTruncated") == "true", let key = root.text("NextKeyMarker") {
             let next = UploadMarker(key: key, id: root.text("NextUploadIdMarker") ?? "")
             // A store that ignores the marker would send the same page for ever.
@@ -138,7 +138,7 @@ extension S3Client {
                     let etag = element.text("ETag"),
                     let size = element.text("Size").flatMap({ UInt64($0) })
                 else { continue }
-                let modified = element.text("LastModified").flatMap { S3Date.timestamp($0) }
+                let modified = element.text("LastModified").flatMap { Timestamp(rfc3339: $0) }
                 parts.append(
                     Part(
                         number: number, etag: S3ETag.etag(etag), size: size, modified: modified))

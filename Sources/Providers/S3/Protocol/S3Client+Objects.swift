@@ -1,6 +1,8 @@
-import Crypto
+import Digests
 import Engine
 import Foundation
+import ProviderSupport
+import System
 import Transport
 
 /// The properties of one object, from the headers of an answer.
@@ -30,8 +32,8 @@ struct S3Head: Hashable, Sendable {
         let size = headers["content-length"].flatMap { UInt64($0) }
         isSized = size.map { $0 <= UInt64(Int64.max) } ?? false
         self.size = isSized ? size ?? 0 : 0
-        let modified = headers["last-modified"].flatMap(S3Date.timestamp(header:))
-        let now = headers["date"].flatMap(S3Date.timestamp(header:))
+        let modified = headers["last-modified"].flatMap(Timestamp.init(httpDate:))
+        let now = headers["date"].flatMap(Timestamp.init(httpDate:))
         self.modified = modified ?? Timestamp(nanoseconds: 0)
         remoteModified = modified.map { modified in
             Self.isOver(modified, at: now) ? modified : Timestamp(seconds: modified.seconds - 1)
@@ -200,7 +202,7 @@ extension S3Client {
         call.setBody(body)
         call.headers = [
             ("Content-Type", "application/xml"),
-            ("Content-MD5", Data(Insecure.MD5.hash(data: body)).base64EncodedString()),
+            ("Content-MD5", Data(MD5.hash(data: body)).base64EncodedString()),
         ]
         let (_, answer) = try await ask(call, attempt)
         let root = try parseAnswer(answer, attempt)
@@ -216,7 +218,7 @@ extension S3Client {
     }
 
     func copySource(_ key: S3Key, etag: ETag) -> [(name: String, value: String)] {
-        let path = "/\(settings.bucket)/" + S3Encoding.encode(key.bytes, keepsSlash: true)
+        let path = "/\(settings.bucket)/" + PercentCoding.encode(key.bytes, keepsSlash: true)
         return [
             ("x-amz-copy-source", path), ("x-amz-copy-source-if-match", S3ETag.header(etag)),
         ]

@@ -157,7 +157,7 @@ final class S3Client: Sendable {
         if settings.requesterPays { headers.append(("x-amz-request-payer", "requester")) }
         if let credentials {
             headers += [
-                ("x-amz-date", S3Date.basic(now)), ("x-amz-content-sha256", call.payloadHash),
+                ("x-amz-date", S3Signer.date(now)), ("x-amz-content-sha256", call.payloadHash),
             ]
             if let token = credentials.sessionToken {
                 headers.append(("x-amz-security-token", token))

@@ -1,4 +1,6 @@
 import Engine
+import ProviderSupport
+import System
 
 /// A page of ListObjectsV2.
 struct S3Listing: Hashable, Sendable {
@@ -46,7 +48,7 @@ struct S3Listing: Hashable, Sendable {
         return Object(
             key: try key(element.text("Key"), isEncoded: isEncoded),
             etag: S3ETag.etag(element.text("ETag") ?? ""), size: size,
-            modified: element.text("LastModified").flatMap { S3Date.timestamp($0) }
+            modified: element.text("LastModified").flatMap { Timestamp(rfc3339: $0) }
                 ?? Timestamp(nanoseconds: 0))
     }
 
@@ -55,7 +57,7 @@ struct S3Listing: Hashable, Sendable {
     ) throws(S3Element.Malformed) -> S3Key {
         guard let text,
             let bytes = isEncoded
-                ? S3Encoding.decode(text, plusIsBlank: true) : Array(text.utf8)
+                ? PercentCoding.decode(text, plusIsBlank: true) : Array(text.utf8)
         else { throw S3Element.Malformed(reason: "a key in it cannot be read") }
         return S3Key(bytes)
     }

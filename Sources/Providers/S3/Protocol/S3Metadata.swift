@@ -1,5 +1,7 @@
 import Engine
 import Foundation
+import ProviderSupport
+import System
 
 /// The attributes of a file, in `x-amz-meta-*` headers that other tools also understand.
 ///
@@ -30,7 +32,7 @@ struct S3Metadata: Hashable, Sendable {
         values = [:]
         set(attributes, kind: kind)
         if let target {
-            let text = S3Encoding.encode(target)
+            let text = PercentCoding.encode(target)
             if text.utf8.count <= Self.targetBytesMax { values[Self.targetName] = text }
         }
     }
@@ -117,7 +119,7 @@ struct S3Metadata: Hashable, Sendable {
     var isSymlink: Bool { bits.map { $0 & Self.typeBits == Self.linkBits } ?? false }
 
     var target: [UInt8]? {
-        guard let bytes = values[Self.targetName].flatMap({ S3Encoding.decode($0) }),
+        guard let bytes = values[Self.targetName].flatMap({ PercentCoding.decode($0) }),
             (1...4095).contains(bytes.count), !bytes.contains(0)
         else { return nil }
         return bytes
@@ -141,9 +143,8 @@ struct S3Metadata: Hashable, Sendable {
     private static func text(_ time: Timestamp) -> String {
         let isNegative = time.nanoseconds < 0
         let magnitude = time.nanoseconds.magnitude
-        let fraction = String(magnitude % 1_000_000_000)
-        let padded = String(repeating: "0", count: 9 - fraction.count) + fraction
-        return "\(isNegative ? "-" : "")\(magnitude / 1_000_000_000).\(padded)"
+        let fraction = String(1_000_000_000 + magnitude % 1_000_000_000).dropFirst()
+        return "\(isNegative ? "-" : "")\(magnitude / 1_000_000_000).\(fraction)"
     }
 
     /// Parses seconds with or without a fraction, exactly to the nanosecond.
@@ -151,19 +152,15 @@ struct S3Metadata: Hashable, Sendable {
         let isNegative = text.hasPrefix("-")
         let parts = (isNegative ? text.dropFirst() : text[...])
             .split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let whole = parts.first, !whole.isEmpty, whole.utf8.allSatisfy(isDigit),
+        guard let whole = parts.first, !whole.isEmpty, whole.utf8.allSatisfy(Timestamp.isDigit),
             let seconds = Int64(whole)
         else { return nil }
         var nanoseconds: Int64 = 0
         if parts.count == 2 {
-            let digits = parts[1].utf8.prefix(9)
-            guard parts[1].utf8.allSatisfy(isDigit) else { return nil }
-            nanoseconds = digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
-            for _ in digits.count..<9 { nanoseconds *= 10 }
+            guard parts[1].utf8.allSatisfy(Timestamp.isDigit) else { return nil }
+            nanoseconds = Timestamp.nanoseconds(fraction: parts[1].utf8)
         }
         let sign: Int64 = isNegative ? -1 : 1
         return Timestamp(seconds: sign * seconds, nanoseconds: sign * nanoseconds)
     }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }

@@ -34,7 +34,7 @@ struct S3Refusal: Error, Hashable, Sendable {
         }
         region = response.headers["x-amz-bucket-region"] ?? region
         retryAfter = response.retryAfter(now: now.seconds)
-        let ahead = response.headers["date"].flatMap(S3Date.timestamp(header:)).map {
+        let ahead = response.headers["date"].flatMap(Timestamp.init(httpDate:)).map {
             $0.seconds - now.seconds
         }
         skew = ahead.flatMap { abs($0) <= Self.skewSecondsMax ? .seconds($0) : nil }

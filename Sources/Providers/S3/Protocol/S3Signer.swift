@@ -1,6 +1,7 @@
-import Crypto
+import Digests
 import Engine
-import Foundation
+import ProviderSupport
+import System
 
 /// Signature Version 4: proves the identity of the client with each request, without sending the
 /// secret.
@@ -26,7 +27,7 @@ struct S3Signer: Sendable {
     static let emptyHash = hash([])
 
     static func hash(_ bytes: [UInt8]) -> String {
-        S3Encoding.hexadecimal(SHA256.hash(data: bytes))
+        Hexadecimal.encode(SHA256.hash(data: bytes))
     }
 
     /// The `Authorization` header.
@@ -46,30 +47,33 @@ struct S3Signer: Sendable {
 
     func stringToSign(_ request: Request, at time: Timestamp) -> String {
         let hash = Self.hash(Array(canonicalRequest(request).utf8))
-        return "AWS4-HMAC-SHA256\n\(S3Date.basic(time))\n\(scope(time))\n\(hash)"
+        return "AWS4-HMAC-SHA256\n\(Self.date(time))\n\(scope(time))\n\(hash)"
     }
 
     func signature(of text: String, at time: Timestamp) -> String {
-        let steps = [String(S3Date.basic(time).prefix(8)), region, service, "aws4_request", text]
+        let steps = [Self.day(time), region, service, "aws4_request", text]
         let key = steps.reduce(Array("AWS4\(secretKey)".utf8)) { key, step in
-            Array(
-                HMAC<SHA256>.authenticationCode(
-                    for: Data(step.utf8), using: SymmetricKey(data: key)))
+            SHA256.authenticationCode(for: Array(step.utf8), key: key)
         }
-        return S3Encoding.hexadecimal(key)
+        return Hexadecimal.encode(key)
     }
 
     /// The query as in the URL: sorted, encoded, each name with `=`.
     static func canonicalQuery(_ query: [(name: String, value: String)]) -> String {
-        query.map { (S3Encoding.encode($0.name), S3Encoding.encode($0.value)) }
+        query.map { (PercentCoding.encode($0.name), PercentCoding.encode($0.value)) }
             .sorted { $0 < $1 }
             .map { "\($0.0)=\($0.1)" }
             .joined(separator: "&")
     }
 
     private func scope(_ time: Timestamp) -> String {
-        "\(S3Date.basic(time).prefix(8))/\(region)/\(service)/aws4_request"
+        "\(Self.day(time))/\(region)/\(service)/aws4_request"
     }
+
+    /// The time as signed: `20130524T000000Z`.
+    static func date(_ time: Timestamp) -> String { time.utc("%Y%m%dT%H%M%SZ") }
+
+    private static func day(_ time: Timestamp) -> String { time.utc("%Y%m%d") }
 
     private func signedHeaders(_ request: Request) -> String {
         canonicalHeaders(request).map(\.name).joined(separator: ";")

@@ -1,4 +1,5 @@
 import Glibc
+import System
 
 /// A file with secrets, which only its owner may access.
 enum PrivateFile {
@@ -14,9 +15,9 @@ enum PrivateFile {
                 .unavailable, "cannot open \(path): \(SystemError.last)",
                 remedy: "make it readable for this user with 'chmod 600 \(path)'")
         }
-        let descriptor = OwnedDescriptor(owning: number)
+        let descriptor = Descriptor(adopting: number)
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        guard fstat(descriptor.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw SourceError(
                 .unavailable, "\(path) is not a file", remedy: "make it a file of mode 0600")
         }
@@ -35,25 +36,12 @@ enum PrivateFile {
                 .unavailable, "\(path) is too long for a credentials file",
                 remedy: "keep only credentials in it")
         }
-        return String(decoding: try bytes(of: descriptor, path), as: UTF8.self)
-    }
-
-    private static func bytes(
-        of descriptor: OwnedDescriptor, _ path: String
-    ) throws(SourceError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count <= bytesMax {
-            let count = read(descriptor.number, &buffer, buffer.count)
-            if count == 0 { break }
-            if count > 0 {
-                bytes += buffer.prefix(count)
-            } else if errno != EINTR {
-                throw SourceError(
-                    .unavailable, "cannot read \(path): \(SystemError.last)",
-                    remedy: "check its disk")
-            }
+        do {
+            let bytes = try PosixIO.read(descriptor.rawValue, count: bytesMax)
+            return String(decoding: bytes, as: UTF8.self)
+        } catch {
+            throw SourceError(
+                .unavailable, "cannot read \(path): \(error)", remedy: "check its disk")
         }
-        return bytes
     }
 }

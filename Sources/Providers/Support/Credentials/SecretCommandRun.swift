@@ -2,6 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 import Synchronization
+import System
 
 /// One run of a shell command, which another thread may stop.
 final class SecretCommandRun: Sendable {
@@ -68,8 +69,7 @@ final class SecretCommandRun: Sendable {
             state.process = nil
             return state.isStopped
         }
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        let status = ChildProgram.awaitEnd(of: process)
         guard !isStopped else { throw SecretCommand.Failure(problem: "was stopped") }
         guard words.hasEnded else { throw words.failure("did not end within \(limit)") }
         guard status != 0 else { return words.output }

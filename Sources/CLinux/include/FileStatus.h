@@ -1,6 +1,5 @@
-// Linux calls that glibc declares for GNU programs only, so that Swift's Glibc module lacks them.
-//
-// Every function returns 0, or the error number, negated. No pointer is kept.
+// Status, renaming and file systems of a directory's entries. Every function returns 0, or the
+// negated error number.
 #pragma once
 #include <errno.h>
 #include <linux/stat.h>
@@ -77,9 +76,4 @@ static inline int folder_file_system(int descriptor, uint64_t *type, uint64_t *b
     *type = (uint64_t)found.f_type & 0xffffffff;
     *block_bytes = (uint64_t)found.f_bsize;
     return 0;
-}
-
-// Names the calling thread for debuggers; the kernel keeps 15 bytes.
-static inline void folder_name_thread(const char *name) {
-    syscall(SYS_prctl, 15 /* PR_SET_NAME */, name, 0, 0, 0);
 }

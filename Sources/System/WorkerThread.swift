@@ -1,9 +1,9 @@
-import CHost
+import CLinux
 import Glibc
 
-/// A POSIX thread with a name. Whoever starts it joins it, once.
-struct WorkerThread: Sendable {
-    /// What the new thread is handed; it alone uses it.
+/// A POSIX thread with a name. It is joined or detached, once.
+package struct WorkerThread: Sendable {
+    /// The argument of the new thread, which alone uses it.
     private final class Assignment: Sendable {
         let name: String
         let body: @Sendable () -> Void
@@ -16,10 +16,10 @@ struct WorkerThread: Sendable {
 
     private let id: pthread_t
 
-    /// Starts `body` on a thread of its own.
+    /// Starts `body` on a new thread.
     ///
-    /// - Parameter name: Shown by the kernel, cut to the 15 bytes that it keeps.
-    init(name: String, body: @escaping @Sendable () -> Void) throws(SystemError) {
+    /// - Parameter name: Shown by the kernel, which keeps 15 bytes.
+    package init(name: String, body: @escaping @Sendable () -> Void) throws(SystemError) {
         let assignment = Unmanaged.passRetained(Assignment(name: name, body: body))
         var id = pthread_t()
         let result = pthread_create(
@@ -38,11 +38,16 @@ struct WorkerThread: Sendable {
         self.id = id
     }
 
-    var isCurrent: Bool { pthread_equal(id, pthread_self()) != 0 }
+    package var isCurrent: Bool { pthread_equal(id, pthread_self()) != 0 }
 
     /// Waits for the end of the thread.
-    func join() {
+    package func join() {
         let result = pthread_join(id, nil)
         precondition(result == 0, "a thread is joined once, and by another")
+    }
+
+    /// Lets the thread end by itself.
+    package func detach() {
+        pthread_detach(id)
     }
 }

@@ -1,10 +1,11 @@
-// What Linux offers and Swift's Glibc module does not show: macros, variadic calls, and functions
-// that glibc declares only with _GNU_SOURCE. Nothing here owns memory or keeps a descriptor; every
-// call may come from any thread and reports failure by -1 and errno.
-
+// Linux for Swift: macros, variadic calls, and functions that glibc declares only with _GNU_SOURCE,
+// which a module cannot ask for. No state, no memory and no descriptor is kept; every call may come
+// from any thread and reports failure by -1 and errno.
 #pragma once
 
+#include "FileStatus.h"
 #include <linux/fs.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -19,6 +20,9 @@ static const int apus_seek_hole = 4;
 
 /// For `tv_nsec` of `futimens`: leave this time stamp alone.
 static const long apus_utime_omit = (1L << 30) - 2L;
+
+/// For `posix_spawnattr_setflags`: the child leads a session of its own.
+enum { APUS_SPAWN_SETSID = 0x80 };
 
 /// Makes `target` share all bytes of `source`. FICLONE, see ioctl_ficlonerange(2).
 static inline int apus_share_bytes(int target, int source) {
@@ -48,3 +52,18 @@ static inline int apus_set_inode_flags(int descriptor, int flags) {
     return ioctl(descriptor, FS_IOC_SETFLAGS, &flags);
 }
 static const int apus_immutable_flag = FS_IMMUTABLE_FL;
+
+/// Returns a descriptor (close-on-exec) that polls readable once the process has ended; the caller
+/// closes it. glibc has a wrapper since 2.36; the call is older.
+static inline int apus_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+
+/// Starts `path` with `output` and `errors` as its standard output and error, nothing else of ours open, and no
+/// signal ignored or blocked. With `keeps_terminal` it shares our terminal and our standard input, and receives
+/// Ctrl-C as we do; otherwise it has no input, and a session and a process group of its own.
+///
+/// The kernel kills it (PR_SET_PDEATHSIG) when the *thread* that called this ends, so call it from a thread
+/// that lives as long as the program. Returns 0 with the process in `child`, or an error number; a program
+/// that cannot be executed ends with status 127.
+int apus_start_program(
+    const char *path, char *const arguments[], char *const environment[], int output, int errors,
+    bool keeps_terminal, pid_t *child);

@@ -1,23 +1,11 @@
-// Starting a program that does not outlive us: between fork and exec only C may run.
-#pragma once
+// A source file, as a header with <fcntl.h> would take `struct stat` from Glibc's module.
+#include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
-#include <unistd.h>
 
-// Starts `path` with `output` and `errors` as its standard output and error, nothing else of ours open, and no
-// signal ignored or blocked. With `keeps_terminal` it shares our terminal and our standard input, and a Ctrl-C
-// meets it as it meets us; else it has no input, and a session and a group of its own.
-//
-// The kernel kills it (PR_SET_PDEATHSIG) when the *thread* that called this ends, whatever ends it:
-// call it from a thread that lives as long as the program shall. Returns 0 with the process in
-// `child`, or an error number; a program that cannot be executed ends with status 127. Nothing is
-// kept of the pointers.
-static inline int apus_start_program(
+int apus_start_program(
     const char *path, char *const arguments[], char *const environment[], int output, int errors,
     bool keeps_terminal, pid_t *child) {
     pid_t parent = getpid();

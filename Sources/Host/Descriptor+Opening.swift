@@ -1,22 +1,8 @@
 import Engine
 import Glibc
+import System
 
-/// An open file descriptor, closed with its last reference.
-final class Descriptor: OpenDescriptor {
-    let rawValue: Int32
-
-    /// Takes ownership of an open descriptor.
-    init(adopting rawValue: Int32) {
-        precondition(rawValue >= 0, "only an open descriptor can be owned")
-        self.rawValue = rawValue
-    }
-
-    deinit {
-        // The result is ignored: Linux frees the number even if it reports a failure, and fsync
-        // has told those who depend on the bytes.
-        close(rawValue)
-    }
-
+extension Descriptor: OpenDescriptor {
     /// POSIX: `openat` with `O_CLOEXEC`, and with `O_NOFOLLOW`, as our files are never links.
     convenience init(
         opening path: String, in directory: Descriptor, flags: Int32, mode: mode_t = 0

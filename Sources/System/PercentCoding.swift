@@ -1,0 +1,59 @@
+/// Bytes as `%41`.
+package enum PercentCoding {
+    /// Encodes bytes, except the unreserved characters of RFC 3986.
+    package static func encode(
+        _ bytes: some Sequence<UInt8>, keepsSlash: Bool = false
+    ) -> String {
+        encode(bytes) { isUnreserved($0) || keepsSlash && $0 == UInt8(ascii: "/") }
+    }
+
+    package static func encode(_ text: String) -> String { encode(text.utf8) }
+
+    package static func encode(
+        _ bytes: some Sequence<UInt8>, except isKept: (UInt8) -> Bool
+    ) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var text: [UInt8] = []
+        for byte in bytes {
+            if isKept(byte) {
+                text.append(byte)
+            } else {
+                text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// - Parameter plusIsBlank: Whether `+` stands for a blank, as in forms and in S3's listings.
+    /// - Returns: nil if a `%` is not followed by two hexadecimal digits.
+    package static func decode(
+        _ text: some StringProtocol, plusIsBlank: Bool = false
+    ) -> [UInt8]? {
+        decode(Array(text.utf8)[...], plusIsBlank: plusIsBlank)
+    }
+
+    package static func decode(_ text: ArraySlice<UInt8>, plusIsBlank: Bool = false) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(plusIsBlank && byte == UInt8(ascii: "+") ? 0x20 : byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(Hexadecimal.value),
+                let low = rest.popFirst().flatMap(Hexadecimal.value)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
+    }
+}
