@@ -34,11 +34,12 @@ final class CrashingProvider: Provider {
 
     // MARK: Reading
 
-    func list(
-        _ directory: ObjectKey, page: PageToken?
-    ) async throws(ProviderError) -> ListingPage {
-        try begin("list \"\(directory)\"")
-        return try await provider.list(directory, page: page)
+    func entries(of directory: ObjectKey) -> ListingCursor {
+        let cursor = provider.entries(of: directory)
+        return ListingCursor { () async throws(ProviderError) in
+            try self.begin("list \"\(directory)\"")
+            return try await cursor.next()
+        }
     }
 
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
