@@ -184,7 +184,7 @@ struct RcloneTests {
                 "[web]\ntype = http\nurl = http://127.0.0.1:\(server.port)/\nno_head = true")
             let provider = try await RcloneProvider.connect(
                 "web:", world: remotes.world, environment: remotes.environment)
-            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: .root).next().objects.isEmpty)
             let key = ObjectKey([try #require(FileName("doc.txt"))])
             for call in [
                 { _ = try await provider.stat(key) },
@@ -262,12 +262,12 @@ struct RcloneTests {
                 "dav:", world: remotes.world, environment: remotes.environment)
             try server.change(to: account("new"))
             let error = await #expect(throws: ProviderError.self) {
-                try await provider.list(.root, page: nil)
+                try await provider.entries(of: .root).next()
             }
             #expect(error?.kind == .unauthorized)
             try configure("a new one")
             try server.change(to: account("a new one"))
-            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: .root).next().objects.isEmpty)
         }
     }
 

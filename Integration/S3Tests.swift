@@ -391,8 +391,8 @@ struct S3Tests {
             }
             _ = try await provider.move(from, etag: nil, to: to, base: .absent)
             let count = kind == .seaweedFS ? 3 : 2
-            #expect(try await provider.list(to, page: nil).objects.count == count)
-            #expect(try await provider.list(parent, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: to).next().objects.count == count)
+            #expect(try await provider.entries(of: parent).next().objects.isEmpty)
             #expect(try await provider.stat(parent).kind == .directory)
         }
     }
@@ -407,7 +407,7 @@ struct S3Tests {
             let object = try await provider.stat(file)
             try await provider.delete(file, kind: .file, etag: object.etag)
             #expect(try await provider.stat(directory).kind == .directory)
-            #expect(try await provider.list(directory, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: directory).next().objects.isEmpty)
         }
     }
 
@@ -446,9 +446,9 @@ struct S3Tests {
                 """)
             let provider = try await Self.connect(store)
             let directory = ObjectKey([try #require(FileName("emptied"))])
-            #expect(try await provider.list(.root, page: nil).objects.count == 1)
+            #expect(try await provider.entries(of: .root).next().objects.count == 1)
             try await provider.delete(directory, kind: .directory, etag: nil)
-            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: .root).next().objects.isEmpty)
             let again = await #expect(throws: ProviderError.self) {
                 try await provider.delete(directory, kind: .directory, etag: nil)
             }
@@ -490,7 +490,7 @@ struct S3Tests {
             #expect(try keys() == "both both/two\n")
             _ = try await provider.move(directory, etag: nil, to: try key("moved"), base: .absent)
             #expect(try keys() == "both moved/two\n")
-            #expect(try await provider.list(.root, page: nil).objects.count == 2)
+            #expect(try await provider.entries(of: .root).next().objects.count == 2)
         }
     }
 
@@ -505,10 +505,11 @@ struct S3Tests {
             var found: [String] = []
             var directories = [ObjectKey.root]
             while let directory = directories.popLast() {
-                var page: PageToken?
+                let cursor = provider.entries(of: directory)
+                var page: ListingPage
                 repeat {
-                    let listing = try await provider.list(directory, page: page)
-                    for object in listing.objects {
+                    page = try await cursor.next()
+                    for object in page.objects {
                         let key = directory.appending(object.name)
                         guard object.kind == .file else {
                             directories.append(key)
@@ -519,8 +520,7 @@ struct S3Tests {
                             key, range: 0..<object.size, etag: #require(object.etag), into: sink)
                         found.append(sink.text)
                     }
-                    page = listing.next
-                } while page != nil
+                } while !page.isLast
             }
             let expected = [
                 "both", "both/below", "x//y", "z/../up", String(repeating: "l", count: 300),

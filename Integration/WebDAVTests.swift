@@ -53,7 +53,7 @@ struct WebDAVTests {
                 #expect(error.map { "\($0)" }?.contains("wrong\"") == false)
             }
             let provider = try await connect(.password(user: "me", Secret(account.password)))
-            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: .root).next().objects.isEmpty)
         }
     }
 
@@ -67,7 +67,7 @@ struct WebDAVTests {
             for number in 0..<count {
                 try Files.write([UInt8(number)], to: "\(server.folder)/\(number)")
             }
-            let listed = try await provider.list(.root, page: nil).objects
+            let listed = try await provider.entries(of: .root).next().objects
             #expect(listed.count == count)
             for object in listed {
                 #expect(try await provider.stat(ObjectKey([object.name])).etag == object.etag)
@@ -124,7 +124,7 @@ struct WebDAVTests {
                 "\(server.url)/free")
             #expect(answer.contains("opaquelocktoken:"))
             let provider = try await WebDAVProvider.connect(to: server.source, world: Self.world)
-            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: .root).next().objects.isEmpty)
             let error = await #expect(throws: ProviderError.self) {
                 try await provider.stat(ObjectKey([try #require(FileName("free"))]))
             }
@@ -151,7 +151,7 @@ struct WebDAVTests {
             try Files.rename("\(server.folder)/b", to: "\(server.folder)/a")
             let new = try #require(try await provider.stat(key).etag)
             #expect(new != old)
-            let listed = try await provider.list(.root, page: nil).objects
+            let listed = try await provider.entries(of: .root).next().objects
             #expect(listed.map(\.etag) == [new])
             let error = await #expect(throws: ProviderError.self) {
                 try await provider.delete(key, kind: .file, etag: old)

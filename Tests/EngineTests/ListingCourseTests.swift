@@ -4,42 +4,29 @@ import Testing
 
 @Suite("The course of a listing")
 struct ListingCourseTests {
-    private func page(_ next: Int?) -> ListingPage {
-        ListingPage(objects: [], next: next.map { PageToken("\($0)") })
-    }
-
     @Test func `a long listing with some empty pages is none without end`() throws {
         var course = ListingCourse(entriesMax: 10_000, at: .zero)
         for number in 0..<10_000 {
-            try course.take(page(number), newNames: number % 50 == 0 ? 50 : 0)
+            try course.take(newNames: number % 50 == 0 ? 50 : 0, isLast: false)
         }
-        try course.take(page(nil), newNames: 0)
-    }
-
-    @Test func `pages that come again are no listing, however many lie between`() throws {
-        var course = ListingCourse(entriesMax: 10_000, at: .zero)
-        for number in 0..<1_000 { try course.take(page(number), newNames: 1) }
-        let error = #expect(throws: ListingCourse.Endless.self) {
-            try course.take(page(7), newNames: 1)
-        }
-        #expect(error?.kind == .corrupt)
+        try course.take(newNames: 0, isLast: true)
     }
 
     @Test func `pages with nothing new are no listing`() throws {
         var course = ListingCourse(entriesMax: 10_000, at: .zero)
-        try course.take(page(0), newNames: 1)
-        for number in 1..<ListingCourse.idlePagesMax { try course.take(page(number), newNames: 0) }
+        try course.take(newNames: 1, isLast: false)
+        for _ in 1..<ListingCourse.idlePagesMax { try course.take(newNames: 0, isLast: false) }
         let error = #expect(throws: ListingCourse.Endless.self) {
-            try course.take(page(-1), newNames: 0)
+            try course.take(newNames: 0, isLast: false)
         }
         #expect(error?.kind == .corrupt)
     }
 
     @Test func `more entries than the bound are refused, also in the last page`() throws {
         var course = ListingCourse(entriesMax: 10, at: .zero)
-        try course.take(page(0), newNames: 10)
+        try course.take(newNames: 10, isLast: false)
         let error = #expect(throws: ListingCourse.Endless.self) {
-            try course.take(page(nil), newNames: 1)
+            try course.take(newNames: 1, isLast: true)
         }
         #expect(error?.kind == .unsupported)
     }
@@ -48,7 +35,7 @@ struct ListingCourseTests {
         var course = ListingCourse(entriesMax: 10_000_000, at: .zero)
         var told: [Int] = []
         for number in 0..<50 {
-            try course.take(page(number), newNames: 100_000)
+            try course.take(newNames: 100_000, isLast: false)
             if course.takeLength(at: .seconds(number)) != nil { told.append(course.entries) }
         }
         #expect(told == [1_000_000, 2_000_000, 4_000_000])
@@ -58,7 +45,7 @@ struct ListingCourseTests {
         var course = ListingCourse(entriesMax: 10_000_000, at: .seconds(1_000))
         var told: [Duration] = []
         for number in 0..<40 {
-            try course.take(page(number), newNames: 1)
+            try course.take(newNames: 1, isLast: false)
             if let length = course.takeLength(at: .seconds(1_000 + number * 60)) {
                 told.append(length)
             }

@@ -85,12 +85,12 @@ package struct ConformanceStore: Sendable {
 
     func pages(of path: String) async throws -> [[RemoteObject]] {
         var pages: [[RemoteObject]] = []
-        var token: PageToken?
+        let cursor = try provider.entries(of: key(path))
+        var page: ListingPage
         repeat {
-            let page = try await provider.list(key(path), page: token)
+            page = try await cursor.next()
             pages.append(page.objects)
-            token = page.next
-        } while token != nil
+        } while !page.isLast
         return pages
     }
 

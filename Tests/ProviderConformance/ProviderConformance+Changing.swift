@@ -258,7 +258,7 @@ extension ProviderConformance {
                 store.key("link"), target: Array("directory".utf8),
                 attributes: ConformanceStore.attributes)
             try await store.expect(.wrongKind, of: "listing it") {
-                _ = try await store.provider.list(store.key("link"), page: nil)
+                _ = try await store.provider.entries(of: store.key("link")).next()
             }
             try await store.expectNothing(at: "link/file")
             try await store.expect(.missing, of: "writing through it") {

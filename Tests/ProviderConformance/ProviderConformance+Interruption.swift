@@ -78,7 +78,7 @@ extension ProviderConformance {
             let attributes = ConformanceStore.attributes
             let calls: [(String, @Sendable () async throws -> Void)] = [
                 ("stat", { _ = try await provider.stat(store.key("file")) }),
-                ("list", { _ = try await provider.list(.root, page: nil) }),
+                ("list", { _ = try await provider.entries(of: .root).next() }),
                 ("read", { _ = try await store.read("file", etag: etag, range: 0..<2) }),
                 ("write", { try await store.write("new", [1]) }),
                 ("replace", { try await store.write("file", [3], base: .version(etag)) }),

@@ -10,9 +10,8 @@ import Testing
 @Suite struct ConformanceTests {
     private let folders = TemporaryFolders()
 
-    private func folder(_ order: FolderOptions.ListingOrder?) async throws -> FolderProvider {
+    private func folder() async throws -> FolderProvider {
         var options = FolderOptions()
-        options.listingOrder = order
         options.pageEntries = 10
         options.pieceBytes = 64 << 10
         return try await FolderProvider.connect(
@@ -28,15 +27,7 @@ import Testing
 
     @Test(arguments: ProviderConformance.cases)
     func `a folder keeps the contract`(testCase: ProviderConformance.Case) async throws {
-        try await ProviderConformance(options: fewEntries) { try await folder(nil) }.run(testCase)
-    }
-
-    @Test(arguments: ProviderConformance.cases)
-    func `a folder that is listed by name keeps the contract`(
-        testCase: ProviderConformance.Case
-    ) async throws {
-        try await ProviderConformance(options: fewEntries) { try await folder(.name) }
-            .run(testCase)
+        try await ProviderConformance(options: fewEntries) { try await folder() }.run(testCase)
     }
 
     @Test(arguments: ProviderConformance.cases)
@@ -45,7 +36,7 @@ import Testing
     ) async throws {
         try await ProviderConformance(options: fewEntries) {
             ThrottledProvider(
-                try await folder(nil), clock: SystemClock(), latency: .microseconds(100),
+                try await folder(), clock: SystemClock(), latency: .microseconds(100),
                 bytesPerSecond: 100 << 20)
         }.run(testCase)
     }

@@ -111,12 +111,12 @@ import Testing
         faults = SimulatedProviderFaults()
         faults.staleListing = 1
         provider.setFaults(SimulatedProviderFaults())
-        _ = try await provider.list(.root, page: nil)
+        _ = try await provider.entries(of: .root).next()
         try provider.otherClientMakesDirectory(key("new"))
         provider.setFaults(faults)
-        #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+        #expect(try await provider.entries(of: .root).next().objects.isEmpty)
         provider.setFaults(SimulatedProviderFaults())
-        #expect(try await provider.list(.root, page: nil).objects.count == 1)
+        #expect(try await provider.entries(of: .root).next().objects.count == 1)
 
         faults = SimulatedProviderFaults()
         faults.busy = 1

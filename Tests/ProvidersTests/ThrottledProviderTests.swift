@@ -31,7 +31,8 @@ import Testing
         let provider = try await provider(bytesPerSecond: nil)
         #expect(try await time { _ = try await provider.stat(.root) } == .milliseconds(20))
         #expect(
-            try await time { _ = try await provider.list(.root, page: nil) } == .milliseconds(20))
+            try await time { _ = try await provider.entries(of: .root).next() } == .milliseconds(20)
+        )
     }
 
     @Test func `a transfer takes its bytes by its rate`() async throws {

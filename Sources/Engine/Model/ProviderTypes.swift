@@ -150,22 +150,13 @@ package struct ObjectAttributes: Hashable, Sendable {
     }
 }
 
+/// Some entries of a directory, possibly none.
 package struct ListingPage: Sendable {
     package var objects: [RemoteObject]
-    /// The token of the next page; nil after the last one.
-    package var next: PageToken?
+    package var isLast: Bool
 
-    package init(objects: [RemoteObject], next: PageToken?) {
+    package init(objects: [RemoteObject], isLast: Bool) {
         self.objects = objects
-        self.next = next
-    }
-}
-
-/// A position between two pages of a listing; opaque except to its provider.
-package struct PageToken: Hashable, Sendable {
-    package let rawValue: String
-
-    package init(_ rawValue: String) {
-        self.rawValue = rawValue
+        self.isLast = isLast
     }
 }

@@ -62,30 +62,30 @@ extension Lister {
             directory: directory, key: key, activity: activity, watch: watch)
         var course = ListingCourse(
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
-        var page: PageToken?
+        let cursor = gate.entries(of: key)
+        var page: ListingPage
         repeat {
-            let listing = try await fetch(page, of: directory, at: key)
-            let newNames = Set(listing.objects.lazy.map(\.name)).subtracting(listed.seen).count
+            page = try await fetch(cursor, of: directory, at: key)
+            let newNames = Set(page.objects.lazy.map(\.name)).subtracting(listed.seen).count
             if newNames > 0 { flight.noteProgress(at: clock.uptime) }
-            try requireEnd(of: listing, newNames: newNames, &course, key)
-            page = listing.next
+            try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
             try space.requireBallast("list \"\(key)\"")
             let isCurrent = try merger.merge { merge in
-                try merge.take(listing.objects, isLast: page == nil, &listed)
+                try merge.take(page.objects, isLast: page.isLast, &listed)
             }
             guard isCurrent else {
                 try answers.settleDoubt(atOrAbove: directory)
                 throw ProviderError(
                     .busy, attempt: "list \"\(key)\"", reason: "the directory is being moved")
             }
-        } while page != nil
+        } while !page.isLast
     }
 
     private func fetch(
-        _ page: PageToken?, of directory: InodeNumber, at key: ObjectKey
+        _ cursor: ListingCursor, of directory: InodeNumber, at key: ObjectKey
     ) async throws -> ListingPage {
         do throws(ProviderError) {
-            return try await gate.list(key, page: page)
+            return try await cursor.next()
         } catch {
             let isGone = error.kind == .missing || error.kind == .wrongKind
             if isGone, try answers.isOutdated(directory, askedAt: key, etag: nil) {
@@ -104,10 +104,10 @@ extension Lister {
     ///
     /// - Throws: `ProviderError` for an endless listing.
     private func requireEnd(
-        of page: ListingPage, newNames: Int, _ course: inout ListingCourse, _ key: ObjectKey
+        newNames: Int, isLast: Bool, _ course: inout ListingCourse, _ key: ObjectKey
     ) throws(ProviderError) {
         do {
-            try course.take(page, newNames: newNames)
+            try course.take(newNames: newNames, isLast: isLast)
         } catch {
             logger.warning(
                 "endless listing",

@@ -11,8 +11,6 @@ struct ListingCourse {
     private let begin: Duration
     private var nextEntriesTold = Self.entriesTold
     private var nextDurationTold = Self.durationTold
-    /// The tokens of all pages except the first.
-    private var begun: Set<PageToken> = []
     private(set) var entries = 0
     private var idlePages = 0
 
@@ -28,21 +26,16 @@ struct ListingCourse {
     }
 
     /// - Parameter newNames: The number of names in the page that no earlier page had.
-    /// - Throws: `.corrupt` for a repeated page, and for ``idlePagesMax`` pages without a new name;
+    /// - Throws: `.corrupt` for ``idlePagesMax`` pages without a new name, such as one page repeated;
     ///   `.unsupported` above the maximum number of entries.
-    mutating func take(_ page: ListingPage, newNames: Int) throws(Endless) {
+    mutating func take(newNames: Int, isLast: Bool) throws(Endless) {
         entries += newNames
         idlePages = newNames > 0 ? 0 : idlePages + 1
         if entries > entriesMax {
             throw Endless(
                 kind: .unsupported, reason: "more than \(entriesMax) entries")
         }
-        guard let next = page.next else { return }
-        if !begun.insert(next).inserted {
-            throw Endless(
-                kind: .corrupt, reason: "endless: page repeated after \(entries) entries")
-        }
-        if idlePages >= Self.idlePagesMax {
+        if !isLast, idlePages >= Self.idlePagesMax {
             throw Endless(
                 kind: .corrupt,
                 reason: "endless: no new entry in \(idlePages) pages after \(entries) entries")

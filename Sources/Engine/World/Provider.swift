@@ -1,7 +1,7 @@
 /// A cloud store, reduced to the operations that the engine needs.
 ///
-/// A provider is small and stateless: it has neither cache nor queue, never retries, and accepts
-/// repeated calls. Calls may run concurrently. Each call stops soon after its task is cancelled,
+/// A provider is small and, except for its ``ListingCursor``s, stateless: it has neither cache nor
+/// queue, never retries, and accepts repeated calls. Calls may run concurrently. Each call stops soon after its task is cancelled,
 /// and then throws `.cancelled`. The provider handles names that the cloud has but a file system
 /// cannot have: every listed object has a valid ``FileName``.
 package protocol Provider: Sendable {
@@ -13,11 +13,9 @@ package protocol Provider: Sendable {
     /// Objects that exist from the first page to the last are listed exactly once. Objects that are
     /// created, changed or deleted meanwhile may be missing or outdated.
     ///
-    /// - Parameter page: nil for the first page, otherwise the `next` of the previous one.
-    /// - Throws: `.missing`, `.wrongKind` if it is not a directory.
-    func list(
-        _ directory: ObjectKey, page: PageToken?
-    ) async throws(ProviderError) -> ListingPage
+    /// - Returns: A cursor before the first page. It throws `.missing`, and `.wrongKind` if `directory`
+    ///   is not a directory.
+    func entries(of directory: ObjectKey) -> ListingCursor
 
     /// Returns the metadata of an object. It always asks the store, also for ``ObjectKey/root``,
     /// and so tests the credentials.

@@ -50,11 +50,13 @@ extension ProviderCall: CustomStringConvertible {
 extension ProviderWrapper {
     package var traits: ProviderTraits { inner.traits }
 
-    package func list(
-        _ directory: ObjectKey, page: PageToken?
-    ) async throws(ProviderError) -> ListingPage {
-        try await around(.list(directory)) { () async throws(ProviderError) in
-            try await inner.list(directory, page: page)
+    /// Each page of the listing is a call.
+    package func entries(of directory: ObjectKey) -> ListingCursor {
+        let cursor = inner.entries(of: directory)
+        return ListingCursor { () async throws(ProviderError) in
+            try await around(.list(directory)) { () async throws(ProviderError) in
+                try await cursor.next()
+            }
         }
     }
 

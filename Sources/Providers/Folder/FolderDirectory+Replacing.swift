@@ -168,7 +168,7 @@ extension FolderDirectory {
 
     /// Removes all leftovers in this directory.
     func removeLeftovers() throws(FolderFailure) {
-        var stream = try FolderDirectoryStream(self)
+        let stream = try FolderDirectoryStream(self)
         while true {
             switch try stream.next() {
             case .name(let name): if FolderName.isReserved(name) { removeLeftover(name) }

@@ -3,14 +3,12 @@ import Glibc
 import ProviderSupport
 import System
 
-/// The names in one directory, in the file system's order. Used by one thread.
-struct FolderDirectoryStream: ~Copyable {
+/// The names in one directory, in the file system's order.
+final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one call at a time
+    let directory: FolderDirectory
     private let stream: OpaquePointer
-    /// The position of the next entry.
-    private(set) var position: Int = 0
 
-    /// - Parameter position: 0, or the ``position`` of an earlier stream.
-    init(_ directory: FolderDirectory, from position: Int = 0) throws(FolderFailure) {
+    init(_ directory: FolderDirectory) throws(FolderFailure) {
         let descriptor = try directory.readable()
         // The stream closes its descriptor, so it gets a copy.
         let copy = fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
@@ -20,8 +18,8 @@ struct FolderDirectoryStream: ~Copyable {
             close(copy)
             throw FolderFailure(error, in: "fdopendir")
         }
+        self.directory = directory
         self.stream = stream
-        if position != 0 { seekdir(stream, position) }
     }
 
     deinit {
@@ -29,13 +27,12 @@ struct FolderDirectoryStream: ~Copyable {
     }
 
     /// Returns the next entry.
-    mutating func next() throws(FolderFailure) -> Entry {
+    func next() throws(FolderFailure) -> Entry {
         errno = 0
         guard let entry = readdir(stream) else {
             if errno != 0 { throw FolderFailure(.last, in: "readdir") }
             return .end
         }
-        position = Int(entry.pointee.d_off)
         let offset = MemoryLayout<dirent>.offset(of: \dirent.d_name) ?? 0
         let start = UnsafeRawPointer(entry).advanced(by: offset)
             .assumingMemoryBound(to: UInt8.self)

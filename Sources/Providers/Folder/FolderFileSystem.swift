@@ -10,7 +10,6 @@ struct FolderFileSystem: Sendable {
     private(set) var extendedAttributes: ExtendedAttributeSpace?
 
     private static let ext4: UInt64 = 0xEF53
-    private static let xfs: UInt64 = 0x5846_5342
     private static let btrfs: UInt64 = 0x9123_683E
     private static let f2fs: UInt64 = 0xF2F5_2010
     private static let fat: UInt64 = 0x4D44
@@ -38,13 +37,6 @@ struct FolderFileSystem: Sendable {
         case Self.f2fs: ExtendedAttributeSpace(bytesMax: 3_500, bytes: \.byteCount)
         default: ExtendedAttributeSpace(bytesMax: 65_536, bytes: \.byteCount)
         }
-    }
-
-    /// Whether a position in a directory stays valid after the directory is closed and while entries
-    /// are added and removed. NFS servers rely on it with these file systems; tmpfs before Linux 6.6
-    /// and overlayfs renumber.
-    var positionsLast: Bool {
-        magic.map { [Self.ext4, Self.xfs, Self.btrfs, Self.f2fs].contains($0) } ?? false
     }
 
     var keepsMode: Bool { !isFAT }

@@ -54,7 +54,7 @@ package struct FolderProvider: Provider {
     ) {
         self.root = root
         self.pool = pool
-        self.options = options.resolved(for: fileSystem)
+        self.options = options
         traits = ProviderTraits(
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,

@@ -39,9 +39,21 @@ struct RcloneProvider: Provider {
         try await remote.requireObject(at: key, "look at \"\(key)\"")
     }
 
-    func list(
-        _ directory: ObjectKey, page: PageToken?
-    ) async throws(ProviderError) -> ListingPage {
+    /// rclone answers with the whole directory at once; its entries are passed on in pages.
+    func entries(of directory: ObjectKey) -> ListingCursor {
+        ListingCursor(nil as ArraySlice<RemoteObject>?) { rest async throws(ProviderError) in
+            let objects: ArraySlice<RemoteObject>
+            if let rest { objects = rest } else { objects = try await list(directory)[...] }
+            rest = objects.dropFirst(Self.pageEntries)
+            return ListingPage(
+                objects: Array(objects.prefix(Self.pageEntries)),
+                isLast: objects.count <= Self.pageEntries)
+        }
+    }
+
+    private static let pageEntries = 1_000
+
+    private func list(_ directory: ObjectKey) async throws(ProviderError) -> [RemoteObject] {
         let attempt = "list \"\(directory)\""
         let path = try remote.existingPath(of: directory, attempt)
         let items: [RcloneItem]
@@ -71,7 +83,7 @@ struct RcloneProvider: Provider {
                     "directory": "\(directory)", "count": "\(unsized.count)", "first": "\(name)",
                 ])
         }
-        return ListingPage(objects: remote.meaning.objects(in: items), next: nil)
+        return remote.meaning.objects(in: items)
     }
 
     func space() async throws(ProviderError) -> StorageSpace? {

@@ -1,23 +1,22 @@
 package import Engine
-import System
 
 extension S3Provider {
-    package func list(
-        _ directory: ObjectKey, page: PageToken?
-    ) async throws(ProviderError) -> ListingPage {
-        let attempt = "list \"\(directory)\""
-        try S3Failure.checkCancelled(attempt)
+    package func entries(of directory: ObjectKey) -> ListingCursor {
         let place = tree.keys.place(of: directory)
-        let start = try S3PageToken(page, attempt)
-        let listing = try await tree.client.list(
-            prefix: place.directory, delimiter: true, token: start.token, attempt)
-        var fold = S3ListingFold(place, seen: start.seen)
-        fold.add(listing)
-        if page == nil && directory != .root && !fold.isPresent && listing.next == nil {
-            try await checkDirectory(directory, place, attempt)
+        let start = (fold: S3ListingFold(place), token: nil as String?)
+        return ListingCursor(start) { [self] state async throws(ProviderError) in
+            let attempt = "list \"\(directory)\""
+            try S3Failure.checkCancelled(attempt)
+            let listing = try await tree.client.list(
+                prefix: place.directory, delimiter: true, token: state.token, attempt)
+            state.fold.add(listing)
+            state.token = listing.next
+            if listing.next == nil, directory != .root, !state.fold.isPresent {
+                try await checkDirectory(directory, place, attempt)
+            }
+            return ListingPage(
+                objects: state.fold.entries.map(object), isLast: listing.next == nil)
         }
-        let next = listing.next.map { S3PageToken(token: $0, seen: fold.seen).pageToken }
-        return ListingPage(objects: fold.entries.map(object), next: next)
     }
 
     /// Checks that a directory exists, which an empty listing does not tell.
@@ -43,38 +42,5 @@ extension S3Provider {
             name: entry.name, kind: .file, etag: object.etag, size: object.size,
             modified: object.modified, mode: nil, hasMetadata: false,
             remoteModified: object.modified)
-    }
-}
-
-/// Where a listing continues: the store's own token, and the parts that later names may begin with.
-struct S3PageToken: Hashable, Sendable {
-    var token: String?
-    var seen: [S3ListingFold.Seen] = []
-
-    init(token: String?, seen: [S3ListingFold.Seen]) {
-        self.token = token
-        self.seen = seen
-    }
-
-    init(_ page: PageToken?, _ attempt: String) throws(ProviderError) {
-        guard let page else { return }
-        // `SEEN,SEEN TOKEN`; SEEN is the kind's letter and the part in hexadecimal.
-        let parts = page.rawValue.split(
-            separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2 else {
-            throw S3Failure.unsupported("this is not a page of a bucket", attempt)
-        }
-        token = String(parts[1])
-        seen = parts[0].split(separator: ",").compactMap { text in
-            guard let letter = text.first, let kind = S3ListingFold.Seen.Kind(rawValue: letter),
-                let part = Hexadecimal.decode(text.dropFirst())
-            else { return nil }
-            return S3ListingFold.Seen(part: part, kind: kind)
-        }
-    }
-
-    var pageToken: PageToken {
-        let texts = seen.map { "\($0.kind.rawValue)\(Hexadecimal.encode($0.part))" }
-        return PageToken("\(texts.joined(separator: ",")) \(token ?? "")")
     }
 }

@@ -61,19 +61,19 @@ package final class XMLPushParser {
     }
 
     /// Parses the next bytes of the document.
-    package func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
-            rest = rest.dropFirst(piece.count)
+    package func feed(_ bytes: [UInt8]) throws(XMLError) {
+        for start in stride(from: 0, to: bytes.count, by: Self.pieceBytes) {
+            let piece = bytes[start..<min(start + Self.pieceBytes, bytes.count)]
             // Checked before the parser sees the end of a tag and begins to compare.
             guard silentBytes + piece.count <= Self.silentBytesMax else {
                 throw XMLError("a tag is longer than \(Self.silentBytesMax) bytes")
             }
             let events = bridge.events
-            let code = apus_xml_feed(
-                parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self),
-                Int32(piece.count), 0)
+            let code = piece.withUnsafeBytes { piece in
+                apus_xml_feed(
+                    parser, piece.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    Int32(piece.count), 0)
+            }
             try check(code)
             silentBytes = bridge.events == events ? silentBytes + piece.count : 0
         }
@@ -81,15 +81,8 @@ package final class XMLPushParser {
 
     /// Parses a whole document.
     package func parse(_ document: [UInt8]) throws(XMLError) {
-        let result = document.withUnsafeBytes { bytes -> Result<Void, XMLError> in
-            do throws(XMLError) {
-                try feed(bytes)
-                return .success(try finish())
-            } catch {
-                return .failure(error)
-            }
-        }
-        try result.get()
+        try feed(document)
+        try finish()
     }
 
     /// Must be called after the last byte: only then is the document known to be complete.

@@ -111,26 +111,25 @@ struct ChunkedUpload: WebDAVStrategy {
         _ upload: WebDAVUpload, _ token: WebDAVChunkToken
     ) async throws(ProviderError) -> Set<UInt64>? {
         let directory = directory(token)
-        let found = LockedValue<Set<UInt64>>()
-        found.value = []
+        var found: Set<UInt64> = []
         do throws(ProviderError) {
-            try await client.propfind(
+            let multistatus = try await client.propfind(
                 client.address.url(directory, isCollection: true), depth: 1,
-                properties: "<D:getcontentlength/>"
-            ) { entry in
+                properties: "<D:getcontentlength/>")
+            while let entry = try multistatus.next() {
                 guard let path = WebDAVAddress.components(of: entry.href),
                     path.dropLast() == directory[...], let name = path.last,
                     let number = UInt64(String(decoding: name, as: UTF8.self)), number > 0,
                     let range = chunk(number, of: upload, token),
                     entry.size == UInt64(range.count)
-                else { return }
-                found.update { $0?.insert(number) }
+                else { continue }
+                found.insert(number)
             }
         } catch {
             if error.kind == .missing { return nil }
             throw error
         }
-        return found.value
+        return found
     }
 
     /// - Parameter number: From 1.

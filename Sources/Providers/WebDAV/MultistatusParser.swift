@@ -1,6 +1,6 @@
 import ProviderSupport
 
-/// Parses a `DAV:multistatus` (RFC 4918, 13) as it arrives, one response after the other.
+/// Parses a `DAV:multistatus` (RFC 4918, 13) piece by piece.
 ///
 /// Only properties with a status of success count. The length of a value, the number of responses and the
 /// depth of elements are bounded.
@@ -24,30 +24,29 @@ final class MultistatusParser: XMLPushParser.Handler {
     }
 
     private let responsesMax: Int
-    private let onEntry: (WebDAVEntry) throws(XMLError) -> Void
     private var parser: XMLPushParser?
     private var path: [Element] = []
     private var text: [UInt8] = []
     private var count = 0
     private var hasRoot = false
     private var entry = WebDAVEntry()
+    /// The complete responses that were not popped.
+    private(set) var entries: ArraySlice<WebDAVEntry> = []
     /// The contents of a propstat, until its status is known.
     private var found = WebDAVEntry()
     private var foundStatus: Int?
 
-    /// - Parameter onEntry: Called with each complete response.
-    init(
-        responsesMax: Int = 10_000_000,
-        onEntry: @escaping (WebDAVEntry) throws(XMLError) -> Void
-    ) throws(XMLError) {
+    init(responsesMax: Int = 10_000_000) throws(XMLError) {
         self.responsesMax = responsesMax
-        self.onEntry = onEntry
         parser = try XMLPushParser(self)
     }
 
-    func feed(_ bytes: UnsafeRawBufferPointer) throws(XMLError) {
+    func feed(_ bytes: [UInt8]) throws(XMLError) {
         try parser?.feed(bytes)
     }
+
+    /// Returns the next response that is complete; nil if there is none yet.
+    func pop() -> WebDAVEntry? { entries.popFirst() }
 
     /// - Throws: If the document is incomplete or not a multistatus.
     func finish() throws(XMLError) {
@@ -98,7 +97,7 @@ final class MultistatusParser: XMLPushParser.Handler {
         case .property(let name): noteProperty(name)
         case .lockHref: found.lockTokens.append(value)
         case .propstat: takePropstat()
-        case .response: try onEntry(entry)
+        case .response: entries.append(entry)
         default: break
         }
         text.removeAll(keepingCapacity: true)

@@ -20,24 +20,15 @@ struct WebDAVAnswer: Sendable {
     var isSuccess: Bool { (200..<300).contains(status) }
 
     private var entries: [WebDAVEntry] {
-        var entries: [WebDAVEntry] = []
         do throws(XMLError) {
-            let parser = try MultistatusParser { entry throws(XMLError) in entries.append(entry) }
-            var failure: XMLError?
-            body.withUnsafeBytes { bytes in
-                do throws(XMLError) {
-                    try parser.feed(bytes)
-                    try parser.finish()
-                } catch {
-                    failure = error
-                }
-            }
-            if let failure { throw failure }
+            let parser = try MultistatusParser()
+            try parser.feed(body)
+            try parser.finish()
+            return Array(parser.entries)
         } catch {
             // It is unreadable, so the outcome is unknown.
             return [WebDAVEntry(status: 502)]
         }
-        return entries
     }
 
     /// The refusal as an error of the provider contract.
@@ -101,12 +92,7 @@ private final class ServerWords: XMLPushParser.Handler {
         let words = ServerWords()
         // The part understood before an error is enough.
         do throws(XMLError) {
-            let parser = try XMLPushParser(words)
-            var failure: XMLError?
-            body.withUnsafeBytes { bytes in
-                do throws(XMLError) { try parser.feed(bytes) } catch { failure = error }
-            }
-            if let failure { throw failure }
+            try XMLPushParser(words).feed(body)
         } catch {}
         guard words.isError else { return nil }
         let text =

@@ -85,43 +85,28 @@ struct WebDAVClient: Sendable {
 
     // MARK: Multistatus
 
-    /// Requests properties, and reports each resource as soon as it arrives.
+    /// Requests properties.
     ///
-    /// - Parameters:
-    ///   - properties: The elements within `DAV:prop`, with the prefixes `D` and `A`.
-    ///   - onEntry: Called on the transport's thread. An error ends the transfer.
-    /// - Throws: `.corrupt` if the answer is not a complete multistatus.
+    /// - Parameter properties: The elements within `DAV:prop`, with the prefixes `D` and `A`.
     func propfind(
-        _ url: String, depth: Int, properties: String,
-        onEntry: @escaping @Sendable (WebDAVEntry) throws(XMLError) -> Void
-    ) async throws(ProviderError) {
-        let sink: MultistatusSink
-        do throws(XMLError) {
-            sink = try MultistatusSink(onEntry)
-        } catch {
-            throw ProviderError(.corrupt, "\(error)")
-        }
-        let body = Self.xml("D:propfind", "<D:prop>\(properties)</D:prop>")
+        _ url: String, depth: Int, properties: String
+    ) async throws(ProviderError) -> Multistatus {
+        let request = Self.xml("D:propfind", "<D:prop>\(properties)</D:prop>")
         let headers = [("Depth", String(depth)), ("Content-Type", Self.xmlType)]
+        let body = MultistatusBody()
         let response: HTTPResponse
         do throws(TransportError) {
             response = try await send(
-                .propfind, url, headers: headers, body: .bytes(body), into: sink)
+                .propfind, url, headers: headers, body: .bytes(request), into: body)
         } catch {
-            if error.kind == .sink, let failure = sink.failure {
-                throw ProviderError(
-                    .corrupt, "the server's answer cannot be read: \(failure)")
-            }
-            throw Self.failure(error)
+            guard error.kind == .sink else { throw Self.failure(error) }
+            let isTooLong = error.cause is MultistatusBody.TooLong
+            throw ProviderError(
+                isTooLong ? .corrupt : .busy,
+                "the server's answer cannot be stored: \(error.cause ?? error)", cause: error)
         }
-        guard response.status == 207 else {
-            throw answer(response, sink.refusal).failure
-        }
-        do throws(XMLError) {
-            try sink.finish()
-        } catch {
-            throw ProviderError(.corrupt, "the server's answer cannot be read: \(error)")
-        }
+        guard response.status == 207 else { throw answer(response, body.refusal).failure }
+        return try Multistatus(body)
     }
 
     static let xmlType = "application/xml; charset=utf-8"
@@ -149,36 +134,5 @@ struct WebDAVClient: Sendable {
         let isCallers = kind == .sink || kind == .source
         return ProviderError(
             kind, error.reason, cause: isCallers ? error.cause ?? error : error)
-    }
-}
-
-/// Passes a multistatus to its parser as it arrives, and keeps the beginning of any other body.
-private final class MultistatusSink: HTTPBodySink, @unchecked Sendable {
-    // Sound: the transport makes one call at a time, and the results are read after the transfer.
-    private let parser: MultistatusParser
-    private(set) var failure: XMLError?
-    private(set) var refusal: [UInt8] = []
-
-    init(
-        _ onEntry: @escaping @Sendable (WebDAVEntry) throws(XMLError) -> Void
-    ) throws(XMLError) {
-        parser = try MultistatusParser(onEntry: onEntry)
-    }
-
-    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
-        guard response.status == 207 else {
-            refusal += bytes.prefix(max(0, WebDAVClient.answerBytesMax - refusal.count))
-            return
-        }
-        do throws(XMLError) {
-            try parser.feed(bytes)
-        } catch {
-            failure = error
-            throw error
-        }
-    }
-
-    func finish() throws(XMLError) {
-        try parser.finish()
     }
 }

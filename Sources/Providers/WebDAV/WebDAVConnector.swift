@@ -120,13 +120,13 @@ struct WebDAVConnector {
             let answer = try await client.patch(
                 address.url, "<D:set><D:prop><\(name)>\(value)</\(name)></D:prop></D:set>")
             guard answer.isSuccess else { return false }
-            let found = LockedValue<String>()
-            try await client.propfind(address.url, depth: 0, properties: "<\(name)/>") { entry in
-                found.value = entry.attributes
-            }
+            let multistatus = try await client.propfind(
+                address.url, depth: 0, properties: "<\(name)/>")
+            var found: String?
+            while let entry = try multistatus.next() { found = entry.attributes }
             _ = try await client.patch(
                 address.url, "<D:remove><D:prop><\(name)/></D:prop></D:remove>")
-            return found.value == value
+            return found == value
         } catch {
             return false
         }
@@ -140,19 +140,19 @@ struct WebDAVConnector {
         guard [.unsupported, .missing, .wrongKind].contains(error.kind),
             let name = address.path.last.map({ String(decoding: $0, as: UTF8.self) })
         else { return error }
-        let found = LockedValue<WebDAVEntry>()
+        var found: WebDAVEntry?
         do throws(ProviderError) {
-            try await client.propfind(
+            let multistatus = try await client.propfind(
                 address.url(address.path), depth: 0,
-                properties: "<D:resourcetype/><D:getcontentlength/>"
-            ) { found.value = $0 }
+                properties: "<D:resourcetype/><D:getcontentlength/>")
+            while let entry = try multistatus.next() { found = entry }
         } catch let failure {
             guard failure.kind == .missing else { return error }
             return ProviderError(
                 .missing, "there is nothing at this path",
                 remedy: "check the path, or create the directory there first")
         }
-        guard let entry = found.value, entry.presence == .present, !entry.isCollection else {
+        guard let entry = found, entry.presence == .present, !entry.isCollection else {
             return error
         }
         return ProviderError(

@@ -2,86 +2,93 @@ import Engine
 import ProviderSupport
 import System
 
-/// The entries of one directory, in pages: in memory if they are short, else in an unnamed file.
-final class WebDAVListing: Sendable {
-    /// The offsets at which the pages begin, and the end of the last one.
-    private let offsets: [Int]
-    private let storage: WebDAVSpool.Storage
+/// The multistatus of one directory, converted into entries page by page.
+struct WebDAVListing: Sendable {
+    private let directory: ObjectKey
+    private let address: WebDAVAddress
+    private let objects: WebDAVObjects
+    private let multistatus: Multistatus
+    private var isDescribed = false
+    /// The number of invalid names so far.
+    private(set) var skipped = 0
+    /// The number of files whose size the server does not report, so that they cannot be read.
+    private(set) var unsized = 0
+    private(set) var firstUnsized: FileName?
 
-    init(offsets: [Int], storage: WebDAVSpool.Storage) {
-        self.offsets = offsets
-        self.storage = storage
+    init(
+        of directory: ObjectKey, at address: WebDAVAddress, _ objects: WebDAVObjects,
+        _ multistatus: Multistatus
+    ) {
+        self.directory = directory
+        self.address = address
+        self.objects = objects
+        self.multistatus = multistatus
     }
 
-    var pageCount: Int { offsets.count - 1 }
+    struct Page {
+        var entries: [Entry] = []
+        var isLast = false
 
-    /// - Parameter index: Below ``pageCount``.
-    func page(_ index: Int) throws(SystemError) -> [WebDAVListed] {
-        let range = offsets[index]..<offsets[index + 1]
-        let bytes: [UInt8]
-        switch storage {
-        case .memory(let all): bytes = Array(all[range])
-        case .file(let file): bytes = try file.read(range)
+        var unstableCount: Int { entries.count { !$0.isStable } }
+    }
+
+    struct Entry {
+        let object: RemoteObject
+        /// Whether its version tag stays the same while nothing changes.
+        let isStable: Bool
+    }
+
+    /// Returns the next page, which has no name twice.
+    ///
+    /// - Throws: `.wrongKind`; `.busy` for a resource that the server does not describe: a child left
+    ///   out would be taken for deleted; `.corrupt`.
+    mutating func page(entries count: Int) throws(ProviderError) -> Page {
+        var page = Page()
+        var names: Set<FileName> = []
+        while page.entries.count < count {
+            guard let found = try multistatus.next() else {
+                guard isDescribed else {
+                    throw ProviderError(.corrupt, "the server's answer is about another resource")
+                }
+                page.isLast = true
+                return page
+            }
+            switch address.place(of: found.href, from: directory) {
+            case .itself: try requireDirectory(found)
+            case .elsewhere, .oddChild: skipped += 1
+            case .child(let name):
+                if let entry = try entry(found, name), names.insert(name).inserted {
+                    page.entries.append(entry)
+                }
+            }
         }
-        var reader = SpoolReader(bytes: bytes[...])
-        var page: [WebDAVListed] = []
-        while let listed = reader.next() { page.append(listed) }
         return page
     }
-}
 
-/// One entry of a listing.
-struct WebDAVListed: Hashable, Sendable {
-    var object: RemoteObject
-    /// Whether its version tag stays the same while nothing changes.
-    var isStable: Bool
-}
-
-/// Collects a listing as it arrives.
-struct WebDAVSpool {
-    enum Storage: Sendable {
-        case memory([UInt8])
-        case file(SpoolFile)
-    }
-
-    /// Longer listings go to a file.
-    static let memoryBytesMax = 256 << 10
-
-    private let pageEntries: Int
-    private var offsets = [0]
-    private var namesOfPage: Set<FileName> = []
-    private var buffer: [UInt8] = []
-    private var file: SpoolFile?
-    private var written = 0
-
-    init(pageEntries: Int) {
-        self.pageEntries = pageEntries
-    }
-
-    /// Appends an entry unless its page has one with the same name.
-    mutating func append(_ listed: WebDAVListed) throws(SystemError) {
-        if namesOfPage.count == pageEntries {
-            offsets.append(written + buffer.count)
-            namesOfPage = []
+    private mutating func requireDirectory(_ found: WebDAVEntry) throws(ProviderError) {
+        if case .untold(let status) = found.presence {
+            throw WebDAVLookup.untold(status, of: directory)
         }
-        guard namesOfPage.insert(listed.object.name).inserted else { return }
-        SpoolWriter.append(listed, to: &buffer)
-        if buffer.count > Self.memoryBytesMax { try spill() }
+        guard found.isCollection else { throw WebDAVLookup.notDirectory }
+        isDescribed = true
     }
 
-    mutating func finish() throws(SystemError) -> WebDAVListing {
-        offsets.append(written + buffer.count)
-        guard let file else { return WebDAVListing(offsets: offsets, storage: .memory(buffer)) }
-        try spill()
-        return WebDAVListing(offsets: offsets, storage: .file(file))
-    }
-
-    private mutating func spill() throws(SystemError) {
-        let file: SpoolFile
-        if let existing = self.file { file = existing } else { file = try SpoolFile() }
-        self.file = file
-        try file.append(buffer, at: written)
-        written += buffer.count
-        buffer.removeAll(keepingCapacity: true)
+    private mutating func entry(
+        _ found: WebDAVEntry, _ name: FileName
+    ) throws(ProviderError) -> Entry? {
+        guard !WebDAVName.isReserved(name) else { return nil }
+        switch found.presence {
+        case .present: break
+        case .missing, .lockAlone: return nil
+        case .untold(let status):
+            throw WebDAVLookup.untold(status, of: directory.appending(name))
+        }
+        guard found.isSized else {
+            unsized += 1
+            firstUnsized = firstUnsized ?? name
+            return nil
+        }
+        let (object, isStable) = objects.object(found, named: name)
+        return Entry(object: object, isStable: isStable)
     }
 }

@@ -87,14 +87,13 @@ struct WebDAVLookup: Sendable {
     private func entry(
         at key: ObjectKey, isCollection: Bool, _ properties: String
     ) async throws(ProviderError) -> WebDAVEntry? {
-        let found = LockedValue<WebDAVEntry>()
-        let address = client.address
-        try await client.propfind(
-            address.url(key, isCollection: isCollection), depth: 0, properties: properties
-        ) { entry in
-            if address.place(of: entry.href, from: key) == .itself { found.value = entry }
+        let multistatus = try await client.propfind(
+            client.address.url(key, isCollection: isCollection), depth: 0, properties: properties)
+        var found: WebDAVEntry?
+        while let entry = try multistatus.next() {
+            if client.address.place(of: entry.href, from: key) == .itself { found = entry }
         }
-        guard let entry = found.value else {
+        guard let entry = found else {
             throw ProviderError(.corrupt, "the server's answer is about another resource")
         }
         switch entry.presence {
@@ -114,6 +113,10 @@ struct WebDAVLookup: Sendable {
             status == 0
                 ? "the server does not describe \"\(key)\""
                 : "the server answered \(status) for \"\(key)\"")
+    }
+
+    static var notDirectory: ProviderError {
+        ProviderError(.wrongKind, "it is not a directory")
     }
 
     // MARK: Versions

@@ -32,10 +32,7 @@ package struct WebDAVProvider: Provider {
         lookup = WebDAVLookup(client: client, server: server)
         let locks = WebDAVLocks(lookup: lookup)
         properties = WebDAVProperties(lookup: lookup)
-        lister = WebDAVLister(
-            lookup: lookup,
-            listings: WebDAVListings(clock: client.clock, pageEntries: pageEntries),
-            logger: logger)
+        lister = WebDAVLister(lookup: lookup, pageEntries: pageEntries, logger: logger)
         reader = WebDAVReader(lookup: lookup)
         writer = WebDAVWriter(
             sender: WebDAVSender(lookup: lookup, properties: properties), locks: locks,
@@ -51,11 +48,11 @@ package struct WebDAVProvider: Provider {
             extendedAttributes: server.keepsProperties ? WebDAVAttributes.room : nil)
     }
 
-    package func list(
-        _ directory: ObjectKey, page: PageToken?
-    ) async throws(ProviderError) -> ListingPage {
-        try await attempting("list \"\(directory)\"") { () async throws(ProviderError) in
-            try await lister.list(directory, page: page)
+    package func entries(of directory: ObjectKey) -> ListingCursor {
+        ListingCursor(nil) { listing async throws(ProviderError) in
+            try await attempting("list \"\(directory)\"") { () async throws(ProviderError) in
+                try await lister.page(of: directory, &listing)
+            }
         }
     }
 

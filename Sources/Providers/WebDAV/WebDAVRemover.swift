@@ -65,21 +65,17 @@ struct WebDAVRemover: Sendable {
 
     /// - Throws: `.notEmpty` if a directory holds anything but unfinished uploads of ours.
     private func expectEmpty(_ directory: ObjectKey) async throws(ProviderError) {
-        let client = lookup.client
-        let children = LockedValue<Int>()
-        try await client.propfind(
-            client.address.url(directory, isCollection: true), depth: 1,
-            properties: "<D:resourcetype/>"
-        ) { entry in
-            switch client.address.place(of: entry.href, from: directory) {
+        let address = lookup.client.address
+        let multistatus = try await lookup.client.propfind(
+            address.url(directory, isCollection: true), depth: 1, properties: "<D:resourcetype/>")
+        while let entry = try multistatus.next() {
+            switch address.place(of: entry.href, from: directory) {
             case .itself: break
             case .child(let name) where WebDAVName.isReserved(name): break
             // Unreadable names count, too.
-            case .child, .oddChild, .elsewhere: children.update { $0 = ($0 ?? 0) + 1 }
+            case .child, .oddChild, .elsewhere:
+                throw ProviderError(.notEmpty, "the directory is not empty")
             }
-        }
-        guard children.value == nil else {
-            throw ProviderError(.notEmpty, "the directory is not empty")
         }
     }
 }

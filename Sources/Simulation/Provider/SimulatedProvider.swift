@@ -168,29 +168,45 @@ package final class SimulatedProvider: Provider {
 
     // MARK: Reading
 
-    package func list(
-        _ directory: ObjectKey, page: PageToken?
+    package func entries(of directory: ObjectKey) -> ListingCursor {
+        ListingCursor(ListingPlace()) { place async throws(ProviderError) in
+            try await self.page(of: directory, &place)
+        }
+    }
+
+    private struct ListingPlace {
+        var isStart = true
+        /// The last name of the page before; nil at the start, and after endless pages.
+        var last: FileName?
+    }
+
+    private func page(
+        of directory: ObjectKey, _ place: inout ListingPlace
     ) async throws(ProviderError) -> ListingPage {
         let attempt = "list \"\(directory)\""
         try await arrive(attempt)
         return try state.withLock { state throws(ProviderError) in
-            if page == nil, state.random.happens(state.faults.staleListing),
+            let isStart = place.isStart
+            place.isStart = false
+            if isStart, state.random.happens(state.faults.staleListing),
                 let listed = try? state.tree.node(directory).listed
             {
-                return ListingPage(objects: listed, next: nil)
+                return ListingPage(objects: listed, isLast: true)
             }
             var objects = try Self.attempting(attempt) { () throws(Tree.Failure) in
                 try state.tree.children(of: directory)
             }
             if !settings.listsMetadata { objects = objects.map(\.withoutDetails) }
-            if page == nil { state.tree.rememberListing(objects, of: directory) }
+            if isStart { state.tree.rememberListing(objects, of: directory) }
             guard let pages = state.endlessPages else {
                 return Self.page(
-                    of: objects, after: page, entries: settings.pageEntries, &state.random)
+                    of: objects, at: &place, entries: settings.pageEntries, &state.random)
             }
-            if page == nil { return ListingPage(objects: objects, next: PageToken("endless")) }
-            state.endlessPagesGiven += 1
-            return Self.endlessPage(pages, state.endlessPagesGiven, objects)
+            if !isStart {
+                state.endlessPagesGiven += 1
+                objects = Self.endlessPage(pages, state.endlessPagesGiven, objects)
+            }
+            return ListingPage(objects: objects, isLast: false)
         }
     }
 
@@ -381,38 +397,31 @@ package final class SimulatedProvider: Provider {
         }
     }
 
-    /// A page of names in their order, shuffled; the token is the last name.
-    static func page(
-        of objects: [RemoteObject], after token: PageToken?, entries: Int,
+    /// A page of names in their order, shuffled.
+    private static func page(
+        of objects: [RemoteObject], at place: inout ListingPlace, entries: Int,
         _ random: inout SeededGenerator
     ) -> ListingPage {
-        let last = token.map { $0.rawValue.split(separator: ".").compactMap { UInt8($0) } }
-        let rest = objects.drop { object in
-            guard let last else { return false }
-            return !last.lexicographicallyPrecedes(object.name.bytes)
-        }
+        let rest = objects.drop { object in place.last.map { object.name <= $0 } ?? false }
         let page = rest.prefix(entries)
-        var next: PageToken?
-        if page.count < rest.count, let name = page.last?.name {
-            next = PageToken(name.bytes.map(String.init).joined(separator: "."))
-        }
-        return ListingPage(objects: page.shuffled(using: &random), next: next)
+        place.last = page.last?.name
+        return ListingPage(
+            objects: page.shuffled(using: &random), isLast: page.count == rest.count)
     }
 
     private static func endlessPage(
         _ pages: EndlessPages, _ number: Int, _ objects: [RemoteObject]
-    ) -> ListingPage {
-        let next = PageToken("endless \(number)")
+    ) -> [RemoteObject] {
         switch pages {
-        case .same: return ListingPage(objects: objects, next: PageToken("endless"))
-        case .empty: return ListingPage(objects: [], next: next)
+        case .same: return objects
+        case .empty: return []
         case .invented:
             let invented = FileName("invented \(number)").map { name in
                 RemoteObject(
                     name: name, kind: .file, etag: ETag("\(number)"), size: 0,
                     modified: Timestamp(seconds: 1), mode: 0o644)
             }
-            return ListingPage(objects: invented.map { [$0] } ?? [], next: next)
+            return invented.map { [$0] } ?? []
         }
     }
 

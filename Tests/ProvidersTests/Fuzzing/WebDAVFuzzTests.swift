@@ -34,22 +34,19 @@ import Transport
         _ bytes: [UInt8], pieceBytes: Int, _ objects: WebDAVObjects
     ) throws -> Found {
         var found = Found()
-        let collector = ListingCollector(WebDAVSpool(pageEntries: 1_000))
-        let parser = try MultistatusParser(responsesMax: 1_000) { entry throws(XMLError) in
-            found.entries.append(entry)
-            let place = Self.address.place(of: entry.href, from: .root)
-            try collector.take(entry, at: place) { objects.object($0, named: $1) }
-        }
+        let parser = try MultistatusParser(responsesMax: 1_000)
+        let body = MultistatusBody()
         var rest = bytes[...]
         while !rest.isEmpty {
-            try rest.prefix(pieceBytes).withUnsafeBytes { try parser.feed($0) }
+            let piece = Array(rest.prefix(pieceBytes))
+            try parser.feed(piece)
+            try piece.withUnsafeBytes { try body.receive($0, of: HTTPResponse(status: 207)) }
             rest = rest.dropFirst(pieceBytes)
         }
         try parser.finish()
-        let listing = try collector.finish()
-        for index in 0..<listing.pageCount {
-            found.objects += try listing.page(index).map(\.object)
-        }
+        found.entries = Array(parser.entries)
+        var listing = WebDAVListing(of: .root, at: Self.address, objects, try Multistatus(body))
+        found.objects = try listing.page(entries: .max).entries.map(\.object)
         return found
     }
 
@@ -102,12 +99,12 @@ import Transport
         "<response><href>",
     ])
     func `what has no end is refused before it is 32 MiB`(beginning: String) throws {
-        let parser = try MultistatusParser { _ in }
+        let parser = try MultistatusParser()
         let document = Array("<multistatus xmlns=\"DAV:\">\(beginning)".utf8)
         let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 64 << 10)
         #expect(throws: XMLError.self) {
-            try document.withUnsafeBytes { try parser.feed($0) }
-            for _ in 0..<512 { try piece.withUnsafeBytes { try parser.feed($0) } }
+            try parser.feed(document)
+            for _ in 0..<512 { try parser.feed(piece) }
         }
     }
 }

@@ -97,7 +97,7 @@ import Testing
         }
         for isMoved in [false, true] {
             store.state.withLock { $0.objects = ["d/": held] }
-            let listed = try await provider.list(directory, page: nil).objects
+            let listed = try await provider.entries(of: directory).next().objects
             #expect(listed.map(\.name) == file.names.suffix(1))
             let refused = await write(file, .version(ETag("1")))
             #expect(refused?.kind == .unsupported && refused?.remedy != nil)
@@ -128,7 +128,7 @@ import Testing
         let directory = try key("d")
         let beginning = directory.appending(
             try #require(S3Name.beginning(of: part.utf8).name))
-        let names = try await provider.list(beginning, page: nil).objects.map(\.name)
+        let names = try await provider.entries(of: beginning).next().objects.map(\.name)
         #expect(names.count == 2)
         let (first, second) = (beginning.appending(names[0]), beginning.appending(names[1]))
         func write(_ key: ObjectKey, _ base: BaseVersion) async throws -> RemoteObject {

@@ -99,7 +99,7 @@ import Transport
             return Self.answer("207 Multi-Status", [], body, length: length)
         } _: { provider, _ in
             do throws(ProviderError) {
-                let page = try await provider.list(.root, page: nil)
+                let page = try await provider.entries(of: .root).next()
                 outcome.value = .success(page.objects.map(\.name.description))
             } catch {
                 outcome.value = .failure(error)
@@ -179,7 +179,7 @@ import Transport
             return Self.answer("207 Multi-Status", [], Self.multistatus(response))
         } _: { provider, _ in
             for call in [
-                { _ = try await provider.list(.root, page: nil) },
+                { _ = try await provider.entries(of: .root).next() },
                 { [key = try key("x")] in _ = try await provider.stat(key) },
             ] {
                 let error = await #expect(throws: ProviderError.self) { try await call() }
@@ -220,7 +220,7 @@ import Transport
             if request.method == "PUT" { return Self.answer("204 No Content") }
             return Self.answer("207 Multi-Status", [], Self.multistatus(file))
         } _: { provider, server in
-            let names = try await provider.list(.root, page: nil).objects.map(\.name.description)
+            let names = try await provider.entries(of: .root).next().objects.map(\.name.description)
             #expect(names == ["a"])
             let key = try key("x")
             let attributes = ObjectAttributes(modified: Timestamp(seconds: 1), mode: 0o644)
@@ -271,21 +271,15 @@ import Transport
         } _: { provider, server in
             let before = server.requests.count
             var names: Set<FileName> = []
-            var page = try await provider.list(.root, page: nil)
-            names.formUnion(page.objects.map(\.name))
-            while let next = page.next {
-                page = try await provider.list(.root, page: next)
+            let cursor = provider.entries(of: .root)
+            var page: ListingPage
+            repeat {
+                page = try await cursor.next()
                 #expect(page.objects.count <= 10)
                 names.formUnion(page.objects.map(\.name))
-            }
+            } while !page.isLast
             #expect(names.count == 2_345)
             #expect(server.requests.count == before + 1)
-            for token in ["0.1", "x", "1.2.3", ""] {
-                let kind = await kind {
-                    _ = try await provider.list(.root, page: PageToken(token))
-                }
-                #expect(kind == .busy || kind == .unsupported)
-            }
         }
     }
 

@@ -28,17 +28,14 @@ import Testing
     private func parse(
         _ document: [UInt8], pieceBytes: Int = .max, responsesMax: Int = 1_000
     ) throws -> [WebDAVEntry] {
-        var entries: [WebDAVEntry] = []
-        let parser = try MultistatusParser(responsesMax: responsesMax) {
-            entry throws(XMLError) in entries.append(entry)
-        }
+        let parser = try MultistatusParser(responsesMax: responsesMax)
         var rest = document[...]
         while !rest.isEmpty {
-            try rest.prefix(pieceBytes).withUnsafeBytes { try parser.feed($0) }
+            try parser.feed(Array(rest.prefix(pieceBytes)))
             rest = rest.dropFirst(pieceBytes)
         }
         try parser.finish()
-        return entries
+        return Array(parser.entries)
     }
 
     private func parse(_ document: String, responsesMax: Int = 1_000) throws -> [WebDAVEntry] {

@@ -317,7 +317,7 @@ import Transport
             await expectRefusal {
                 _ = try await provider.createDirectory(key(decomposed), attributes: attributes)
             }
-            #expect(try await provider.list(.root, page: nil).objects.isEmpty)
+            #expect(try await provider.entries(of: .root).next().objects.isEmpty)
             let object = try await write(provider, composed, [1, 2])
             await expectRefusal {
                 _ = try await provider.move(
@@ -328,7 +328,7 @@ import Transport
                 _ = try await provider.stat(key(decomposed))
             }
             #expect(error?.kind == .missing)
-            let listed = try await provider.list(.root, page: nil).objects
+            let listed = try await provider.entries(of: .root).next().objects
             #expect(listed.map(\.name.bytes) == [Array(composed.utf8)])
         }
     }
@@ -343,7 +343,7 @@ import Transport
         cloud.makeDirectory("out")
         try await serving(cloud) { server in
             let provider = try await provider(server)
-            let modes = try await provider.list(.root, page: nil).objects.map {
+            let modes = try await provider.entries(of: .root).next().objects.map {
                 ($0.name.description, $0.mode)
             }
             #expect(

@@ -1,23 +1,18 @@
 import Engine
 
-/// Converts one page of a bucket's listing with delimiter into directory entries, and keeps the
-/// state that the next page needs.
+/// Converts a bucket's listing with delimiter into directory entries, page by page.
 ///
 /// A listing comes in byte order. So of all earlier keys, only those that a key begins with matter
 /// to it: `a` to `a/`, `a/` to `a_$folder$`, the first piece of a long part to the next one. These
-/// are few, and travel in the page's token.
+/// few are kept.
 struct S3ListingFold: Sendable {
     /// A part that later names may begin with.
-    struct Seen: Hashable, Sendable {
+    private struct Seen: Hashable, Sendable {
         /// Below the directory, without `/`.
         let part: [UInt8]
         let kind: Kind
 
-        enum Kind: Character, Sendable {
-            case file = "f"
-            case directory = "d"
-            case beginning = "b"
-        }
+        enum Kind { case file, directory, beginning }
     }
 
     /// One entry of a directory.
@@ -28,17 +23,18 @@ struct S3ListingFold: Sendable {
     }
 
     private let place: S3KeyMap.Place
-    private(set) var seen: [Seen]
+    private var seen: [Seen] = []
+    /// The entries of the last page added.
     private(set) var entries: [Entry] = []
     /// Whether the directory exists, even if it shows nothing.
     private(set) var isPresent = false
 
-    init(_ place: S3KeyMap.Place, seen: [Seen] = []) {
+    init(_ place: S3KeyMap.Place) {
         self.place = place
-        self.seen = seen
     }
 
     mutating func add(_ page: S3Listing) {
+        entries = []
         // Objects and prefixes come in two lists; only the merged list is in byte order.
         let objects = page.objects.map { (key: $0.key, object: Optional($0)) }
         let prefixes = page.prefixes.map { (key: $0, object: nil as S3Listing.Object?) }
