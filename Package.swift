@@ -158,7 +158,10 @@ let package = Package(
             name: "TransportTests", dependencies: ["Digests", "TestServer", "Transport", log],
             swiftSettings: settings),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Engine", "Simulation"],
+            name: "SimulationTests",
+            dependencies: [
+                "Engine", "Simulation", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ProvidersTests",

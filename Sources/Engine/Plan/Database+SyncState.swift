@@ -4,63 +4,103 @@ import GRDB
 extension Database {
     /// Returns everything that the plan for an inode depends on; nil if there is no such inode.
     func syncState(of inode: InodeNumber) throws -> SyncState? {
-        guard let record = try self.inode(inode) else { return nil }
-        let dirent = try self.dirent(of: inode)
-        let synced = try self.synced(inode)
-        let isAside = try synced.map { try self.isAside(inode, at: $0) } ?? false
-        let name = dirent?.name ?? synced?.name
-        var state = SyncState(
-            inode: inode, kind: record.kind, local: nil, synced: synced,
-            remote: try name.flatMap { try remote(inode, name: $0) },
-            intent: try intent(of: inode), isParentSynced: true, occupant: nil,
-            successor: nil, remoteChild: nil)
-        if let dirent {
-            state.local = LocalState(
-                parent: dirent.parent, name: dirent.name, mode: record.mode,
-                extendedAttributes: try extendedAttributes(of: inode),
-                modified: record.modified, generation: record.generation,
-                isWriting: record.isWriting, isWhole: record.presence == .whole)
-            state.isParentSynced =
-                try dirent.parent == .root
-                || self.synced(dirent.parent) != nil && !isNotedGone(dirent.parent)
-            state.occupant = try occupant(of: dirent, for: inode)
+        let statement = try cachedStatement(sql: SyncRow.query)
+        guard let row = try SyncRow.fetchOne(statement, arguments: [inode.rawValue]) else {
+            return nil
+        }
+        var state = row.state
+        let isAside = try state.synced.map { try self.isAside(inode, at: $0) } ?? false
+        if let local = state.local {
+            state.occupant = try occupant(row, for: inode)
             if isAside { state.occupant?.waitsForUs = false }
-            if record.kind == .directory, synced != nil {
-                state.isParentBelow = try isSynced(dirent.parent, below: inode)
+            if state.kind == .directory, state.synced != nil {
+                state.isParentBelow = try isSynced(local.parent, below: inode)
             }
-        } else if let synced {
-            state.successor = try successor(of: synced, kind: record.kind)
-            if record.kind == .directory {
+        } else if state.synced != nil {
+            state.successor = try successor(row)
+            if state.kind == .directory {
                 state.remoteChild =
-                    try firstSyncedChild(of: inode)
-                    ?? firstIntendedChild(of: inode)
+                    try firstSyncedChild(of: inode) ?? firstIntendedChild(of: inode)
             }
         }
-        if try hasHeld() {
+        if row.isAnyHeld {
             state.isHeld = try isHeld(inode)
             state.heldAncestor =
-                try heldDirectory(atOrAbove: dirent?.parent)
-                ?? heldDirectory(atOrAbove: synced?.parent)
+                try heldDirectory(atOrAbove: state.local?.parent)
+                ?? heldDirectory(atOrAbove: state.synced?.parent)
         }
-        if let synced { state.claimant = try claimant(of: inode, at: synced) }
-        if let synced, !isAside, let other = try self.dirent(synced.name, in: synced.parent) {
-            state.isPlaceWanted = other.inode != inode
-        }
+        if !isAside, let entrant = row.entrant { state.isPlaceWanted = entrant != inode }
         return state
+    }
+}
+
+/// The rows of an inode, and the inodes that have or want its names, from a single statement:
+/// most states need no other.
+private struct SyncRow: FetchableRecord {
+    /// Without the obstacles that take further statements.
+    let state: SyncState
+    /// An inode that may have taken the place of the local name on the remote.
+    let intended: InodeNumber?
+    /// The inode that has this place.
+    let holder: InodeNumber?
+    /// The inode whose local name is the place of this one on the remote.
+    let entrant: InodeNumber?
+    /// Whether any remote deletion is held.
+    let isAnyHeld: Bool
+
+    static let query = """
+        SELECT id, inodes.kind, inodes.mode, inodes.modified, inodes.generation, writing, presence,
+            (SELECT attributes FROM xattrs WHERE inode = id),
+            dirents.parent, dirents.name,
+            dirents.parent = 1 OR EXISTS (SELECT 1 FROM synced WHERE inode = dirents.parent)
+                AND NOT EXISTS (SELECT 1 FROM remote WHERE inode = dirents.parent AND gone = 1),
+            (SELECT inode FROM intents
+                WHERE parent = dirents.parent AND name = dirents.name LIMIT 1),
+            (SELECT inode FROM synced WHERE parent = dirents.parent AND name = dirents.name),
+            (SELECT inode FROM intents
+                WHERE parent = synced.parent AND name = synced.name AND inode <> id LIMIT 1),
+            (SELECT inode FROM dirents WHERE parent = synced.parent AND name = synced.name),
+            EXISTS (SELECT 1 FROM remote WHERE held = 1),
+            \(SyncedRecord.columns), \(IntentRecord.columns), \(RemoteObservation.columns)
+        FROM inodes LEFT JOIN dirents ON dirents.inode = id
+            LEFT JOIN synced ON synced.inode = id LEFT JOIN intents ON intents.inode = id
+            LEFT JOIN remote ON remote.inode = id
+        WHERE id = ?
+        """
+
+    init(row: Row) {
+        func inode(_ index: Int) -> InodeNumber? {
+            (row[index] as Int64?).map { InodeNumber(rawValue: $0) }
+        }
+        state = SyncState(
+            inode: InodeNumber(rawValue: row[0]), kind: FileKind(stored: row[1]),
+            synced: row.hasNull(atIndex: 16) ? nil : SyncedRecord(row, from: 16),
+            intent: row.hasNull(atIndex: 24) ? nil : IntentRecord(row, from: 24),
+            claimant: inode(13), isParentSynced: true)
+        if let parent = inode(8) {
+            state.local = LocalState(
+                parent: parent, name: FileName(stored: [UInt8](row[9] as Data)), mode: row[2],
+                extendedAttributes: ExtendedAttributes(stored: row[7] as Data?),
+                modified: Timestamp(nanoseconds: row[3]), generation: row[4], isWriting: row[5],
+                isWhole: Presence(stored: row[6]) == .whole)
+            state.isParentSynced = row[10]
+        }
+        if let name = state.local?.name ?? state.synced?.name, !row.hasNull(atIndex: 33) {
+            state.remote = RemoteObservation(row, from: 33, name: name)
+        }
+        (intended, holder, entrant, isAnyHeld) = (inode(11), inode(12), inode(14), row[15])
     }
 }
 
 extension Database {
     /// Returns the inode that holds, on the remote, the place of a local name.
-    fileprivate func occupant(of dirent: Dirent, for inode: InodeNumber) throws -> Occupant? {
-        if let holder = try intendedInode(dirent.name, in: dirent.parent), holder != inode,
-            let record = try self.inode(holder)
-        {
+    fileprivate func occupant(_ row: SyncRow, for inode: InodeNumber) throws -> Occupant? {
+        if let holder = row.intended, holder != inode, let record = try self.inode(holder) {
             // Its state on the remote is unknown; that inode finds out first.
             return Occupant(
                 inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
         }
-        guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != inode,
+        guard let holder = row.holder, holder != inode,
             let record = try self.inode(holder), let synced = try synced(holder)
         else { return nil }
         if try intent(of: holder) != nil {
@@ -102,13 +142,10 @@ extension Database {
     }
 
     /// Returns the file that is to replace an unlinked one on the remote, in one step.
-    fileprivate func successor(
-        of synced: SyncedRecord, kind: FileKind
-    ) throws -> InodeNumber? {
-        guard kind == .file, let dirent = try dirent(synced.name, in: synced.parent),
-            let record = try inode(dirent.inode), record.kind == .file,
-            try isPending(record.id)
+    fileprivate func successor(_ row: SyncRow) throws -> InodeNumber? {
+        guard row.state.kind == .file, let entrant = row.entrant,
+            let record = try inode(entrant), record.kind == .file, try isPending(entrant)
         else { return nil }
-        return record.id
+        return entrant
     }
 }

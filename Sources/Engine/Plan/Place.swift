@@ -16,20 +16,20 @@ struct Place: Equatable {
     static func of(
         _ plan: SyncOperation, _ state: SyncState, _ database: Database
     ) throws -> Place? {
-        let current = try database.remoteKey(of: state.inode)
         switch plan {
         case .delete, .setAttributes:
-            guard let synced = state.synced, let current else { return nil }
+            guard let synced = state.synced, let current = try database.remoteKey(of: state.inode)
+            else { return nil }
             return Place(key: current, parent: synced.parent, name: synced.name)
         case .moveToTemporaryName:
             // The root has no parent that could be moving too.
-            guard let current else { return nil }
+            guard let current = try database.remoteKey(of: state.inode) else { return nil }
             let name = FileName.aside(state.inode, salt: try database.salt())
             return Place(
                 key: current, destination: ObjectKey.root.appending(name), parent: .root,
                 name: name)
         case .move:
-            guard let local = state.local, let current,
+            guard let local = state.local, let current = try database.remoteKey(of: state.inode),
                 let parent = try database.remoteKey(of: local.parent)
             else { return nil }
             return Place(
@@ -45,8 +45,12 @@ struct Place: Equatable {
 
     /// Returns a directory above either key whose own position on the remote is uncertain.
     func uncertainInode(for state: SyncState, _ database: Database) throws -> InodeNumber? {
-        try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
-            ?? database.uncertainInode(atOrAbove: parent)
+        if let former = state.synced?.parent, former != parent,
+            let inode = try database.uncertainInode(atOrAbove: former)
+        {
+            return inode
+        }
+        return try database.uncertainInode(atOrAbove: parent)
     }
 }
 

@@ -13,7 +13,8 @@ extension Database {
     /// Whether an inode has a temporary name of this mount on the remote; those of other mounts do
     /// not count.
     func isAside(_ inode: InodeNumber, at synced: SyncedRecord) throws -> Bool {
-        try synced.parent == .root && synced.name == .aside(inode, salt: salt())
+        try synced.parent == .root && synced.name.bytes.starts(with: FileName.asidePrefix.utf8)
+            && synced.name == .aside(inode, salt: salt())
     }
 
     /// Records the local path of an inode before it gets a temporary name on the remote.

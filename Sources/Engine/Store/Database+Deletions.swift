@@ -71,13 +71,6 @@ extension Database {
         return pending.map { InodeNumber(rawValue: $0) }
     }
 
-    /// Whether an inode was seen to be deleted on the remote.
-    func isNotedGone(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND gone = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
-    }
-
     /// Returns inodes deleted on the remote whose deletion is not held, ascending.
     func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(

@@ -93,7 +93,7 @@ extension UInt64 {
 }
 
 extension FileKind {
-    fileprivate init(stored value: Int) {
+    init(stored value: Int) {
         guard let kind = FileKind(rawValue: value) else {
             preconditionFailure("inodes.kind holds \(value)")
         }
@@ -102,7 +102,7 @@ extension FileKind {
 }
 
 extension Presence {
-    fileprivate init(stored value: Int) {
+    init(stored value: Int) {
         guard let presence = Presence(rawValue: value) else {
             preconditionFailure("inodes.presence holds \(value)")
         }

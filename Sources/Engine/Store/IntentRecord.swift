@@ -23,15 +23,17 @@ struct IntentRecord: Hashable {
     /// The digest of an uploaded content; nil for other changes, and if size and time are
     /// sufficient.
     var digest: ContentDigest?
+
+    static let columns = """
+        intents.parent, intents.name, intents.size, intents.mode, intents.modified,
+        intents.generation, intents.replaced, intents.digest, intents.xattrs
+        """
 }
 
 extension Database {
     func intent(of inode: InodeNumber) throws -> IntentRecord? {
         let statement = try cachedStatement(
-            sql: """
-                SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
-                FROM intents WHERE inode = ?
-                """)
+            sql: "SELECT \(IntentRecord.columns) FROM intents WHERE inode = ?")
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { IntentRecord($0) }
     }
 
@@ -41,16 +43,6 @@ extension Database {
             sql: "SELECT inode FROM intents WHERE parent = ? AND name = ? LIMIT 1")
         return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
             .map { InodeNumber(rawValue: $0) }
-    }
-
-    /// Returns another inode that may have taken an inode's known place on the remote.
-    func claimant(of inode: InodeNumber, at synced: SyncedRecord) throws -> InodeNumber? {
-        let statement = try cachedStatement(
-            sql: "SELECT inode FROM intents WHERE parent = ? AND name = ? AND inode <> ? LIMIT 1")
-        return try Int64.fetchOne(
-            statement,
-            arguments: [synced.parent.rawValue, synced.name.data, inode.rawValue]
-        ).map { InodeNumber(rawValue: $0) }
     }
 
     /// Returns an inode that may have taken a name on the remote below a directory.
@@ -118,15 +110,16 @@ extension Database {
 }
 
 extension IntentRecord {
-    fileprivate init(_ row: Row) {
-        parent = InodeNumber(rawValue: row[0])
-        name = FileName(stored: [UInt8](row[1] as Data))
-        size = UInt64(stored: row[2])
-        mode = row[3]
-        modified = Timestamp(nanoseconds: row[4])
-        generation = row[5]
-        replaced = (row[6] as Int64?).map { InodeNumber(rawValue: $0) }
-        digest = (row[7] as Data?).map { ContentDigest(bytes: [UInt8]($0)) }
-        extendedAttributes = ExtendedAttributes(stored: row[8])
+    /// - Parameter first: The index of the first of ``columns`` in the row.
+    init(_ row: Row, from first: Int = 0) {
+        parent = InodeNumber(rawValue: row[first])
+        name = FileName(stored: [UInt8](row[first + 1] as Data))
+        size = UInt64(stored: row[first + 2])
+        mode = row[first + 3]
+        modified = Timestamp(nanoseconds: row[first + 4])
+        generation = row[first + 5]
+        replaced = (row[first + 6] as Int64?).map { InodeNumber(rawValue: $0) }
+        digest = (row[first + 7] as Data?).map { ContentDigest(bytes: [UInt8]($0)) }
+        extendedAttributes = ExtendedAttributes(stored: row[first + 8])
     }
 }

@@ -10,6 +10,7 @@ package final class Store: Sendable {
     private let ballast: (any Ballast)?
     /// The number of calls of ``synchronize()``, and how many of them are done.
     private let synchronizations = Mutex<(asked: UInt64, done: UInt64)>((0, 0))
+    private let commits = Atomic<UInt64>(0)
 
     /// Migrates the schema to the current version.
     ///
@@ -59,6 +60,11 @@ package final class Store: Sendable {
         }
     }
 
+    /// Counts the transactions that changed something. As long as it has the value from before a
+    /// read, nothing that was read has changed: a commit is counted before ``write(_:)`` returns,
+    /// and before the next transaction begins.
+    var commitCount: UInt64 { commits.load(ordering: .acquiring) }
+
     func read<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
             guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
@@ -87,11 +93,27 @@ package final class Store: Sendable {
     /// - Parameter body: May run again after a rollback.
     func write<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
-            return try withBallast { try writer.write(body) }
+            return try withBallast { try transaction(body) }
         } catch let halt as Blocked {
             throw halt
         } catch {
             throw .failure(EngineError(database: error, "write the state database"))
+        }
+    }
+
+    private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        try writer.writeWithoutTransaction { database in
+            let before = database.totalChangesCount
+            defer {
+                if database.totalChangesCount != before { commits.add(1, ordering: .releasing) }
+            }
+            var value: Value?
+            try database.inTransaction {
+                value = try body(database)
+                return .commit
+            }
+            guard let value else { preconditionFailure("a committed transaction has a value") }
+            return value
         }
     }
 

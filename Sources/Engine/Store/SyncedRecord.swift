@@ -15,6 +15,11 @@ struct SyncedRecord: Hashable {
     /// The ``InodeRecord/generation`` of the bytes on the remote; of a directory, of its time.
     var generation: Int64
     var extendedAttributes: ExtendedAttributes
+
+    static let columns = """
+        synced.parent, synced.name, synced.etag, synced.size, synced.mode, synced.modified,
+        synced.generation, synced.xattrs
+        """
 }
 
 // Rows of `synced` and `remote`: the names and versions on the remote.
@@ -22,10 +27,7 @@ struct SyncedRecord: Hashable {
 extension Database {
     func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
         let statement = try cachedStatement(
-            sql: """
-                SELECT parent, name, etag, size, mode, modified, generation, xattrs
-                FROM synced WHERE inode = ?
-                """)
+            sql: "SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?")
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { SyncedRecord($0) }
     }
 
@@ -139,21 +141,9 @@ extension Database {
 
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
         let statement = try cachedStatement(
-            sql: """
-                SELECT gone, kind, etag, size, modified, mode, target, has_metadata, xattrs
-                FROM remote WHERE inode = ?
-                """)
-        guard let row = try Row.fetchOne(statement, arguments: [inode.rawValue]) else {
-            return nil
-        }
-        if row[0] { return .gone }
-        return .object(
-            RemoteObject(
-                name: name, kind: FileKind(rawValue: row[1]) ?? .file,
-                etag: (row[2] as String?).map { ETag($0) },
-                size: UInt64(stored: row[3]), modified: Timestamp(nanoseconds: row[4]),
-                mode: row[5], target: (row[6] as Data?).map { [UInt8]($0) }, hasMetadata: row[7],
-                extendedAttributes: (row[8] as Data?).map { ExtendedAttributes(stored: $0) }))
+            sql: "SELECT \(RemoteObservation.columns) FROM remote WHERE inode = ?")
+        return try Row.fetchOne(statement, arguments: [inode.rawValue])
+            .map { RemoteObservation($0, name: name) }
     }
 
     /// Whether an object other than the agreed one was observed in an inode's place.
@@ -209,14 +199,40 @@ extension Database {
 }
 
 extension SyncedRecord {
-    fileprivate init(_ row: Row) {
-        parent = InodeNumber(rawValue: row[0])
-        name = FileName(stored: [UInt8](row[1] as Data))
-        etag = (row[2] as String?).map { ETag($0) }
-        size = UInt64(stored: row[3])
-        mode = row[4]
-        modified = Timestamp(nanoseconds: row[5])
-        generation = row[6]
-        extendedAttributes = ExtendedAttributes(stored: row[7])
+    /// - Parameter first: The index of the first of ``columns`` in the row.
+    init(_ row: Row, from first: Int = 0) {
+        parent = InodeNumber(rawValue: row[first])
+        name = FileName(stored: [UInt8](row[first + 1] as Data))
+        etag = (row[first + 2] as String?).map { ETag($0) }
+        size = UInt64(stored: row[first + 3])
+        mode = row[first + 4]
+        modified = Timestamp(nanoseconds: row[first + 5])
+        generation = row[first + 6]
+        extendedAttributes = ExtendedAttributes(stored: row[first + 7])
+    }
+}
+
+extension RemoteObservation {
+    static let columns = """
+        remote.gone, remote.kind, remote.etag, remote.size, remote.modified, remote.mode,
+        remote.target, remote.has_metadata, remote.xattrs
+        """
+
+    /// - Parameter first: The index of the first of ``columns`` in the row.
+    init(_ row: Row, from first: Int = 0, name: FileName) {
+        if row[first] {
+            self = .gone
+            return
+        }
+        self = .object(
+            RemoteObject(
+                name: name, kind: FileKind(rawValue: row[first + 1]) ?? .file,
+                etag: (row[first + 2] as String?).map { ETag($0) },
+                size: UInt64(stored: row[first + 3]),
+                modified: Timestamp(nanoseconds: row[first + 4]), mode: row[first + 5],
+                target: (row[first + 6] as Data?).map { [UInt8]($0) },
+                hasMetadata: row[first + 7],
+                extendedAttributes: (row[first + 8] as Data?)
+                    .map { ExtendedAttributes(stored: $0) }))
     }
 }

@@ -8,6 +8,7 @@ extension Synchroniser {
         // A bound, so that an inode whose states never agree cannot spin.
         for _ in 0..<16 {
             agenda.noteMove(of: inode)
+            let commitCount = store.commitCount
             let state = try store.read { try $0.syncState(of: inode) }
             guard let state else {
                 if try store.read({ try $0.isPending(inode) }) {
@@ -19,14 +20,16 @@ extension Synchroniser {
             logger.debug("planned", metadata: ["inode": "\(inode)", "plan": "\(plan)"])
             switch plan {
             case .none:
-                if try settleIfDone(inode) {
+                if try settleIfDone(inode, readAt: commitCount) {
                     _ = gate.refusals.withLock { $0.remove(inode) }
                     return .done
                 }
             case .wait(let other):
                 return try wait(inode, for: other)
             case .waitForWriter:
-                if let outcome = try await waitForWriter(state) { return outcome }
+                if let outcome = try await waitForWriter(state, readAt: commitCount) {
+                    return outcome
+                }
             case .waitForConfirmation:
                 return try deletions.waitForConfirmation(inode)
             case .delete where try deletions.due() != nil:
@@ -48,7 +51,7 @@ extension Synchroniser {
             case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
                 .setAttributes,
                 .delete:
-                if let holder = try await uploader.perform(plan, state) {
+                if let holder = try await uploader.perform(plan, state, readAt: commitCount) {
                     return .blocked(by: holder)
                 }
             }
@@ -98,9 +101,15 @@ extension Synchroniser {
     }
 
     /// Removes an inode from the pending ones, if its plan is still to do nothing.
-    private func settleIfDone(_ inode: InodeNumber) throws(Blocked) -> Bool {
+    ///
+    /// - Parameter commitCount: ``Store/commitCount`` before it was planned.
+    private func settleIfDone(
+        _ inode: InodeNumber, readAt commitCount: UInt64
+    ) throws(Blocked) -> Bool {
         try store.write { database in
-            guard let state = try database.syncState(of: inode), Planner.plan(state) == .none
+            guard
+                try store.commitCount == commitCount
+                    || database.syncState(of: inode).map(Planner.plan) == SyncOperation.none
             else { return false }
             try database.removePending(inode)
             return true
@@ -110,7 +119,9 @@ extension Synchroniser {
     /// Sends a file that is open for writing at intervals; one without a writer, at once.
     ///
     /// - Returns: nil if it can be planned again now.
-    private func waitForWriter(_ state: SyncState) async throws -> SyncQueue.Outcome? {
+    private func waitForWriter(
+        _ state: SyncState, readAt commitCount: UInt64
+    ) async throws -> SyncQueue.Outcome? {
         let inode = state.inode
         guard let file = content.files.existing(inode), file.state.withLock({ $0.writers > 0 })
         else {
@@ -120,7 +131,7 @@ extension Synchroniser {
         let isDue = file.state.withLock { state in
             state.longWriterDue.map { $0 <= clock.uptime } ?? false
         }
-        if isDue, try await uploadOpenFile(state, file) { return nil }
+        if isDue, try await uploadOpenFile(state, readAt: commitCount, file) { return nil }
         let due = file.state.withLock { state in
             let due =
                 state.longWriterDue.flatMap { $0 > clock.uptime ? $0 : nil }

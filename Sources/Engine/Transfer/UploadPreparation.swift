@@ -22,7 +22,7 @@ extension UploadPreparation {
         before plan: SyncOperation, _ state: SyncState
     ) async throws(ProviderError) -> Bool {
         switch plan {
-        case .upload, .setAttributes: break
+        case .upload where state.synced != nil, .setAttributes: break
         default: return false
         }
         let isLacking = try engineWork { () throws(Blocked) in

@@ -48,8 +48,7 @@ extension Uploader {
         let generation = record.generation
         try commit(
             object, of: inode, at: place, sent: attributes, generation: generation,
-            replaced: replaced)
-        try engineWork { () throws(Blocked) in try store.write { try $0.removeUpload(of: inode) } }
+            replaced: replaced, isUpload: true)
     }
 
     private func digest(of frozen: FrozenContent) throws(ProviderError) -> ContentDigest {

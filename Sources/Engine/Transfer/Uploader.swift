@@ -67,17 +67,22 @@ extension Uploader {
 
     /// Carries out one operation on the remote.
     ///
+    /// - Parameter commitCount: ``Store/commitCount`` before `state` was read.
     /// - Returns: nil if it is done or found to be out of date; otherwise the inode whose operation
     ///   blocks it.
-    func perform(_ plan: SyncOperation, _ state: SyncState) async throws -> InodeNumber? {
-        guard let target = try store.read({ try Place.of(plan, state, $0) }) else {
+    func perform(
+        _ plan: SyncOperation, _ state: SyncState, readAt commitCount: UInt64
+    ) async throws -> InodeNumber? {
+        let (place, above) = try store.read { database in
+            let place = try Place.of(plan, state, database)
+            return (place, try place?.uncertainInode(for: state, database))
+        }
+        guard let target = place else {
             try preparation.noteLostPlace(state)
             return nil
         }
         // A directory that may have moved is verified first: its old place proves nothing.
-        if let above = try store.read({ try target.uncertainInode(for: state, $0) }) {
-            return above
-        }
+        if let above { return above }
         // This may take a while, so it precedes the claim: a replacement of the missing bytes by
         // another client must not pass for our own change.
         var unprepared: ProviderError?
@@ -94,9 +99,10 @@ extension Uploader {
         defer { activity.end(claim) }
         // Another operation may have ended between the plan and the claim.
         let isCurrent = { (database: Database) in
-            try database.syncState(of: state.inode) == state
-                && Place.of(plan, state, database) == target
-                && target.uncertainInode(for: state, database) == nil
+            try store.commitCount == commitCount
+                || database.syncState(of: state.inode) == state
+                    && Place.of(plan, state, database) == target
+                    && target.uncertainInode(for: state, database) == nil
         }
         if let unprepared {
             guard try store.read(isCurrent) else { return nil }
@@ -107,7 +113,7 @@ extension Uploader {
         if let intent = plan.intent(state, at: target) {
             guard try begin(intent, of: state.inode, if: isCurrent) else { return nil }
         } else {
-            guard try store.read(isCurrent) else { return nil }
+            guard try store.commitCount == commitCount || store.read(isCurrent) else { return nil }
         }
         do throws(ProviderError) {
             try await carryOut(plan, state, target)
@@ -183,14 +189,18 @@ extension Uploader {
     }
 
     /// Stores the newly agreed state, in one transaction.
+    ///
+    /// - Parameter isUpload: Whether an upload is complete, so that nothing is left to resume.
     func commit(
         _ object: RemoteObject, of inode: InodeNumber, at place: Place,
-        sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil
+        sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil,
+        isUpload: Bool = false
     ) throws(ProviderError) {
         try engineWork { () throws(Blocked) in
             try merger.merge { merge in
                 let database = merge.database
                 try database.removeIntent(of: inode)
+                if isUpload { try database.removeUpload(of: inode) }
                 if let replaced {
                     try database.removeSynced(replaced)
                     merge.changes.unlinked.append(replaced)
@@ -198,7 +208,7 @@ extension Uploader {
                 }
                 // Removed meanwhile, with a directory that the remote deleted: the next listing
                 // finds the object.
-                guard try database.inode(inode) != nil else { return }
+                guard let record = try database.inode(inode) else { return }
                 try database.setSynced(
                     SyncedRecord(
                         parent: place.parent, name: place.name, etag: object.etag,
@@ -210,9 +220,7 @@ extension Uploader {
                     try database.setRemoteModified(object.remoteModified, of: inode)
                 }
                 try database.setFailure(nil, attempts: 0, of: inode)
-                if let record = try database.inode(inode), !record.isWriting,
-                    record.generation == generation
-                {
+                if !record.isWriting, record.generation == generation {
                     try database.markSent(inode)
                 }
                 guard hasForeignMetadata(object, besides: attributes) else { return }

@@ -1,0 +1,39 @@
+import GRDB
+import Simulation
+import Synchronization
+import Testing
+
+@testable import Engine
+
+/// Goal: synchronising many small files is cheap.
+struct UploadCostTests {
+    /// Counts the SQL statements of one minute in which files of one directory are uploaded.
+    private static func statements(uploading count: Int, isNew: Bool) throws -> Int {
+        let statements = Mutex(0)
+        try Scenario.run { it in
+            try await it.makeDirectory("sub")
+            if !isNew { for file in 0..<count { try await it.write("sub/\(file)", [1]) } }
+            #expect(try await it.rest())
+            for file in 0..<count { try await it.write("sub/\(file)", [2, 3]) }
+            try it.engine.store.write { database in
+                database.trace { _ in statements.withLock { $0 += 1 } }
+            }
+            try await it.wait(.seconds(60))
+            try it.engine.store.write { $0.trace(options: []) }
+            #expect(try it.status().pending.count == 0)
+            for file in 0..<count { #expect(it.remoteBytes("sub/\(file)") == [2, 3]) }
+        }
+        return statements.withLock { $0 }
+    }
+
+    /// The state of an inode is read once before its upload and once after, with one statement
+    /// each. The statements include those of the listing that follows.
+    @Test(arguments: [(true, 40), (false, 48)])
+    func `uploads a new or changed small file with few statements`(
+        isNew: Bool, statementsMax: Int
+    ) throws {
+        let idle = try Self.statements(uploading: 0, isNew: isNew)
+        let busy = try Self.statements(uploading: 50, isNew: isNew)
+        #expect((busy - idle) / 50 <= statementsMax)
+    }
+}
