@@ -24,8 +24,8 @@ struct FolderFailure: Error {
         self.init(Self.kind(of: error.code), "\(call): \(error)", cause: cause)
     }
 
-    func attempting(_ attempt: String) -> ProviderError {
-        ProviderError(kind, attempt: attempt, reason: reason, cause: cause)
+    func attempting() -> ProviderError {
+        ProviderError(kind, reason, cause: cause)
     }
 
     /// Translates the system's error numbers into the kinds that the engine distinguishes.

@@ -6,8 +6,7 @@ extension FolderProvider {
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
-        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        let file = try await perform(attempt, onCancel: .abandon) { () throws(FolderFailure) in
+        let file = try await perform(onCancel: .abandon) { () throws(FolderFailure) in
             try openFile(key, etag: etag, range: range)
         }
         var offset = range.lowerBound
@@ -16,11 +15,11 @@ extension FolderProvider {
             let count = Int(min(UInt64(options.pieceBytes), range.upperBound - start))
             // Two steps, since only the first may outlive a cancelled call: the sink must not receive
             // anything after the call has ended.
-            let piece = try await perform(attempt, onCancel: .abandon) {
+            let piece = try await perform(onCancel: .abandon) {
                 () throws(FolderFailure) in
                 try file.piece(at: start, count: count)
             }
-            try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try await perform(onCancel: .finish) { () throws(FolderFailure) in
                 do {
                     try piece.withUnsafeBytes { bytes in try sink.write(bytes, at: start) }
                 } catch {

@@ -7,19 +7,18 @@ extension FolderProvider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "write \(source.size) bytes to \"\(key)\""
-        let upload = try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+        let upload = try await perform(onCancel: .finish) { () throws(FolderFailure) in
             try beginUpload(key, from: source, base: base)
         }
         do {
-            try await copy(source, into: upload, attempt, session)
-            return try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try await copy(source, into: upload, session)
+            return try await perform(onCancel: .finish) { () throws(FolderFailure) in
                 try upload.publish(
                     attributes: attributes, traits: traits, base: base)
             }
         } catch {
             // The first failure says more than one of the clean-up.
-            _ = try? await perform(attempt, onCancel: .ignore) { upload.drop() }
+            _ = try? await perform(onCancel: .ignore) { upload.drop() }
             throw error
         }
     }
@@ -41,7 +40,7 @@ extension FolderProvider {
     }
 
     private func copy(
-        _ source: any ByteSource, into upload: FolderUpload, _ attempt: String,
+        _ source: any ByteSource, into upload: FolderUpload,
         _ session: any UploadSession
     ) async throws(ProviderError) {
         let paced = source as? any PacedByteSource
@@ -52,9 +51,9 @@ extension FolderProvider {
             do {
                 try await paced?.waitUntilDue(piece.upperBound)
             } catch {
-                throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+                throw ProviderError(.cancelled, "cancelled")
             }
-            try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try await perform(onCancel: .finish) { () throws(FolderFailure) in
                 try upload.copy(piece)
             }
             offset = piece.upperBound

@@ -27,12 +27,11 @@ package struct FolderProvider: Provider {
     package static func connect(
         path: [UInt8], options: FolderOptions = FolderOptions()
     ) async throws(ProviderError) -> FolderProvider {
-        let attempt = "open the folder \"\(String(decoding: path, as: UTF8.self))\""
         let pool: BlockingPool
         do {
             pool = try BlockingPool(name: "folder", threads: options.threads)
         } catch {
-            throw ProviderError(.busy, attempt: attempt, reason: "no thread: \(error)")
+            throw ProviderError(.busy, "no thread: \(error)")
         }
         let opened = await pool.run(onCancel: .abandon) { () throws(FolderFailure) in
             let root = try FolderRoot(path: path)
@@ -40,11 +39,11 @@ package struct FolderProvider: Provider {
         }
         switch opened {
         case nil:
-            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+            throw ProviderError(.cancelled, "cancelled")
         case .success(let (root, fileSystem)):
             return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
         case .failure(let failure):
-            throw Self.explained(failure).attempting(attempt)
+            throw Self.explained(failure).attempting()
         }
     }
 
@@ -79,7 +78,7 @@ package struct FolderProvider: Provider {
     /// If an object seems to be missing because the folder itself is gone, the step fails as
     /// unreachable.
     func perform<Value: Sendable>(
-        _ attempt: String, onCancel: BlockingPool.OnCancel,
+        onCancel: BlockingPool.OnCancel,
         _ step: @escaping @Sendable () throws(FolderFailure) -> Value
     ) async throws(ProviderError) -> Value {
         let root = root
@@ -92,16 +91,15 @@ package struct FolderProvider: Provider {
             }
         }
         switch result {
-        case nil: throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        case nil: throw ProviderError(.cancelled, "cancelled")
         case .success(let value): return value
-        case .failure(let failure): throw failure.attempting(attempt)
+        case .failure(let failure): throw failure.attempting()
         }
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
-            .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "a folder on this machine cannot be shared by a link",
+            .unsupported, "a folder on this machine cannot be shared by a link",
             remedy: "copy it to a mount of a cloud with links, such as Google Drive through rclone")
     }
 

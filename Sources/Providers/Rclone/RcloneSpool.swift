@@ -22,13 +22,11 @@ struct RcloneSpool: Sendable {
     private static let pieceBytes = 1 << 20
 
     /// Copies a source to a file that has the time to be set on the remote.
-    func copy(
-        _ source: any ByteSource, modified: Timestamp, _ attempt: String
-    ) async throws(ProviderError) -> File {
+    func copy(_ source: any ByteSource, modified: Timestamp) async throws(ProviderError) -> File {
         let file = File(directory: directory.path, name: "\(UUID())")
         let result = await pool.run(onCancel: .finish) { () throws(ProviderError) in
             do throws(ProviderError) {
-                try Self.fill(file, from: source, modified: modified, attempt)
+                try Self.fill(file, from: source, modified: modified)
             } catch {
                 file.remove()
                 throw error
@@ -36,18 +34,18 @@ struct RcloneSpool: Sendable {
         }
         guard let result else {
             file.remove()
-            throw ProviderError(.cancelled, attempt: attempt, reason: "it was cancelled")
+            throw ProviderError(.cancelled, "it was cancelled")
         }
         try result.get()
         return file
     }
 
     private static func fill(
-        _ file: File, from source: any ByteSource, modified: Timestamp, _ attempt: String
+        _ file: File, from source: any ByteSource, modified: Timestamp
     ) throws(ProviderError) {
         let path = "\(file.directory)/\(file.name)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw localFailure(attempt) }
+        guard descriptor >= 0 else { throw localFailure() }
         defer { close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(UInt64(pieceBytes), max(1, source.size))), alignment: 4_096)
@@ -58,31 +56,27 @@ struct RcloneSpool: Sendable {
             do {
                 count = try source.read(into: buffer, at: offset)
             } catch {
-                throw ProviderError(
-                    .source, attempt: attempt, reason: "the bytes cannot be read", cause: error)
+                throw ProviderError(.source, "the bytes cannot be read", cause: error)
             }
             guard count > 0 else {
-                throw ProviderError(
-                    .source, attempt: attempt, reason: "the source ended at \(offset)")
+                throw ProviderError(.source, "the source ended at \(offset)")
             }
             var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             while !rest.isEmpty {
                 let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if written < 0, errno == EINTR { continue }
-                guard written > 0 else { throw localFailure(attempt) }
+                guard written > 0 else { throw localFailure() }
                 rest = UnsafeRawBufferPointer(rebasing: rest[written...])
             }
             offset += UInt64(count)
         }
         let time = timespec(
             tv_sec: Int(modified.seconds), tv_nsec: Int(modified.nanosecondsOfSecond))
-        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure(attempt) }
+        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure() }
     }
 
     /// A passing error, since space may become free again.
-    private static func localFailure(_ attempt: String) -> ProviderError {
-        ProviderError(
-            .busy, attempt: attempt,
-            reason: "cannot create a file for rclone in TMPDIR: \(SystemError.last)")
+    private static var localFailure: ProviderError {
+        ProviderError(.busy, "cannot create a file for rclone in TMPDIR: \(SystemError.last)")
     }
 }

@@ -4,16 +4,15 @@ extension S3Provider {
     package func list(
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage {
-        let attempt = "list \"\(directory)\""
-        try S3Failure.checkCancelled(attempt)
+        try S3Failure.checkCancelled()
         let place = tree.keys.place(of: directory)
-        let start = try S3PageToken(page, attempt)
+        let start = try S3PageToken(page)
         let listing = try await tree.client.list(
-            prefix: place.directory, delimiter: true, token: start.token, attempt)
+            prefix: place.directory, delimiter: true, token: start.token)
         var fold = S3ListingFold(place, seen: start.seen)
         fold.add(listing)
         if page == nil && directory != .root && !fold.isPresent && listing.next == nil {
-            try await checkDirectory(directory, place, attempt)
+            try await checkDirectory(directory, place)
         }
         let next = listing.next.map { S3PageToken(token: $0, seen: fold.seen).pageToken }
         return ListingPage(objects: fold.entries.map(object), next: next)
@@ -21,15 +20,15 @@ extension S3Provider {
 
     /// Checks that a directory exists, which an empty listing does not tell.
     private func checkDirectory(
-        _ directory: ObjectKey, _ place: S3KeyMap.Place, _ attempt: String
+        _ directory: ObjectKey, _ place: S3KeyMap.Place
     ) async throws(ProviderError) {
-        if let file = place.file, try await tree.client.head(file, attempt) != nil {
-            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is not a directory")
+        if let file = place.file, try await tree.client.head(file) != nil {
+            throw ProviderError(.wrongKind, "it is not a directory")
         }
-        if !place.isBeginning, try await tree.client.head(place.folderMarker, attempt) != nil {
+        if !place.isBeginning, try await tree.client.head(place.folderMarker) != nil {
             return
         }
-        throw S3Failure.missing(attempt)
+        throw S3Failure.missing
     }
 
     private func object(_ entry: S3ListingFold.Entry) -> RemoteObject {
@@ -54,13 +53,13 @@ struct S3PageToken: Hashable, Sendable {
         self.seen = seen
     }
 
-    init(_ page: PageToken?, _ attempt: String) throws(ProviderError) {
+    init(_ page: PageToken?) throws(ProviderError) {
         guard let page else { return }
         // `SEEN,SEEN TOKEN`; SEEN is the kind's letter and the part in hexadecimal.
         let parts = page.rawValue.split(
             separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else {
-            throw S3Failure.unsupported("this is not a page of a bucket", attempt)
+            throw S3Failure.unsupported("this is not a page of a bucket")
         }
         token = String(parts[1])
         seen = parts[0].split(separator: ",").compactMap { text in
