@@ -26,21 +26,21 @@ final class FolderDirectory: Sendable {
     /// - Parameter mode: For a new file.
     func open(
         _ name: FileName, _ flags: Int32, mode: mode_t = 0
-    ) throws(FolderFailure) -> OwnedDescriptor {
+    ) throws(ProviderError) -> OwnedDescriptor {
         try Self.open(in: descriptor.number, name.path, flags, mode: mode)
     }
 
     /// Opens a directory in this one for access to its entries. It need not be readable.
-    func directory(_ name: FileName) throws(FolderFailure) -> FolderDirectory {
+    func directory(_ name: FileName) throws(ProviderError) -> FolderDirectory {
         FolderDirectory(try open(name, FOLDER_O_PATH | O_DIRECTORY))
     }
 
     /// Opens the same directory for listing or synchronising.
-    func readable() throws(FolderFailure) -> OwnedDescriptor {
+    func readable() throws(ProviderError) -> OwnedDescriptor {
         try Self.open(in: descriptor.number, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
     }
 
-    func status() throws(FolderFailure) -> FolderStatus {
+    func status() throws(ProviderError) -> FolderStatus {
         try Self.status(in: descriptor.number, [0])
     }
 
@@ -58,12 +58,12 @@ final class FolderDirectory: Sendable {
     }
 
     /// - Throws: `.missing`.
-    func status(of name: FileName) throws(FolderFailure) -> FolderStatus {
+    func status(of name: FileName) throws(ProviderError) -> FolderStatus {
         try Self.status(in: descriptor.number, name.path)
     }
 
     /// - Returns: nil if nothing has this name.
-    func statusIfPresent(of name: FileName) throws(FolderFailure) -> FolderStatus? {
+    func statusIfPresent(of name: FileName) throws(ProviderError) -> FolderStatus? {
         do {
             return try status(of: name)
         } catch {
@@ -72,36 +72,36 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    static func status(of file: OwnedDescriptor) throws(FolderFailure) -> FolderStatus {
+    static func status(of file: OwnedDescriptor) throws(ProviderError) -> FolderStatus {
         try status(in: file.number, [0])
     }
 
-    func target(of name: FileName) throws(FolderFailure) -> [UInt8] {
+    func target(of name: FileName) throws(ProviderError) -> [UInt8] {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlinkat(descriptor.number, name.path, &buffer, buffer.count)
-        guard count >= 0 else { throw FolderFailure(.last, in: "readlink") }
+        guard count >= 0 else { throw ProviderError(.last, in: "readlink") }
         return buffer.prefix(count).map(UInt8.init(bitPattern:))
     }
 
-    func makeDirectory(_ name: FileName, mode: mode_t) throws(FolderFailure) {
+    func makeDirectory(_ name: FileName, mode: mode_t) throws(ProviderError) {
         try check("mkdir", mkdirat(descriptor.number, name.path, mode))
     }
 
-    func makeSymlink(_ name: FileName, target: [UInt8]) throws(FolderFailure) {
+    func makeSymlink(_ name: FileName, target: [UInt8]) throws(ProviderError) {
         let path = target.map(CChar.init(bitPattern:)) + [0]
         try check("symlink", symlinkat(path, descriptor.number, name.path))
     }
 
-    func removeFile(_ name: FileName) throws(FolderFailure) {
+    func removeFile(_ name: FileName) throws(ProviderError) {
         try check("unlink", unlinkat(descriptor.number, name.path, 0))
     }
 
-    func removeDirectory(_ name: FileName) throws(FolderFailure) {
+    func removeDirectory(_ name: FileName) throws(ProviderError) {
         guard unlinkat(descriptor.number, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
         let error = SystemError.last
         // POSIX permits rmdir to return EEXIST instead of ENOTEMPTY.
-        if error.code == EEXIST { throw FolderFailure(SystemError(ENOTEMPTY), in: "rmdir") }
-        throw FolderFailure(error, in: "rmdir")
+        if error.code == EEXIST { throw ProviderError(SystemError(ENOTEMPTY), in: "rmdir") }
+        throw ProviderError(error, in: "rmdir")
     }
 
     /// Renames `name`, within this directory or to another one.
@@ -110,7 +110,7 @@ final class FolderDirectory: Sendable {
     func rename(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName,
         replacing replacement: Replacement
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         let flags =
             switch replacement {
             case .never: FOLDER_RENAME_NOREPLACE
@@ -120,19 +120,19 @@ final class FolderDirectory: Sendable {
         let code = folder_rename(
             descriptor.number, name.path, directory.descriptor.number, newName.path,
             UInt32(flags))
-        guard code == 0 else { throw FolderFailure(SystemError(-code), in: "rename") }
+        guard code == 0 else { throw ProviderError(SystemError(-code), in: "rename") }
     }
 
     func link(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         try check(
             "link",
             linkat(descriptor.number, name.path, directory.descriptor.number, newName.path, 0))
     }
 
     /// Sets the modification time of `name`, also of a symbolic link itself.
-    func setModified(_ name: FileName, to time: Timestamp) throws(FolderFailure) {
+    func setModified(_ name: FileName, to time: Timestamp) throws(ProviderError) {
         let times = time.asAccessAndModified
         try check(
             "utimensat",
@@ -140,37 +140,37 @@ final class FolderDirectory: Sendable {
     }
 
     /// Returns once the names in this directory survive power loss.
-    func synchronize() throws(FolderFailure) {
+    func synchronize() throws(ProviderError) {
         let directory = try readable()
         guard fsync(directory.number) != 0 else { return }
         let error = SystemError.last
         // Some file systems do not support this for directories, and do not need it.
         if error.code != EINVAL && error.code != EROFS {
-            throw FolderFailure(error, in: "fsync of a directory")
+            throw ProviderError(error, in: "fsync of a directory")
         }
     }
 
-    private func check(_ call: String, _ result: Int32) throws(FolderFailure) {
-        if result != 0 { throw FolderFailure(.last, in: call) }
+    private func check(_ call: String, _ result: Int32) throws(ProviderError) {
+        if result != 0 { throw ProviderError(.last, in: call) }
     }
 
     private static func open(
         in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
-    ) throws(FolderFailure) -> OwnedDescriptor {
+    ) throws(ProviderError) -> OwnedDescriptor {
         while true {
             let number = openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
             if number >= 0 { return OwnedDescriptor(owning: number) }
             let error = SystemError.last
-            if error.code != EINTR { throw FolderFailure(error, in: "open") }
+            if error.code != EINTR { throw ProviderError(error, in: "open") }
         }
     }
 
     private static func status(
         in directory: Int32, _ path: [CChar]
-    ) throws(FolderFailure) -> FolderStatus {
+    ) throws(ProviderError) -> FolderStatus {
         var status = folder_status()
         let code = folder_get_status(directory, path, &status)
-        guard code == 0 else { throw FolderFailure(SystemError(-code), in: "stat") }
+        guard code == 0 else { throw ProviderError(SystemError(-code), in: "stat") }
         return FolderStatus(status)
     }
 }

@@ -9,15 +9,15 @@ struct FolderDirectoryStream: ~Copyable {
     private(set) var position: Int = 0
 
     /// - Parameter position: 0, or the ``position`` of an earlier stream.
-    init(_ directory: FolderDirectory, from position: Int = 0) throws(FolderFailure) {
+    init(_ directory: FolderDirectory, from position: Int = 0) throws(ProviderError) {
         let descriptor = try directory.readable()
         // The stream closes its descriptor, so it gets a copy.
         let copy = fcntl(descriptor.number, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw FolderFailure(.last, in: "fcntl") }
+        guard copy >= 0 else { throw ProviderError(.last, in: "fcntl") }
         guard let stream = fdopendir(copy) else {
             let error = SystemError.last
             close(copy)
-            throw FolderFailure(error, in: "fdopendir")
+            throw ProviderError(error, in: "fdopendir")
         }
         self.stream = stream
         if position != 0 { seekdir(stream, position) }
@@ -28,10 +28,10 @@ struct FolderDirectoryStream: ~Copyable {
     }
 
     /// Returns the next entry.
-    mutating func next() throws(FolderFailure) -> Entry {
+    mutating func next() throws(ProviderError) -> Entry {
         errno = 0
         guard let entry = readdir(stream) else {
-            if errno != 0 { throw FolderFailure(.last, in: "readdir") }
+            if errno != 0 { throw ProviderError(.last, in: "readdir") }
             return .end
         }
         position = Int(entry.pointee.d_off)

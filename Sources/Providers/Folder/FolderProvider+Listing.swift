@@ -9,8 +9,7 @@ extension FolderProvider {
     package func list(
         _ directory: ObjectKey, page: PageToken?
     ) async throws(ProviderError) -> ListingPage {
-        try await perform("list \"\(directory)\"", onCancel: .abandon) {
-            () throws(FolderFailure) in
+        try await perform(onCancel: .abandon) { () throws(ProviderError) in
             let opened = try openToList(directory)
             switch try place(of: page) {
             case .start where options.listingOrder == .position:
@@ -22,13 +21,13 @@ extension FolderProvider {
         }
     }
 
-    private func openToList(_ key: ObjectKey) throws(FolderFailure) -> FolderDirectory {
+    private func openToList(_ key: ObjectKey) throws(ProviderError) -> FolderDirectory {
         guard let parent = key.parent, let name = key.names.last else { return try root.open() }
-        if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
+        if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
         let holder = try root.directory(parent)
         let status = try holder.status(of: name)
         guard status.kind == .directory else {
-            throw FolderFailure(.wrongKind, "it is not a directory")
+            throw ProviderError(.wrongKind, "it is not a directory")
         }
         return try holder.directory(name)
     }
@@ -37,7 +36,7 @@ extension FolderProvider {
 
     private func positionPage(
         of directory: FolderDirectory, from position: Int
-    ) throws(FolderFailure) -> ListingPage {
+    ) throws(ProviderError) -> ListingPage {
         var stream = try FolderDirectoryStream(directory, from: position)
         var objects: [RemoteObject] = []
         for _ in 0..<options.pageEntries {
@@ -54,7 +53,7 @@ extension FolderProvider {
 
     private func namePage(
         of directory: FolderDirectory, after last: FileName?
-    ) throws(FolderFailure) -> ListingPage {
+    ) throws(ProviderError) -> ListingPage {
         var names = SmallestNames(countMin: options.pageEntries, after: last)
         var stream = try FolderDirectoryStream(directory)
         scan: while true {
@@ -75,7 +74,7 @@ extension FolderProvider {
     /// Adds the object at `name`, if it still exists and a cloud can store it.
     private func append(
         _ name: FileName, of directory: FolderDirectory, to objects: inout [RemoteObject]
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         if FolderName.isReserved(name) {
             directory.removeLeftover(name)
             return
@@ -95,13 +94,13 @@ extension FolderProvider {
         case name(FileName)
     }
 
-    private func place(of token: PageToken?) throws(FolderFailure) -> Place {
+    private func place(of token: PageToken?) throws(ProviderError) -> Place {
         guard let text = token?.rawValue else { return .start }
         if text.hasPrefix("p"), let position = Int(text.dropFirst()) { return .position(position) }
         if text.hasPrefix("n"), let name = name(hexadecimal: text.dropFirst()) {
             return .name(name)
         }
-        throw FolderFailure(.unsupported, "\"\(text)\" is not a page of a folder")
+        throw ProviderError(.unsupported, "\"\(text)\" is not a page of a folder")
     }
 
     private func token(after name: FileName) -> PageToken {

@@ -6,7 +6,7 @@ extension FolderProvider {
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
-        let file = try await perform(onCancel: .abandon) { () throws(FolderFailure) in
+        let file = try await perform(onCancel: .abandon) { () throws(ProviderError) in
             try openFile(key, etag: etag, range: range)
         }
         var offset = range.lowerBound
@@ -15,15 +15,14 @@ extension FolderProvider {
             let count = Int(min(UInt64(options.pieceBytes), range.upperBound - start))
             // Two steps, since only the first may outlive a cancelled call: the sink must not receive
             // anything after the call has ended.
-            let piece = try await perform(onCancel: .abandon) {
-                () throws(FolderFailure) in
+            let piece = try await perform(onCancel: .abandon) { () throws(ProviderError) in
                 try file.piece(at: start, count: count)
             }
-            try await perform(onCancel: .finish) { () throws(FolderFailure) in
+            try await perform(onCancel: .finish) { () throws(ProviderError) in
                 do {
                     try piece.withUnsafeBytes { bytes in try sink.write(bytes, at: start) }
                 } catch {
-                    throw FolderFailure(.sink, "the bytes were refused: \(error)", cause: error)
+                    throw ProviderError(.sink, "the bytes were refused: \(error)", cause: error)
                 }
             }
             offset += UInt64(count)
@@ -32,17 +31,17 @@ extension FolderProvider {
 
     private func openFile(
         _ key: ObjectKey, etag: ETag, range: Range<UInt64>
-    ) throws(FolderFailure) -> FolderReader {
+    ) throws(ProviderError) -> FolderReader {
         let place = try root.place(of: key)
         // Checked first, since opening a pipe or a device may have an effect.
         guard try place.status().kind == .file else {
-            throw FolderFailure(.wrongKind, "it is not a file")
+            throw ProviderError(.wrongKind, "it is not a file")
         }
         let reader = FolderReader(
             try place.directory.open(place.name, O_RDONLY | O_NONBLOCK), etag: etag)
         let size = try reader.checkedSize()
         guard range.upperBound <= size else {
-            throw FolderFailure(.unsupported, "it has only \(size) bytes")
+            throw ProviderError(.unsupported, "it has only \(size) bytes")
         }
         return reader
     }
@@ -59,20 +58,20 @@ struct FolderReader: Sendable {
     }
 
     /// - Throws: `.changed` if the file is no longer the expected version.
-    func checkedSize() throws(FolderFailure) -> UInt64 {
+    func checkedSize() throws(ProviderError) -> UInt64 {
         let status = try FolderDirectory.status(of: descriptor)
-        guard status.kind == .file else { throw FolderFailure(.wrongKind, "it is not a file") }
+        guard status.kind == .file else { throw ProviderError(.wrongKind, "it is not a file") }
         guard status.etag == etag else {
-            throw FolderFailure(.changed, "it is version \(status.etag), not \(etag)")
+            throw ProviderError(.changed, "it is version \(status.etag), not \(etag)")
         }
         return status.size
     }
 
     /// Reads `count` bytes, and checks that they belong to this version.
-    func piece(at start: UInt64, count: Int) throws(FolderFailure) -> [UInt8] {
-        var failure: FolderFailure?
+    func piece(at start: UInt64, count: Int) throws(ProviderError) -> [UInt8] {
+        var failure: ProviderError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            do throws(FolderFailure) {
+            do throws(ProviderError) {
                 filled = try fill(UnsafeMutableRawBufferPointer(buffer), from: start)
             } catch {
                 failure = error
@@ -81,7 +80,7 @@ struct FolderReader: Sendable {
         if let failure { throw failure }
         _ = try checkedSize()
         guard bytes.count == count else {
-            throw FolderFailure(.corrupt, "\(bytes.count) of \(count) bytes were read")
+            throw ProviderError(.corrupt, "\(bytes.count) of \(count) bytes were read")
         }
         return bytes
     }
@@ -89,7 +88,7 @@ struct FolderReader: Sendable {
     /// - Returns: The number of bytes read; less than the buffer's size at the end of the file.
     private func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from start: UInt64
-    ) throws(FolderFailure) -> Int {
+    ) throws(ProviderError) -> Int {
         var filled = 0
         while filled < buffer.count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
@@ -99,7 +98,7 @@ struct FolderReader: Sendable {
             if count > 0 {
                 filled += count
             } else if errno != EINTR {
-                throw FolderFailure(.last, in: "read")
+                throw ProviderError(.last, in: "read")
             }
         }
         return filled

@@ -33,7 +33,7 @@ package struct FolderProvider: Provider {
         } catch {
             throw ProviderError(.busy, "no thread: \(error)")
         }
-        let opened = await pool.run(onCancel: .abandon) { () throws(FolderFailure) in
+        let opened = await pool.run(onCancel: .abandon) { () throws(ProviderError) in
             let root = try FolderRoot(path: path)
             return (root, FolderFileSystem(holding: try root.open()))
         }
@@ -43,7 +43,7 @@ package struct FolderProvider: Provider {
         case .success(let (root, fileSystem)):
             return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
         case .failure(let failure):
-            throw Self.explained(failure).attempting()
+            throw Self.explained(failure)
         }
     }
 
@@ -61,7 +61,7 @@ package struct FolderProvider: Provider {
     }
 
     /// Adds the remedy to the failure of opening the folder.
-    private static func explained(_ failure: FolderFailure) -> FolderFailure {
+    private static func explained(_ failure: ProviderError) -> ProviderError {
         let remedy: String
         switch failure.kind {
         case .missing: remedy = "it does not exist: create it, or mount the disk that holds it"
@@ -70,7 +70,7 @@ package struct FolderProvider: Provider {
             remedy = "it may not be read: permit this user to read it, or mount as another user"
         default: remedy = failure.reason
         }
-        return FolderFailure(failure.kind, remedy, cause: failure)
+        return ProviderError(failure.kind, remedy, cause: failure)
     }
 
     /// Runs a step on the pool's threads.
@@ -79,11 +79,11 @@ package struct FolderProvider: Provider {
     /// unreachable.
     func perform<Value: Sendable>(
         onCancel: BlockingPool.OnCancel,
-        _ step: @escaping @Sendable () throws(FolderFailure) -> Value
+        _ step: @escaping @Sendable () throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         let root = root
-        let result = await pool.run(onCancel: onCancel) { () throws(FolderFailure) in
-            do throws(FolderFailure) {
+        let result = await pool.run(onCancel: onCancel) { () throws(ProviderError) in
+            do throws(ProviderError) {
                 return try step()
             } catch {
                 if error.kind == .missing { _ = try root.open() }
@@ -93,7 +93,7 @@ package struct FolderProvider: Provider {
         switch result {
         case nil: throw ProviderError(.cancelled, "cancelled")
         case .success(let value): return value
-        case .failure(let failure): throw failure.attempting()
+        case .failure(let failure): throw failure
         }
     }
 
@@ -104,12 +104,11 @@ package struct FolderProvider: Provider {
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try await perform("ask for the free space", onCancel: .abandon) {
-            () throws(FolderFailure) in
+        try await perform(onCancel: .abandon) { () throws(ProviderError) in
             let directory = try root.open().readable()
             var status = statvfs()
             guard fstatvfs(directory.number, &status) == 0 else {
-                throw FolderFailure(.last, in: "statvfs")
+                throw ProviderError(.last, in: "statvfs")
             }
             let unit = UInt64(status.f_frsize)
             return StorageSpace(
@@ -120,17 +119,17 @@ package struct FolderProvider: Provider {
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        try await perform("stat \"\(key)\"", onCancel: .abandon) { () throws(FolderFailure) in
+        try await perform(onCancel: .abandon) { () throws(ProviderError) in
             guard let parent = key.parent, let name = key.names.last else {
                 return try rootObject()
             }
-            if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
+            if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
             return try root.directory(parent).object(name)
         }
     }
 
     /// Returns the root as an object, named `root` since it has no name in its own tree.
-    func rootObject() throws(FolderFailure) -> RemoteObject {
+    func rootObject() throws(ProviderError) -> RemoteObject {
         guard let name = FileName("root") else { preconditionFailure("`root` is a file name") }
         let status = try root.open().status()
         return RemoteObject(

@@ -18,7 +18,7 @@ final class FolderUpload: Sendable {
     /// Creates an empty file beside `place`.
     init(
         at place: FolderPlace, from source: any ByteSource, pieceBytes: Int
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         let (name, descriptor) = try Self.create(in: place.directory)
         self.place = place
         self.descriptor = descriptor
@@ -28,14 +28,14 @@ final class FolderUpload: Sendable {
     }
 
     /// Copies bytes from the source, at most one piece.
-    func copy(_ range: Range<UInt64>) throws(FolderFailure) {
+    func copy(_ range: Range<UInt64>) throws(ProviderError) {
         let count = Int(range.upperBound - range.lowerBound)
         var filled = 0
         while filled < count {
             let offset = range.lowerBound + UInt64(filled)
             let read = try take(into: buffer.bytes[filled..<count], at: offset)
             guard read > 0 else {
-                throw FolderFailure(.source, "it ended at \(offset) of \(source.size) bytes")
+                throw ProviderError(.source, "it ended at \(offset) of \(source.size) bytes")
             }
             filled += read
         }
@@ -46,7 +46,7 @@ final class FolderUpload: Sendable {
     /// Gives the file its name in one step, with all its bytes and attributes durable.
     func publish(
         attributes: ObjectAttributes, traits: ProviderTraits, base: BaseVersion
-    ) throws(FolderFailure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         let status = try complete(attributes, traits)
         guard let current = name.withLock({ $0 }) else {
             preconditionFailure("a file is published once")
@@ -80,36 +80,34 @@ final class FolderUpload: Sendable {
 
     private func complete(
         _ attributes: ObjectAttributes, _ traits: ProviderTraits
-    ) throws(FolderFailure) -> FolderStatus {
+    ) throws(ProviderError) -> FolderStatus {
         if traits.extendedAttributes != nil {
             try descriptor.set(
                 attributes.extendedAttributes, allowedBy: attributes.mode,
                 keepsMode: traits.keepsMode)
         }
         if traits.keepsMode, fchmod(descriptor.number, mode_t(attributes.mode & 0o7777)) != 0 {
-            throw FolderFailure(.last, in: "chmod")
+            throw ProviderError(.last, in: "chmod")
         }
         if futimens(descriptor.number, attributes.modified.asAccessAndModified) != 0 {
-            throw FolderFailure(.last, in: "futimens")
+            throw ProviderError(.last, in: "futimens")
         }
-        if fsync(descriptor.number) != 0 { throw FolderFailure(.last, in: "fsync") }
+        if fsync(descriptor.number) != 0 { throw ProviderError(.last, in: "fsync") }
         return try FolderDirectory.status(of: descriptor)
     }
 
     private func take(
         into buffer: Slice<UnsafeMutableRawBufferPointer>, at offset: UInt64
-    ) throws(FolderFailure) -> Int {
+    ) throws(ProviderError) -> Int {
         do {
             return try source.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer), at: offset)
         } catch {
-            throw FolderFailure(.source, "the bytes cannot be read: \(error)", cause: error)
+            throw ProviderError(.source, "the bytes cannot be read: \(error)", cause: error)
         }
     }
 
-    private func store(
-        _ bytes: UnsafeRawBufferPointer, at offset: UInt64
-    ) throws(FolderFailure) {
+    private func store(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(ProviderError) {
         var stored = 0
         while stored < bytes.count {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[stored...])
@@ -118,7 +116,7 @@ final class FolderUpload: Sendable {
             if count >= 0 {
                 stored += count
             } else if errno != EINTR {
-                throw FolderFailure(.last, in: "write")
+                throw ProviderError(.last, in: "write")
             }
         }
     }
@@ -126,14 +124,14 @@ final class FolderUpload: Sendable {
     /// Creates a file and locks it; creates another if a process removes it in between as a leftover.
     private static func create(
         in directory: FolderDirectory
-    ) throws(FolderFailure) -> (FileName, OwnedDescriptor) {
+    ) throws(ProviderError) -> (FileName, OwnedDescriptor) {
         for _ in 0..<10 {
             let name = FolderName.new()
             let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             if flock(file.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
             if try FolderDirectory.status(of: file).links > 0 { return (name, file) }
         }
-        throw FolderFailure(.busy, "temporary files are removed as soon as they are created")
+        throw ProviderError(.busy, "temporary files are removed as soon as they are created")
     }
 }
 

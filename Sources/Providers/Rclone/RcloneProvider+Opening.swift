@@ -90,7 +90,7 @@ extension RcloneProvider {
             return opened
         } catch {
             throw SourceError(
-                .unavailable, "cannot \(error.attempt): \(error.reason)",
+                .unavailable, "cannot open \"\(fileSystem)\": \(error.reason)",
                 remedy: "try `rclone lsf \"\(fileSystem)\"`", cause: error)
         }
     }

@@ -36,7 +36,7 @@ struct RcloneProvider: Provider {
     }
 
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        try await remote.requireObject(at: key, "look at \"\(key)\"")
+        try await remote.requireObject(at: key)
     }
 
     func list(
@@ -101,12 +101,11 @@ struct RcloneProvider: Provider {
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         try await writer.write(
-            key, from: source, attributes: attributes, base: base, session: session,
-            "write \"\(key)\"")
+            key, from: source, attributes: attributes, base: base, session: session)
     }
 
     func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        try await writer.abandon(token, of: key, "abandon an upload of \"\(key)\"")
+        try await writer.abandon(token, of: key)
     }
 
     func createDirectory(
@@ -162,14 +161,10 @@ struct RcloneProvider: Provider {
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(
-            key, etag: etag, to: destination, base: base, continues: continues,
-            "move \"\(key)\" to \"\(destination)\"")
+        try await mover.move(key, etag: etag, to: destination, base: base, continues: continues)
     }
 
-    func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
+    func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
         guard let path = remote.path(of: key), !path.isEmpty else {
             throw RcloneRemote.missing
         }

@@ -165,7 +165,7 @@ struct RcloneRemote: Sendable {
 
     /// Cleans up after a failure, even if the task is cancelled.
     func removeLeftover(_ path: String) async {
-        await Task { try? await deleteFile(path, "remove the rest of an upload") }.value
+        await Task { try? await deleteFile(path) }.value
     }
 
     // MARK: Failures

@@ -45,7 +45,7 @@ struct RcloneSpool: Sendable {
     ) throws(ProviderError) {
         let path = "\(file.directory)/\(file.name)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw localFailure() }
+        guard descriptor >= 0 else { throw localFailure }
         defer { close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(UInt64(pieceBytes), max(1, source.size))), alignment: 4_096)
@@ -65,14 +65,14 @@ struct RcloneSpool: Sendable {
             while !rest.isEmpty {
                 let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if written < 0, errno == EINTR { continue }
-                guard written > 0 else { throw localFailure() }
+                guard written > 0 else { throw localFailure }
                 rest = UnsafeRawBufferPointer(rebasing: rest[written...])
             }
             offset += UInt64(count)
         }
         let time = timespec(
             tv_sec: Int(modified.seconds), tv_nsec: Int(modified.nanosecondsOfSecond))
-        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure() }
+        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure }
     }
 
     /// A passing error, since space may become free again.

@@ -41,7 +41,7 @@ package final class S3Provider: Provider {
     ///
     /// - Returns: Whether it holds anything below the prefix.
     func check() async throws(ProviderError) -> Bool {
-        try await tree.firstKey(below: tree.keys.place(of: .root), "list the bucket") != nil
+        try await tree.firstKey(below: tree.keys.place(of: .root)) != nil
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
@@ -54,15 +54,14 @@ package final class S3Provider: Provider {
 
     /// A bucket has no size.
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try S3Failure.checkCancelled("ask for the space")
+        try S3Failure.checkCancelled()
         return nil
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw S3Failure.unsupported(
             "the bucket's policy decides what is public",
-            remedy: "mount the bucket as rclone:NAME:BUCKET, which makes addresses for a week",
-            "make a link to \"\(key)\"")
+            remedy: "mount the bucket as rclone:NAME:BUCKET, which makes addresses for a week")
     }
 
     // MARK: Changes
@@ -103,22 +102,17 @@ package final class S3Provider: Provider {
     package func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await attributeWriter.set(
-            attributes, on: key, etag: etag, "set the attributes of \"\(key)\"")
+        try await attributeWriter.set(attributes, on: key, etag: etag)
     }
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(
-            key, etag: etag, to: destination, base: base, continues: continues,
-            "move \"\(key)\" to \"\(destination)\"")
+        try await mover.move(key, etag: etag, to: destination, base: base, continues: continues)
     }
 
-    package func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
-        try await remover.delete(key, kind: kind, etag: etag, "delete \"\(key)\"")
+    package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
+        try await remover.delete(key, kind: kind, etag: etag)
     }
 }

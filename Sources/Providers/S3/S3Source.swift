@@ -227,9 +227,7 @@ package struct S3Source: SourceForm, Hashable {
         return "\(endpoint.scheme)://\(endpoint.authority)\(endpoint.basePath)"
     }
 
-    private static func decoded(
-        _ text: Substring, _ part: String
-    ) throws(SourceError) -> [UInt8] {
+    private static func decoded(_ text: Substring, _ part: String) throws(SourceError) -> [UInt8] {
         guard let bytes = S3Encoding.decode(String(text)), !bytes.contains(0) else {
             throw SourceError(
                 .misspelled, "a \"%\" in \(part) is not followed by two hexadecimal digits",

@@ -104,9 +104,7 @@ package struct WebDAVProvider: Provider {
         try await mover.move(key, etag: etag, to: destination, base: base)
     }
 
-    package func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
+    package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
         try await remover.delete(key, kind: kind, etag: etag)
     }
 

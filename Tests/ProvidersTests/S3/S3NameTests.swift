@@ -141,7 +141,7 @@ import Testing
             var seen: [S3ListingFold.Seen] = []
             for page in pages(keys, below: place.directory, count: count) {
                 let start = try S3PageToken(
-                    S3PageToken(token: "t", seen: seen).pageToken, "test")
+                    S3PageToken(token: "t", seen: seen).pageToken)
                 var fold = S3ListingFold(place, seen: start.seen)
                 fold.add(page)
                 seen = fold.seen

@@ -7,7 +7,7 @@ extension S3Client {
     /// - Throws: `.corrupt` if there is none: the change was made, but its outcome is unknown.
     static func etag(of response: HTTPResponse) throws(ProviderError) -> ETag {
         let etag = S3ETag.etag(response.headers["etag"] ?? "")
-        guard !etag.description.isEmpty else { throw withoutETag() }
+        guard !etag.description.isEmpty else { throw withoutETag }
         return etag
     }
 
