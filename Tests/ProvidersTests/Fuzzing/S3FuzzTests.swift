@@ -22,7 +22,7 @@ import Transport
             fold.add(page)
             expectSense(fold.entries.map(\.remoteObject))
             let token = S3PageToken(token: page.next, seen: fold.seen)
-            let back = try S3PageToken(token.pageToken, "test")
+            let back = try S3PageToken(token.pageToken)
             #expect(back.seen == token.seen && back.token ?? "" == token.token ?? "")
         }
     }
@@ -55,7 +55,7 @@ import Transport
             let (_, bytes) = mutator.next(from: RealAnswers.refusals)
             let refusal = S3Refusal(
                 HTTPResponse(status: 403), body: bytes, now: Timestamp(seconds: 0))
-            let reason = refusal.error("test").reason
+            let reason = refusal.error().reason
             #expect(!reason.isEmpty && reason.unicodeScalars.count <= 500, "\(reason)")
         }
     }

@@ -276,8 +276,7 @@ private final class Collector: ByteSink {
         let client = try client(wire)
         let error = await #expect(throws: ProviderError.self) {
             try await client.copy(
-                S3Key("a"), etag: ETag("e"), to: S3Key("b"), headers: nil, storageClass: nil, nil,
-                "test")
+                S3Key("a"), etag: ETag("e"), to: S3Key("b"), headers: nil, storageClass: nil, nil)
         }
         #expect(error?.kind == .unreachable)
     }
