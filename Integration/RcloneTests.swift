@@ -66,7 +66,7 @@ struct RcloneTests {
             input.fs = "memory:bucket"
             input.remote = ""
             let _: RcloneNothing = try await memory.remote.client.call(
-                "operations/mkdir", input, attempt: "make a bucket")
+                "operations/mkdir", input)
             return try await RcloneProvider.open(
                 "memory:bucket", memory.remote.client, spool: memory.writer.spool,
                 logger: remotes.world.logger)

@@ -221,9 +221,9 @@ struct S3Tests {
                 return Set(text.split(whereSeparator: \.isWhitespace))
             }
             // An hour has not passed yet.
-            await provider.leftUploads.abortLeftCopies("test")
+            await provider.leftUploads.abortLeftCopies()
             #expect(try left().count == 4)
-            await provider.leftUploads.abortLeftCopies(olderThan: 0, "test")
+            await provider.leftUploads.abortLeftCopies(olderThan: 0)
             #expect(try left() == Set(ids.split(whereSeparator: \.isWhitespace)))
         }
     }
@@ -372,7 +372,7 @@ struct S3Tests {
         try await ObjectStore.with(kind) { store in
             let provider = try await Self.connect(store, "p")
             #expect(
-                try await provider.probe.conditions("test").batchIfVersion == (kind == .seaweedFS))
+                try await provider.probe.conditions().batchIfVersion == (kind == .seaweedFS))
             // With nothing else in its parent, which stays, and keys that XML has to escape.
             let keys = ["a&b <c> \"d\"", "line\u{1}end", "z"]
             let parent = ObjectKey([try #require(FileName("parent"))])

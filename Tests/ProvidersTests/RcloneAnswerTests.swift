@@ -50,7 +50,7 @@ import Transport
         input.remote = "none"
         let response = HTTPResponse(status: status)
         do throws(ProviderError) {
-            return .success(try RcloneClient.read(response, bytes, to: input, attempt: "ask"))
+            return .success(try RcloneClient.read(response, bytes, to: input))
         } catch {
             return .failure(error)
         }

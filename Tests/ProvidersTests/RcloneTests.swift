@@ -41,12 +41,12 @@ import Testing
         ("something new", .unreachable),
     ])
     func `rclone's words are understood`(reason: String, kind: ProviderError.Kind) {
-        #expect(RcloneFailure.error(attempt: "x", reason: reason).kind == kind)
+        #expect(RcloneFailure.error(reason: reason).kind == kind)
     }
 
     @Test func `a file's name says nothing about an error`() {
         let error = RcloneFailure.error(
-            attempt: "x", reason: "open /srv/quota exceeded: file name too long",
+            reason: "open /srv/quota exceeded: file name too long",
             names: ["quota exceeded", "srv"])
         #expect(error.kind == .unsupported)
         #expect(error.reason == "open /srv/quota exceeded: file name too long")

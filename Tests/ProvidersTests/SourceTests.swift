@@ -117,7 +117,7 @@ import Transport
     ])
     func `what is wrong with a certificate says what would help`(reason: String, part: String) {
         let error = ProviderError(
-            .unreachable, attempt: "x", reason: reason,
+            .unreachable, reason,
             cause: TransportError(.tls, attempt: "x", reason: reason))
         #expect(error.advice.remedy.contains(part), "\(error.advice.remedy)")
     }

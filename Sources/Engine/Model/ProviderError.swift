@@ -34,8 +34,9 @@ package struct ProviderError: Error {
     }
 
     package let kind: Kind
-    /// The operation with its values: `write "a/b.mov"`.
-    package let attempt: String
+    /// The operation with its values: `write "a/b.mov"`. Empty in a provider's own errors: the
+    /// engine names its calls, see ``ProviderCall``.
+    package private(set) var attempt: String
     /// The store's own error message.
     package let reason: String
     /// A remedy specific to this failure; nil if the kind is enough.
@@ -55,6 +56,23 @@ package struct ProviderError: Error {
         self.remedy = remedy
         self.retryAfter = retryAfter
         self.cause = cause
+    }
+
+    /// A provider's own failure of the call under way.
+    package init(
+        _ kind: Kind, _ reason: String, remedy: String? = nil, retryAfter: Duration? = nil,
+        cause: (any Error)? = nil
+    ) {
+        self.init(
+            kind, attempt: "", reason: reason, remedy: remedy, retryAfter: retryAfter, cause: cause)
+    }
+
+    /// Returns the same failure, named after a call unless it names its operation already.
+    package func during(_ call: ProviderCall) -> ProviderError {
+        guard attempt.isEmpty else { return self }
+        var error = self
+        error.attempt = call.description
+        return error
     }
 
     /// A reply about a place or version that our own operation has changed since: not an error, as

@@ -41,6 +41,7 @@ final class RemoteGate: ProviderWrapper {
             noteReachable()
             return value
         } catch {
+            let error = error.during(call)
             noteFailure(error)
             throw error
         }

@@ -17,9 +17,7 @@ enum FolderAttributes {
     ///   - path: Ends with NUL.
     ///   - follows: Whether a link at its end is followed, such as a descriptor's name in `/proc`.
     /// - Returns: nil if the file system has none, or does not permit reading them.
-    static func read(
-        _ path: [CChar], follows: Bool
-    ) throws(FolderFailure) -> ExtendedAttributes? {
+    static func read(_ path: [CChar], follows: Bool) throws(ProviderError) -> ExtendedAttributes? {
         let list = try bytes(
             { follows ? listxattr(path, $0, $1) : llistxattr(path, $0, $1) }, "listxattr")
         guard let list else { return nil }
@@ -44,18 +42,18 @@ enum FolderAttributes {
     /// - Parameter path: Ends with NUL; a link at its end is followed.
     static func set(
         _ wanted: ExtendedAttributes, from found: ExtendedAttributes, at path: [CChar]
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         for name in found.names where wanted[name] == nil {
             let text = name.map(CChar.init(bitPattern:)) + [0]
             if removexattr(path, text) != 0, errno != ENODATA {
-                throw FolderFailure(.last, in: "removexattr")
+                throw ProviderError(.last, in: "removexattr")
             }
         }
         for name in wanted.names where wanted[name] != found[name] {
             let text = name.map(CChar.init(bitPattern:)) + [0]
             let value = wanted[name] ?? []
             if setxattr(path, text, value, value.count, 0) != 0 {
-                throw FolderFailure(.last, in: "setxattr")
+                throw ProviderError(.last, in: "setxattr")
             }
         }
     }
@@ -63,7 +61,7 @@ enum FolderAttributes {
     /// Reads the length, then the bytes, until both agree.
     private static func bytes(
         _ read: (UnsafeMutablePointer<CChar>?, Int) -> Int, _ call: String
-    ) throws(FolderFailure) -> [UInt8]? {
+    ) throws(ProviderError) -> [UInt8]? {
         while true {
             let count = read(nil, 0)
             if count == 0 { return [] }
@@ -73,7 +71,7 @@ enum FolderAttributes {
             switch errno {
             case ERANGE: continue
             case EOPNOTSUPP, EACCES, EPERM, ENODATA: return nil
-            default: throw FolderFailure(.last, in: call)
+            default: throw ProviderError(.last, in: call)
             }
         }
     }

@@ -15,7 +15,7 @@ extension FolderDirectory {
     func set(
         _ attributes: ObjectAttributes, on name: FileName, kind: FileKind, etag: ETag?,
         traits: ProviderTraits
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         // Of a symbolic link, Linux keeps only the time.
         if kind == .symlink { return try setModified(name, to: attributes.modified) }
         let object = try open(name, FOLDER_O_PATH)
@@ -37,9 +37,9 @@ extension FolderDirectory {
         _ object: Descriptor, _ kind: FileKind, _ etag: ETag?
     ) throws(FolderFailure) {
         let status = try status(of: object)
-        guard status.kind == kind else { throw FolderFailure(.wrongKind, "it is not a \(kind)") }
+        guard status.kind == kind else { throw ProviderError(.wrongKind, "it is not a \(kind)") }
         if let etag, status.etag != etag {
-            throw FolderFailure(.changed, "it is version \(status.etag), not \(etag)")
+            throw ProviderError(.changed, "it is version \(status.etag), not \(etag)")
         }
     }
 }
@@ -49,13 +49,13 @@ extension FolderDirectory {
 extension Descriptor {
     func setMode(_ mode: UInt16) throws(FolderFailure) {
         if chmod(processPath, mode_t(mode & 0o7777)) != 0 {
-            throw FolderFailure(.last, in: "chmod")
+            throw ProviderError(.last, in: "chmod")
         }
     }
 
-    func setModified(_ time: Timestamp) throws(FolderFailure) {
+    func setModified(_ time: Timestamp) throws(ProviderError) {
         if utimensat(AT_FDCWD, processPath, time.asAccessAndModified, 0) != 0 {
-            throw FolderFailure(.last, in: "utimensat")
+            throw ProviderError(.last, in: "utimensat")
         }
     }
 
@@ -63,7 +63,7 @@ extension Descriptor {
     ///   may set its attributes, see xattr(7), so the owner gets that permission for a moment.
     func set(
         _ attributes: ExtendedAttributes, allowedBy mode: UInt16, keepsMode: Bool
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         let path = Array(processPath.utf8CString)
         if try FolderAttributes.read(path, follows: true) == attributes { return }
         if keepsMode { try setMode(mode | 0o600) }

@@ -4,16 +4,16 @@ extension FolderDirectory {
     /// Returns the object at `name` for the engine.
     ///
     /// - Throws: `.missing`, also for sockets, devices and pipes, which no cloud can store.
-    func object(_ name: FileName) throws(FolderFailure) -> RemoteObject {
+    func object(_ name: FileName) throws(ProviderError) -> RemoteObject {
         guard let object = try objectIfAny(name) else {
-            throw FolderFailure(.missing, "it is not a file, directory or symbolic link")
+            throw ProviderError(.missing, "it is not a file, directory or symbolic link")
         }
         return object
     }
 
     /// - Returns: nil for sockets, devices and pipes.
     /// - Throws: `.missing`.
-    func objectIfAny(_ name: FileName) throws(FolderFailure) -> RemoteObject? {
+    func objectIfAny(_ name: FileName) throws(ProviderError) -> RemoteObject? {
         let status = try status(of: name)
         guard let kind = status.kind else { return nil }
         return RemoteObject(

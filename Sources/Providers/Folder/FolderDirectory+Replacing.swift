@@ -19,7 +19,7 @@ extension FolderDirectory {
     /// - Throws: `.changed` with both at their old names, `.missing`.
     func replace(
         _ name: FileName, of etag: ETag, by new: FileName, _ own: FolderStatus
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         try expect(etag, at: name)
         do {
             try rename(new, to: self, name, replacing: .exchange)
@@ -32,7 +32,7 @@ extension FolderDirectory {
             try? removeFile(new)
         } else {
             try exchangeBack(new, own, from: name)
-            throw FolderFailure(.changed, "it was changed at this moment")
+            throw ProviderError(.changed, "it was changed at this moment")
         }
     }
 
@@ -40,7 +40,7 @@ extension FolderDirectory {
     /// other programs replace the file in the same microseconds.
     private func exchangeBack(
         _ new: FileName, _ own: FolderStatus, from name: FileName
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         for _ in 0..<1_000 {
             do {
                 try rename(new, to: self, name, replacing: .exchange)
@@ -51,13 +51,13 @@ extension FolderDirectory {
             }
             if try status(of: new).isSameObject(as: own) { return }
         }
-        throw FolderFailure(.busy, "other programs keep replacing it")
+        throw ProviderError(.busy, "other programs keep replacing it")
     }
 
     private func replaceAfterCheck(
         _ name: FileName, of etag: ETag, by new: FileName
-    ) throws(FolderFailure) {
-        try Self.checkAndChange.withLock { _ throws(FolderFailure) in
+    ) throws(ProviderError) {
+        try Self.checkAndChange.withLock { _ throws(ProviderError) in
             try expect(etag, at: name)
             try rename(new, to: self, name, replacing: .always)
         }
@@ -66,7 +66,7 @@ extension FolderDirectory {
     /// Deletes one version of a file, or a symbolic link that was seen as `expected`.
     ///
     /// - Throws: `.changed` with everything as it was, `.missing`.
-    func removeFile(_ name: FileName, seenAs expected: FolderStatus) throws(FolderFailure) {
+    func removeFile(_ name: FileName, seenAs expected: FolderStatus) throws(ProviderError) {
         let swap = FolderName.swap(expected.version, expected.version)
         do {
             try rename(name, to: self, swap, replacing: .never)
@@ -78,7 +78,7 @@ extension FolderDirectory {
         guard let found = try statusIfPresent(of: swap) else { return }
         guard found.version == expected.version else {
             try moveWithoutReplacing(swap, to: self, name)
-            throw FolderFailure(.changed, "it was changed at this moment")
+            throw ProviderError(.changed, "it was changed at this moment")
         }
         try removeFile(swap)
     }
@@ -88,16 +88,16 @@ extension FolderDirectory {
     /// - Throws: `.exists`.
     func moveWithoutReplacing(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         do {
             return try rename(name, to: directory, newName, replacing: .never)
         } catch {
             guard error.kind == .unsupported else { throw error }
         }
         if try linkAndUnlink(name, to: directory, newName) { return }
-        try Self.checkAndChange.withLock { _ throws(FolderFailure) in
+        try Self.checkAndChange.withLock { _ throws(ProviderError) in
             guard try directory.statusIfPresent(of: newName) == nil else {
-                throw FolderFailure(.exists, "something has this name")
+                throw ProviderError(.exists, "something has this name")
             }
             try rename(name, to: directory, newName, replacing: .always)
         }
@@ -106,7 +106,7 @@ extension FolderDirectory {
     /// - Returns: false if the file system has no hard links, or not for this object.
     private func linkAndUnlink(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName
-    ) throws(FolderFailure) -> Bool {
+    ) throws(ProviderError) -> Bool {
         do {
             try link(name, to: directory, newName)
         } catch {
@@ -123,13 +123,13 @@ extension FolderDirectory {
     func move(
         _ name: FileName, seenAs own: FolderStatus, to directory: FolderDirectory,
         _ newName: FileName, of etag: ETag
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         try directory.expect(etag, at: newName)
         do {
             try rename(name, to: directory, newName, replacing: .exchange)
         } catch {
             guard error.kind == .unsupported else { throw error }
-            return try Self.checkAndChange.withLock { _ throws(FolderFailure) in
+            return try Self.checkAndChange.withLock { _ throws(ProviderError) in
                 try directory.expect(etag, at: newName)
                 try rename(name, to: directory, newName, replacing: .always)
             }
@@ -138,16 +138,16 @@ extension FolderDirectory {
         let moved = try directory.status(of: newName)
         guard replaced.version == etag.description, moved.version == own.version else {
             try rename(name, to: directory, newName, replacing: .exchange)
-            throw FolderFailure(.changed, "it was changed at this moment")
+            throw ProviderError(.changed, "it was changed at this moment")
         }
         try removeFile(name, seenAs: replaced)
     }
 
     /// - Throws: `.changed` if `name` is another version than `etag` or not a file; `.missing`.
-    func expect(_ etag: ETag, at name: FileName) throws(FolderFailure) {
+    func expect(_ etag: ETag, at name: FileName) throws(ProviderError) {
         let found = try status(of: name)
         guard found.kind == .file, found.etag == etag else {
-            throw FolderFailure(.changed, "it is version \(found.etag), not \(etag)")
+            throw ProviderError(.changed, "it is version \(found.etag), not \(etag)")
         }
     }
 

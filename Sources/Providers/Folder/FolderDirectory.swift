@@ -32,7 +32,7 @@ final class FolderDirectory: Sendable {
     }
 
     /// Opens a directory in this one for access to its entries. It need not be readable.
-    func directory(_ name: FileName) throws(FolderFailure) -> FolderDirectory {
+    func directory(_ name: FileName) throws(ProviderError) -> FolderDirectory {
         FolderDirectory(try open(name, FOLDER_O_PATH | O_DIRECTORY))
     }
 
@@ -64,7 +64,7 @@ final class FolderDirectory: Sendable {
     }
 
     /// - Returns: nil if nothing has this name.
-    func statusIfPresent(of name: FileName) throws(FolderFailure) -> FolderStatus? {
+    func statusIfPresent(of name: FileName) throws(ProviderError) -> FolderStatus? {
         do {
             return try status(of: name)
         } catch {
@@ -77,7 +77,7 @@ final class FolderDirectory: Sendable {
         try status(in: file.rawValue, [0])
     }
 
-    func target(of name: FileName) throws(FolderFailure) -> [UInt8] {
+    func target(of name: FileName) throws(ProviderError) -> [UInt8] {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlinkat(descriptor.rawValue, name.path, &buffer, buffer.count)
         guard count >= 0 else { throw FolderFailure(.last, in: "readlink") }
@@ -88,7 +88,7 @@ final class FolderDirectory: Sendable {
         try check("mkdir", mkdirat(descriptor.rawValue, name.path, mode))
     }
 
-    func makeSymlink(_ name: FileName, target: [UInt8]) throws(FolderFailure) {
+    func makeSymlink(_ name: FileName, target: [UInt8]) throws(ProviderError) {
         let path = target.map(CChar.init(bitPattern:)) + [0]
         try check("symlink", symlinkat(path, descriptor.rawValue, name.path))
     }
@@ -101,8 +101,8 @@ final class FolderDirectory: Sendable {
         guard unlinkat(descriptor.rawValue, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
         let error = SystemError.last
         // POSIX permits rmdir to return EEXIST instead of ENOTEMPTY.
-        if error.code == EEXIST { throw FolderFailure(SystemError(ENOTEMPTY), in: "rmdir") }
-        throw FolderFailure(error, in: "rmdir")
+        if error.code == EEXIST { throw ProviderError(SystemError(ENOTEMPTY), in: "rmdir") }
+        throw ProviderError(error, in: "rmdir")
     }
 
     /// Renames `name`, within this directory or to another one.
@@ -111,7 +111,7 @@ final class FolderDirectory: Sendable {
     func rename(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName,
         replacing replacement: Replacement
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         let flags =
             switch replacement {
             case .never: FOLDER_RENAME_NOREPLACE
@@ -121,19 +121,19 @@ final class FolderDirectory: Sendable {
         let code = folder_rename(
             descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path,
             UInt32(flags))
-        guard code == 0 else { throw FolderFailure(SystemError(-code), in: "rename") }
+        guard code == 0 else { throw ProviderError(SystemError(-code), in: "rename") }
     }
 
     func link(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         try check(
             "link",
             linkat(descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path, 0))
     }
 
     /// Sets the modification time of `name`, also of a symbolic link itself.
-    func setModified(_ name: FileName, to time: Timestamp) throws(FolderFailure) {
+    func setModified(_ name: FileName, to time: Timestamp) throws(ProviderError) {
         let times = time.asAccessAndModified
         try check(
             "utimensat",
@@ -141,18 +141,18 @@ final class FolderDirectory: Sendable {
     }
 
     /// Returns once the names in this directory survive power loss.
-    func synchronize() throws(FolderFailure) {
+    func synchronize() throws(ProviderError) {
         let directory = try readable()
         guard fsync(directory.rawValue) != 0 else { return }
         let error = SystemError.last
         // Some file systems do not support this for directories, and do not need it.
         if error.code != EINVAL && error.code != EROFS {
-            throw FolderFailure(error, in: "fsync of a directory")
+            throw ProviderError(error, in: "fsync of a directory")
         }
     }
 
-    private func check(_ call: String, _ result: Int32) throws(FolderFailure) {
-        if result != 0 { throw FolderFailure(.last, in: call) }
+    private func check(_ call: String, _ result: Int32) throws(ProviderError) {
+        if result != 0 { throw ProviderError(.last, in: call) }
     }
 
     private static func open(
@@ -170,10 +170,10 @@ final class FolderDirectory: Sendable {
 
     private static func status(
         in directory: Int32, _ path: [CChar]
-    ) throws(FolderFailure) -> FolderStatus {
+    ) throws(ProviderError) -> FolderStatus {
         var status = folder_status()
         let code = folder_get_status(directory, path, &status)
-        guard code == 0 else { throw FolderFailure(SystemError(-code), in: "stat") }
+        guard code == 0 else { throw ProviderError(SystemError(-code), in: "stat") }
         return FolderStatus(status)
     }
 }

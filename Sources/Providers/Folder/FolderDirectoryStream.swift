@@ -16,7 +16,7 @@ final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one 
         guard let stream = fdopendir(copy) else {
             let error = SystemError.last
             close(copy)
-            throw FolderFailure(error, in: "fdopendir")
+            throw ProviderError(error, in: "fdopendir")
         }
         self.directory = directory
         self.stream = stream
@@ -30,7 +30,7 @@ final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one 
     func next() throws(FolderFailure) -> Entry {
         errno = 0
         guard let entry = readdir(stream) else {
-            if errno != 0 { throw FolderFailure(.last, in: "readdir") }
+            if errno != 0 { throw ProviderError(.last, in: "readdir") }
             return .end
         }
         let offset = MemoryLayout<dirent>.offset(of: \dirent.d_name) ?? 0

@@ -6,10 +6,9 @@ extension FolderProvider {
     package func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await perform("set the attributes of \"\(key)\"", onCancel: .finish) {
-            () throws(FolderFailure) in
+        try await perform(onCancel: .finish) { () throws(ProviderError) in
             if key == .root {
-                throw FolderFailure(.unsupported, "the root has no attributes of its own")
+                throw ProviderError(.unsupported, "the root has no attributes of its own")
             }
             let place = try root.place(of: key)
             let kind = try kind(of: place.status(), etag: etag)
@@ -23,8 +22,7 @@ extension FolderProvider {
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await perform("move \"\(key)\" to \"\(destination)\"", onCancel: .finish) {
-            () throws(FolderFailure) in
+        try await perform(onCancel: .finish) { () throws(ProviderError) in
             let from = try root.place(of: key)
             let to = try root.place(of: destination)
             let status = try from.status()
@@ -35,7 +33,7 @@ extension FolderProvider {
                 try move(from, status, to: to)
             case .version(let replaced):
                 guard kind != .directory else {
-                    throw FolderFailure(.wrongKind, "a directory cannot replace a file")
+                    throw ProviderError(.wrongKind, "a directory cannot replace a file")
                 }
                 guard key != destination else { break }
                 try from.directory.move(
@@ -50,21 +48,21 @@ extension FolderProvider {
     /// Moves to an unused name; moves a file back if it was changed at this moment.
     private func move(
         _ from: FolderPlace, _ status: FolderStatus, to: FolderPlace
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         try from.directory.moveWithoutReplacing(from.name, to: to.directory, to.name)
         guard status.kind == .file, try to.status().version != status.version else { return }
         try to.directory.moveWithoutReplacing(to.name, to: from.directory, from.name)
-        throw FolderFailure(.changed, "it was changed at this moment")
+        throw ProviderError(.changed, "it was changed at this moment")
     }
 
     package func delete(
         _ key: ObjectKey, kind: FileKind, etag: ETag?
     ) async throws(ProviderError) {
-        try await perform("delete \"\(key)\"", onCancel: .finish) { () throws(FolderFailure) in
+        try await perform(onCancel: .finish) { () throws(ProviderError) in
             let place = try root.place(of: key)
             let status = try place.status()
             guard status.kind == kind else {
-                throw FolderFailure(.wrongKind, "it is not a \(kind)")
+                throw ProviderError(.wrongKind, "it is not a \(kind)")
             }
             switch kind {
             case .directory:
@@ -78,7 +76,7 @@ extension FolderProvider {
     }
 
     /// Deletes an empty directory, with any files that a killed process has left in it.
-    private func deleteDirectory(_ place: FolderPlace) throws(FolderFailure) {
+    private func deleteDirectory(_ place: FolderPlace) throws(ProviderError) {
         do {
             return try place.directory.removeDirectory(place.name)
         } catch {
@@ -92,9 +90,9 @@ extension FolderProvider {
     ///
     /// - Throws: `.wrongKind` for a file without etag, another kind with one, and for sockets, devices
     ///   and pipes.
-    private func kind(of status: FolderStatus, etag: ETag?) throws(FolderFailure) -> FileKind {
+    private func kind(of status: FolderStatus, etag: ETag?) throws(ProviderError) -> FileKind {
         guard let kind = status.kind, (kind == .file) == (etag != nil) else {
-            throw FolderFailure(.wrongKind, "it is not of the expected kind")
+            throw ProviderError(.wrongKind, "it is not of the expected kind")
         }
         return kind
     }

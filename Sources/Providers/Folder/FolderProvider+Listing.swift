@@ -26,7 +26,7 @@ extension FolderProvider {
         let holder = try root.directory(parent)
         let status = try holder.status(of: name)
         guard status.kind == .directory else {
-            throw FolderFailure(.wrongKind, "it is not a directory")
+            throw ProviderError(.wrongKind, "it is not a directory")
         }
         return try FolderDirectoryStream(holder.directory(name))
     }
@@ -46,7 +46,7 @@ extension FolderProvider {
     /// Adds the object at `name`, if it still exists and a cloud can store it.
     private func append(
         _ name: FileName, of directory: FolderDirectory, to objects: inout [RemoteObject]
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         if FolderName.isReserved(name) {
             directory.removeLeftover(name)
             return

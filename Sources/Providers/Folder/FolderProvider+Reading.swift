@@ -7,8 +7,7 @@ extension FolderProvider {
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
-        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        let file = try await perform(attempt, onCancel: .abandon) { () throws(FolderFailure) in
+        let file = try await perform(onCancel: .abandon) { () throws(ProviderError) in
             try openFile(key, etag: etag, range: range)
         }
         var offset = range.lowerBound
@@ -17,15 +16,14 @@ extension FolderProvider {
             let count = Int(min(UInt64(options.pieceBytes), range.upperBound - start))
             // Two steps, since only the first may outlive a cancelled call: the sink must not receive
             // anything after the call has ended.
-            let piece = try await perform(attempt, onCancel: .abandon) {
-                () throws(FolderFailure) in
+            let piece = try await perform(onCancel: .abandon) { () throws(ProviderError) in
                 try file.piece(at: start, count: count)
             }
-            try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try await perform(onCancel: .finish) { () throws(ProviderError) in
                 do {
                     try piece.withUnsafeBytes { bytes in try sink.write(bytes, at: start) }
                 } catch {
-                    throw FolderFailure(.sink, "the bytes were refused: \(error)", cause: error)
+                    throw ProviderError(.sink, "the bytes were refused: \(error)", cause: error)
                 }
             }
             offset += UInt64(count)
@@ -34,17 +32,17 @@ extension FolderProvider {
 
     private func openFile(
         _ key: ObjectKey, etag: ETag, range: Range<UInt64>
-    ) throws(FolderFailure) -> FolderReader {
+    ) throws(ProviderError) -> FolderReader {
         let place = try root.place(of: key)
         // Checked first, since opening a pipe or a device may have an effect.
         guard try place.status().kind == .file else {
-            throw FolderFailure(.wrongKind, "it is not a file")
+            throw ProviderError(.wrongKind, "it is not a file")
         }
         let reader = FolderReader(
             try place.directory.open(place.name, O_RDONLY | O_NONBLOCK), etag: etag)
         let size = try reader.checkedSize()
         guard range.upperBound <= size else {
-            throw FolderFailure(.unsupported, "it has only \(size) bytes")
+            throw ProviderError(.unsupported, "it has only \(size) bytes")
         }
         return reader
     }
@@ -61,11 +59,11 @@ struct FolderReader: Sendable {
     }
 
     /// - Throws: `.changed` if the file is no longer the expected version.
-    func checkedSize() throws(FolderFailure) -> UInt64 {
+    func checkedSize() throws(ProviderError) -> UInt64 {
         let status = try FolderDirectory.status(of: descriptor)
-        guard status.kind == .file else { throw FolderFailure(.wrongKind, "it is not a file") }
+        guard status.kind == .file else { throw ProviderError(.wrongKind, "it is not a file") }
         guard status.etag == etag else {
-            throw FolderFailure(.changed, "it is version \(status.etag), not \(etag)")
+            throw ProviderError(.changed, "it is version \(status.etag), not \(etag)")
         }
         return status.size
     }
@@ -80,7 +78,7 @@ struct FolderReader: Sendable {
         }
         _ = try checkedSize()
         guard bytes.count == count else {
-            throw FolderFailure(.corrupt, "\(bytes.count) of \(count) bytes were read")
+            throw ProviderError(.corrupt, "\(bytes.count) of \(count) bytes were read")
         }
         return bytes
     }

@@ -8,19 +8,18 @@ extension FolderProvider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "write \(source.size) bytes to \"\(key)\""
-        let upload = try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+        let upload = try await perform(onCancel: .finish) { () throws(ProviderError) in
             try beginUpload(key, from: source, base: base)
         }
         do {
-            try await copy(source, into: upload, attempt, session)
-            return try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try await copy(source, into: upload, session)
+            return try await perform(onCancel: .finish) { () throws(ProviderError) in
                 try upload.publish(
                     attributes: attributes, traits: traits, base: base)
             }
         } catch {
             // The first failure says more than one of the clean-up.
-            _ = try? await perform(attempt, onCancel: .ignore) { upload.drop() }
+            _ = try? await perform(onCancel: .ignore) { upload.drop() }
             throw error
         }
     }
@@ -28,12 +27,12 @@ extension FolderProvider {
     /// Checks that the write can succeed, before any bytes are copied.
     private func beginUpload(
         _ key: ObjectKey, from source: any ByteSource, base: BaseVersion
-    ) throws(FolderFailure) -> FolderUpload {
+    ) throws(ProviderError) -> FolderUpload {
         let place = try root.place(of: key)
         switch base {
         case .absent:
             guard try place.statusIfPresent() == nil else {
-                throw FolderFailure(.exists, "something has this name")
+                throw ProviderError(.exists, "something has this name")
             }
         case .version(let etag):
             try place.directory.expect(etag, at: place.name)
@@ -42,7 +41,7 @@ extension FolderProvider {
     }
 
     private func copy(
-        _ source: any ByteSource, into upload: FolderUpload, _ attempt: String,
+        _ source: any ByteSource, into upload: FolderUpload,
         _ session: any UploadSession
     ) async throws(ProviderError) {
         let paced = source as? any PacedByteSource
@@ -53,9 +52,9 @@ extension FolderProvider {
             do {
                 try await paced?.waitUntilDue(piece.upperBound)
             } catch {
-                throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+                throw ProviderError(.cancelled, "cancelled")
             }
-            try await perform(attempt, onCancel: .finish) { () throws(FolderFailure) in
+            try await perform(onCancel: .finish) { () throws(ProviderError) in
                 try upload.copy(piece)
             }
             offset = piece.upperBound
@@ -69,9 +68,8 @@ extension FolderProvider {
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try await perform("create the directory \"\(key)\"", onCancel: .finish) {
-            () throws(FolderFailure) in
-            if key == .root { throw FolderFailure(.exists, "the root always exists") }
+        try await perform(onCancel: .finish) { () throws(ProviderError) in
+            if key == .root { throw ProviderError(.exists, "the root always exists") }
             let place = try root.place(of: key)
             try place.directory.makeDirectory(place.name, mode: mode_t(attributes.mode & 0o777))
             return try finishCreating(place, .directory, attributes)
@@ -81,11 +79,10 @@ extension FolderProvider {
     package func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try await perform("create the symbolic link \"\(key)\"", onCancel: .finish) {
-            () throws(FolderFailure) in
+        try await perform(onCancel: .finish) { () throws(ProviderError) in
             guard (1...4095).contains(target.count), !target.contains(0), traits.keepsSymlinks
             else {
-                throw FolderFailure(.unsupported, "the folder cannot store such a link")
+                throw ProviderError(.unsupported, "the folder cannot store such a link")
             }
             let place = try root.place(of: key)
             try place.directory.makeSymlink(place.name, target: target)
@@ -96,7 +93,7 @@ extension FolderProvider {
     /// Sets the attributes of a new object, regardless of the umask, and makes it durable.
     private func finishCreating(
         _ place: FolderPlace, _ kind: FileKind, _ attributes: ObjectAttributes
-    ) throws(FolderFailure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         try place.directory.set(
             attributes, on: place.name, kind: kind, etag: nil, traits: traits)
         try place.directory.synchronize()

@@ -28,24 +28,23 @@ package struct FolderProvider: Provider {
     package static func connect(
         path: [UInt8], options: FolderOptions = FolderOptions()
     ) async throws(ProviderError) -> FolderProvider {
-        let attempt = "open the folder \"\(String(decoding: path, as: UTF8.self))\""
         let pool: BlockingPool
         do {
             pool = try BlockingPool(name: "folder", threads: options.threads)
         } catch {
-            throw ProviderError(.busy, attempt: attempt, reason: "no thread: \(error)")
+            throw ProviderError(.busy, "no thread: \(error)")
         }
-        let opened = await pool.run(onCancel: .abandon) { () throws(FolderFailure) in
+        let opened = await pool.run(onCancel: .abandon) { () throws(ProviderError) in
             let root = try FolderRoot(path: path)
             return (root, FolderFileSystem(holding: try root.open()))
         }
         switch opened {
         case nil:
-            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+            throw ProviderError(.cancelled, "cancelled")
         case .success(let (root, fileSystem)):
             return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
         case .failure(let failure):
-            throw Self.explained(failure).attempting(attempt)
+            throw Self.explained(failure)
         }
     }
 
@@ -63,7 +62,7 @@ package struct FolderProvider: Provider {
     }
 
     /// Adds the remedy to the failure of opening the folder.
-    private static func explained(_ failure: FolderFailure) -> FolderFailure {
+    private static func explained(_ failure: ProviderError) -> ProviderError {
         let remedy: String
         switch failure.kind {
         case .missing: remedy = "it does not exist: create it, or mount the disk that holds it"
@@ -72,7 +71,7 @@ package struct FolderProvider: Provider {
             remedy = "it may not be read: permit this user to read it, or mount as another user"
         default: remedy = failure.reason
         }
-        return FolderFailure(failure.kind, remedy, cause: failure)
+        return ProviderError(failure.kind, remedy, cause: failure)
     }
 
     /// Runs a step on the pool's threads.
@@ -80,12 +79,12 @@ package struct FolderProvider: Provider {
     /// If an object seems to be missing because the folder itself is gone, the step fails as
     /// unreachable.
     func perform<Value: Sendable>(
-        _ attempt: String, onCancel: BlockingPool.OnCancel,
-        _ step: @escaping @Sendable () throws(FolderFailure) -> Value
+        onCancel: BlockingPool.OnCancel,
+        _ step: @escaping @Sendable () throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         let root = root
-        let result = await pool.run(onCancel: onCancel) { () throws(FolderFailure) in
-            do throws(FolderFailure) {
+        let result = await pool.run(onCancel: onCancel) { () throws(ProviderError) in
+            do throws(ProviderError) {
                 return try step()
             } catch {
                 if error.kind == .missing { _ = try root.open() }
@@ -93,22 +92,20 @@ package struct FolderProvider: Provider {
             }
         }
         switch result {
-        case nil: throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+        case nil: throw ProviderError(.cancelled, "cancelled")
         case .success(let value): return value
-        case .failure(let failure): throw failure.attempting(attempt)
+        case .failure(let failure): throw failure
         }
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
-            .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "a folder on this machine cannot be shared by a link",
+            .unsupported, "a folder on this machine cannot be shared by a link",
             remedy: "copy it to a mount of a cloud with links, such as Google Drive through rclone")
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try await perform("ask for the free space", onCancel: .abandon) {
-            () throws(FolderFailure) in
+        try await perform(onCancel: .abandon) { () throws(ProviderError) in
             let directory = try root.open().readable()
             var status = statvfs()
             guard fstatvfs(directory.rawValue, &status) == 0 else {
@@ -123,17 +120,17 @@ package struct FolderProvider: Provider {
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        try await perform("stat \"\(key)\"", onCancel: .abandon) { () throws(FolderFailure) in
+        try await perform(onCancel: .abandon) { () throws(ProviderError) in
             guard let parent = key.parent, let name = key.names.last else {
                 return try rootObject()
             }
-            if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
+            if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
             return try root.directory(parent).object(name)
         }
     }
 
     /// Returns the root as an object, named `root` since it has no name in its own tree.
-    func rootObject() throws(FolderFailure) -> RemoteObject {
+    func rootObject() throws(ProviderError) -> RemoteObject {
         guard let name = FileName("root") else { preconditionFailure("`root` is a file name") }
         let status = try root.open().status()
         return RemoteObject(

@@ -15,7 +15,7 @@ struct FolderRoot: Sendable {
     private let identity: FolderStatus
 
     /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`.
-    init(path: [UInt8]) throws(FolderFailure) {
+    init(path: [UInt8]) throws(ProviderError) {
         self.path = path
         let directory = try Self.openReadable(path)
         identity = try FolderDirectory.status(of: directory)
@@ -32,12 +32,12 @@ struct FolderRoot: Sendable {
         } catch {
             // Without descriptors nothing is known of the folder.
             if error.cause is DiskError { throw error }
-            throw FolderFailure(
+            throw ProviderError(
                 .unreachable, "the folder itself cannot be opened (\(error.reason)); mount it again"
             )
         }
         guard found.isSameObject(as: identity) else {
-            throw FolderFailure(
+            throw ProviderError(
                 .unreachable,
                 "another folder is in its place now: its disk was unmounted, or it was replaced")
         }
@@ -47,10 +47,10 @@ struct FolderRoot: Sendable {
     /// Opens the directory that `key` names.
     ///
     /// - Throws: `.missing` if any part is missing or not a directory.
-    func directory(_ key: ObjectKey) throws(FolderFailure) -> FolderDirectory {
+    func directory(_ key: ObjectKey) throws(ProviderError) -> FolderDirectory {
         var directory = try open()
         for name in key.names {
-            if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
+            if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
             directory = try directory.directory(name)
         }
         return directory
@@ -59,12 +59,12 @@ struct FolderRoot: Sendable {
     /// Opens the directory that holds `key`, which is not the root.
     ///
     /// - Throws: `.missing`; `.unsupported` for the root and for reserved names.
-    func place(of key: ObjectKey) throws(FolderFailure) -> FolderPlace {
+    func place(of key: ObjectKey) throws(ProviderError) -> FolderPlace {
         guard let parent = key.parent, let name = key.names.last else {
-            throw FolderFailure(.unsupported, "the root cannot be changed")
+            throw ProviderError(.unsupported, "the root cannot be changed")
         }
         if FolderName.isReserved(name) {
-            throw FolderFailure(.unsupported, "names like this are reserved for temporary files")
+            throw ProviderError(.unsupported, "names like this are reserved for temporary files")
         }
         return FolderPlace(directory: try directory(parent), name: name)
     }
@@ -85,8 +85,8 @@ struct FolderRoot: Sendable {
         let number = Glibc.open(path, flags | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
             let error = SystemError.last
-            if error.code == ENOTDIR { throw FolderFailure(.wrongKind, "\(error)") }
-            throw FolderFailure(error, in: "open")
+            if error.code == ENOTDIR { throw ProviderError(.wrongKind, "\(error)") }
+            throw ProviderError(error, in: "open")
         }
         return Descriptor(adopting: number)
     }
@@ -97,11 +97,11 @@ struct FolderPlace: Sendable {
     let directory: FolderDirectory
     let name: FileName
 
-    func status() throws(FolderFailure) -> FolderStatus {
+    func status() throws(ProviderError) -> FolderStatus {
         try directory.status(of: name)
     }
 
-    func statusIfPresent() throws(FolderFailure) -> FolderStatus? {
+    func statusIfPresent() throws(ProviderError) -> FolderStatus? {
         try directory.statusIfPresent(of: name)
     }
 }

@@ -49,7 +49,8 @@ package struct FolderSource: SourceForm, Hashable {
             folder = try await FolderProvider.connect(path: path)
         } catch {
             throw SourceError(
-                .unavailable, "cannot \(error.attempt)", remedy: error.reason, cause: error)
+                .unavailable, "cannot open the folder \"\(String(decoding: path, as: UTF8.self))\"",
+                remedy: error.reason, cause: error)
         }
         guard latency > .zero || bytesPerSecond != nil else { return folder }
         return ThrottledProvider(

@@ -19,7 +19,7 @@ final class FolderUpload: Sendable {
     /// Creates an empty file beside `place`.
     init(
         at place: FolderPlace, from source: any ByteSource, pieceBytes: Int
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         let (name, descriptor) = try Self.create(in: place.directory)
         self.place = place
         self.descriptor = descriptor
@@ -29,14 +29,14 @@ final class FolderUpload: Sendable {
     }
 
     /// Copies bytes from the source, at most one piece.
-    func copy(_ range: Range<UInt64>) throws(FolderFailure) {
+    func copy(_ range: Range<UInt64>) throws(ProviderError) {
         let count = Int(range.upperBound - range.lowerBound)
         var filled = 0
         while filled < count {
             let offset = range.lowerBound + UInt64(filled)
             let read = try take(into: buffer.bytes[filled..<count], at: offset)
             guard read > 0 else {
-                throw FolderFailure(.source, "it ended at \(offset) of \(source.size) bytes")
+                throw ProviderError(.source, "it ended at \(offset) of \(source.size) bytes")
             }
             filled += read
         }
@@ -52,7 +52,7 @@ final class FolderUpload: Sendable {
     /// Gives the file its name in one step, with all its bytes and attributes durable.
     func publish(
         attributes: ObjectAttributes, traits: ProviderTraits, base: BaseVersion
-    ) throws(FolderFailure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         let status = try complete(attributes, traits)
         guard let current = name.withLock({ $0 }) else {
             preconditionFailure("a file is published once")
@@ -86,7 +86,7 @@ final class FolderUpload: Sendable {
 
     private func complete(
         _ attributes: ObjectAttributes, _ traits: ProviderTraits
-    ) throws(FolderFailure) -> FolderStatus {
+    ) throws(ProviderError) -> FolderStatus {
         if traits.extendedAttributes != nil {
             try descriptor.set(
                 attributes.extendedAttributes, allowedBy: attributes.mode,
@@ -104,12 +104,12 @@ final class FolderUpload: Sendable {
 
     private func take(
         into buffer: Slice<UnsafeMutableRawBufferPointer>, at offset: UInt64
-    ) throws(FolderFailure) -> Int {
+    ) throws(ProviderError) -> Int {
         do {
             return try source.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer), at: offset)
         } catch {
-            throw FolderFailure(.source, "the bytes cannot be read: \(error)", cause: error)
+            throw ProviderError(.source, "the bytes cannot be read: \(error)", cause: error)
         }
     }
 
@@ -123,7 +123,7 @@ final class FolderUpload: Sendable {
             if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
             if try FolderDirectory.status(of: file).links > 0 { return (name, file) }
         }
-        throw FolderFailure(.busy, "temporary files are removed as soon as they are created")
+        throw ProviderError(.busy, "temporary files are removed as soon as they are created")
     }
 }
 

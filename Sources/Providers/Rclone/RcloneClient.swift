@@ -15,7 +15,7 @@ struct RcloneClient: Sendable {
 
     /// Calls one of rclone's functions.
     func call<Answer: Decodable & Sendable>(
-        _ function: String, _ input: RcloneInput, attempt: String
+        _ function: String, _ input: RcloneInput
     ) async throws(ProviderError) -> Answer {
         async let _ = pulse.watch()
         let answer: (response: HTTPResponse, body: [UInt8])
@@ -23,10 +23,10 @@ struct RcloneClient: Sendable {
             answer = try await transport.send(
                 try request(function, input), bytesMax: Self.answerBytesMax)
         } catch {
-            throw Self.failure(error, attempt: attempt)
+            throw Self.failure(error)
         }
         do {
-            return try Self.read(answer.response, answer.body, to: input, attempt: attempt)
+            return try Self.read(answer.response, answer.body, to: input)
         } catch {
             if error.kind == .unauthorized { await forgetRemotes() }
             throw error
@@ -65,29 +65,28 @@ struct RcloneClient: Sendable {
     ///
     /// - Throws: The failure that rclone reports; `.corrupt` for an answer of another form.
     static func read<Answer: Decodable>(
-        _ response: HTTPResponse, _ body: [UInt8], to input: RcloneInput, attempt: String
+        _ response: HTTPResponse, _ body: [UInt8], to input: RcloneInput
     ) throws(ProviderError) -> Answer {
         guard response.isSuccess else {
             let fault = try? JSONDecoder().decode(RcloneFault.self, from: Data(body))
             throw RcloneFailure.error(
-                attempt: attempt, reason: fault?.error ?? "status \(response.status)",
+                reason: fault?.error ?? "status \(response.status)",
                 names: input.names)
         }
         do {
             return try JSONDecoder().decode(Answer.self, from: Data(body))
         } catch {
-            throw ProviderError(
-                .corrupt, attempt: attempt, reason: "rclone's answer cannot be read", cause: error)
+            throw ProviderError(.corrupt, "rclone's answer cannot be read", cause: error)
         }
     }
 
     /// Calls a function that makes a change, and waits for its end even if the task is cancelled:
     /// rclone is then told to stop, so that nothing changes after this has returned.
     func change(
-        _ function: String, _ input: RcloneInput, attempt: String, group: String = newGroup()
+        _ function: String, _ input: RcloneInput, group: String = newGroup()
     ) async throws(ProviderError) {
         guard !Task.isCancelled else {
-            throw ProviderError(.cancelled, attempt: attempt, reason: "it was cancelled")
+            throw ProviderError(.cancelled, "it was cancelled")
         }
         var input = input
         input.jobGroup = group
@@ -96,7 +95,7 @@ struct RcloneClient: Sendable {
         // Not a child task, so that cancellation does not end the wait for rclone.
         let work = Task { () async -> Result<RcloneNothing, ProviderError> in
             do throws(ProviderError) {
-                return .success(try await call(function, grouped, attempt: attempt))
+                return .success(try await call(function, grouped))
             } catch {
                 return .failure(error)
             }
@@ -112,8 +111,7 @@ struct RcloneClient: Sendable {
         case .success: return
         case .failure(let error):
             guard Task.isCancelled else { throw error }
-            throw ProviderError(
-                .cancelled, attempt: attempt, reason: "it was cancelled", cause: error)
+            throw ProviderError(.cancelled, "it was cancelled", cause: error)
         }
     }
 
@@ -122,7 +120,7 @@ struct RcloneClient: Sendable {
 
     /// Hands a range of a file to `sink` as it arrives.
     func read(
-        path: String, range: Range<UInt64>, into sink: RcloneReadSink, attempt: String
+        path: String, range: Range<UInt64>, into sink: RcloneReadSink
     ) async throws(ProviderError) {
         var request = HTTPRequest(
             .get, "http://rclone/\(path)",
@@ -133,7 +131,7 @@ struct RcloneClient: Sendable {
             _ = try await transport.send(request, into: sink)
         } catch {
             if error.kind == .sink, let failure = sink.failure { throw failure }
-            throw Self.failure(error, attempt: attempt)
+            throw Self.failure(error)
         }
         if let failure = sink.failure { throw failure }
     }
@@ -160,7 +158,7 @@ struct RcloneClient: Sendable {
         request.stallTimeout = nil
     }
 
-    static func failure(_ error: TransportError, attempt: String) -> ProviderError {
+    static func failure(_ error: TransportError) -> ProviderError {
         let kind: ProviderError.Kind =
             switch error.kind {
             case .cancelled: .cancelled
@@ -169,7 +167,7 @@ struct RcloneClient: Sendable {
             default: .unreachable
             }
         return ProviderError(
-            kind, attempt: attempt, reason: "rclone does not answer: \(error.reason)",
+            kind, "rclone does not answer: \(error.reason)",
             cause: error.cause ?? error)
     }
 }
@@ -196,8 +194,7 @@ private final class RcloneStopper: Sendable {
             input.group = group
             for _ in 0..<100 where !Task.isCancelled {
                 // rclone may not have started the job yet, so once is not enough.
-                let _: RcloneNothing? = try? await client.call(
-                    "job/stopgroup", input, attempt: "stop a cancelled change")
+                let _: RcloneNothing? = try? await client.call("job/stopgroup", input)
                 try? await client.clock.sleep(until: client.clock.uptime + .milliseconds(100))
             }
             work.cancel()

@@ -53,14 +53,11 @@ enum RcloneFailure {
 
     /// - Parameter names: Names that the message may contain and that are ignored in its
     ///   interpretation: a file may be called `quota exceeded`.
-    static func error(
-        attempt: String, reason: String, names: [String] = []
-    ) -> ProviderError {
+    static func error(reason: String, names: [String] = []) -> ProviderError {
         let text = names.filter { !$0.isEmpty }.sorted { $0.utf8.count > $1.utf8.count }
             .reduce(reason) { $0.replacing($1, with: "") }.lowercased()
         let kind = meanings.first { $0.words.contains(where: text.contains) }?.kind
         return ProviderError(
-            kind ?? .unreachable, attempt: attempt,
-            reason: ForeignWords.line(reason, charactersMax: wordsMax))
+            kind ?? .unreachable, ForeignWords.line(reason, charactersMax: wordsMax))
     }
 }

@@ -12,31 +12,30 @@ struct RcloneMover: Sendable {
     /// As ``Provider/move(_:etag:to:base:continues:)``.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, _ attempt: String
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        let newPath = try remote.newPath(destination, attempt)
+        let newPath = try remote.newPath(destination)
         guard !destination.names.starts(with: key.names) || destination == key else {
-            throw ProviderError(
-                .unsupported, attempt: attempt, reason: "a directory cannot move below itself")
+            throw ProviderError(.unsupported, "a directory cannot move below itself")
         }
-        let path = try remote.existingPath(of: key, attempt)
+        let path = try remote.existingPath(of: key)
         if base == .absent, destination.names.last != key.names.last {
-            try await names.requireKept(destination, attempt)
+            try await names.requireKept(destination)
         }
         return try await locks.with([key, destination]) { () async throws(ProviderError) in
             guard let etag else {
                 return try await moveDirectory(
-                    key, path, to: destination, newPath, continues: continues, attempt)
+                    key, path, to: destination, newPath, continues: continues)
             }
-            let found = try await remote.requireVersion(etag, of: key, attempt)
-            try await remote.requireBase(base, at: destination, attempt)
-            try await remote.moveFile(path, to: newPath, attempt)
-            let moved = try await remote.requireObject(at: destination, attempt)
+            let found = try await remote.requireVersion(etag, of: key)
+            try await remote.requireBase(base, at: destination)
+            try await remote.moveFile(path, to: newPath)
+            let moved = try await remote.requireObject(at: destination)
             // A move keeps the time if the remote keeps times.
             let isSameTime =
                 modifiedResolution.map { moved.modified.isWithin($0, of: found.modified) } ?? true
             guard isSameTime, RcloneMeaning.mayHoldSame(moved, found) else {
-                throw RcloneRemote.changedMeanwhile(attempt)
+                throw RcloneRemote.changedMeanwhile
             }
             return moved
         }
@@ -44,30 +43,30 @@ struct RcloneMover: Sendable {
 
     private func moveDirectory(
         _ key: ObjectKey, _ path: String, to destination: ObjectKey, _ newPath: String,
-        continues: Bool, _ attempt: String
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        let found = try await remote.object(at: key, attempt)
-        let there = try await remote.object(at: destination, attempt)
+        let found = try await remote.object(at: key)
+        let there = try await remote.object(at: destination)
         if continues, let there, there.kind == .directory {
             // An earlier call has moved some of it; the rest follows, if there is any.
             if found == nil { return there }
         } else {
-            guard let found else { throw RcloneRemote.missing(attempt) }
+            guard let found else { throw RcloneRemote.missing }
             guard found.kind == .directory else {
-                throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a file")
+                throw ProviderError(.wrongKind, "it is a file")
             }
-            try await remote.requireBase(.absent, at: destination, attempt)
+            try await remote.requireBase(.absent, at: destination)
         }
         var input = RcloneInput()
         input.srcFs = remote.below(path)
         input.dstFs = remote.below(newPath)
         input.createEmptySrcDirs = true
         input.deleteEmptySrcDirs = true
-        try await remote.client.change("sync/move", input, attempt: attempt)
+        try await remote.client.change("sync/move", input)
         // If objects were moved one by one, the directory itself is still there.
-        if try await remote.object(at: key, attempt) != nil {
-            try await directories.removeEmpty(path, attempt)
+        if try await remote.object(at: key) != nil {
+            try await directories.removeEmpty(path)
         }
-        return try await remote.requireObject(at: destination, attempt)
+        return try await remote.requireObject(at: destination)
     }
 }

@@ -20,14 +20,13 @@ final class RcloneNameCheck: Sendable {
     /// Tests the unusual characters of a new name, unless the remote is known to keep them.
     ///
     /// - Throws: `.unsupported` if the remote does not keep them.
-    func requireKept(_ key: ObjectKey, _ attempt: String) async throws(ProviderError) {
+    func requireKept(_ key: ObjectKey) async throws(ProviderError) {
         guard let name = key.names.last.flatMap(RcloneName.encode) else { return }
         let characters = RcloneName.oddCharacters(of: name)
         guard !characters.isEmpty, !kept.withLock({ $0.contains(characters) }) else { return }
-        guard try await keeps(characters, attempt) else {
+        guard try await keeps(characters) else {
             throw ProviderError(
-                .unsupported, attempt: attempt,
-                reason: "\(remote.name) does not keep every character of this name",
+                .unsupported, "\(remote.name) does not keep every character of this name",
                 remedy: "rename it, then it is sent")
         }
         _ = kept.withLock { $0.insert(characters) }
@@ -35,38 +34,35 @@ final class RcloneNameCheck: Sendable {
 
     /// Creates one file with the characters and one without. Only if the plain one appears does the
     /// absence of the other prove anything about its name.
-    private func keeps(
-        _ characters: String, _ attempt: String
-    ) async throws(ProviderError) -> Bool {
+    private func keeps(_ characters: String) async throws(ProviderError) -> Bool {
         let plain = RcloneHidden.probeName()
         let odd = "\(plain)-\(characters)"
         let names: Result<Set<String>, ProviderError>
         do throws(ProviderError) {
-            names = .success(try await namesAfterMaking(plain, odd, attempt))
+            names = .success(try await namesAfterMaking(plain, odd))
         } catch {
             names = .failure(error)
         }
         await remote.removeLeftover(odd)
         await remote.removeLeftover(plain)
         guard try names.get().contains(plain) else {
-            throw ProviderError(
-                .busy, attempt: attempt, reason: "a listing lacks a file that was just written")
+            throw ProviderError(.busy, "a listing lacks a file that was just written")
         }
         return try names.get().contains(odd)
     }
 
     private func namesAfterMaking(
-        _ plain: String, _ odd: String, _ attempt: String
+        _ plain: String, _ odd: String
     ) async throws(ProviderError) -> Set<String> {
-        try await RcloneUpload.makeEmpty(plain, on: remote, spool, attempt)
+        try await RcloneUpload.makeEmpty(plain, on: remote, spool)
         do throws(ProviderError) {
-            try await RcloneUpload.makeEmpty(odd, on: remote, spool, attempt)
+            try await RcloneUpload.makeEmpty(odd, on: remote, spool)
         } catch {
             switch error.kind {
             case .busy, .cancelled, .full, .source, .unauthorized: throw error
             default: break
             }
         }
-        return Set(try await remote.items(in: "", attempt).map(\.name))
+        return Set(try await remote.items(in: "").map(\.name))
     }
 }

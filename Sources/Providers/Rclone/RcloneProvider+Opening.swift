@@ -73,8 +73,7 @@ extension RcloneProvider {
     private static func version(
         _ client: RcloneClient
     ) async throws(ProviderError) -> RcloneVersion {
-        let found: RcloneCoreVersion = try await client.call(
-            "core/version", RcloneInput(), attempt: "start rclone")
+        let found: RcloneCoreVersion = try await client.call("core/version", RcloneInput())
         return RcloneVersion(numbers: found.decomposed)
     }
 
@@ -84,17 +83,15 @@ extension RcloneProvider {
         var input = RcloneInput()
         input.fs = fileSystem
         do throws(ProviderError) {
-            let opened: RcloneFileSystem = try await client.call(
-                "operations/fsinfo", input, attempt: "open \"\(fileSystem)\"")
+            let opened: RcloneFileSystem = try await client.call("operations/fsinfo", input)
             // Some remotes open any path, and only a listing shows that it does not exist.
             input.remote = ""
             input.opt = RcloneInput.Options()
-            let _: RcloneList = try await client.call(
-                "operations/list", input, attempt: "list \"\(fileSystem)\"")
+            let _: RcloneList = try await client.call("operations/list", input)
             return opened
         } catch {
             throw SourceError(
-                .unavailable, "cannot \(error.attempt): \(error.reason)",
+                .unavailable, "cannot open \"\(fileSystem)\": \(error.reason)",
                 remedy: "try `rclone lsf \"\(fileSystem)\"`", cause: error)
         }
     }

@@ -6,23 +6,21 @@ extension RcloneProvider {
     func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
-        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
         guard let size = RcloneMeaning.size(of: etag), range.upperBound <= size else {
-            throw ProviderError(.changed, attempt: attempt, reason: "rclone has no such version")
+            throw ProviderError(.changed, "rclone has no such version")
         }
-        let path = try remote.existingPath(of: key, attempt)
+        let path = try remote.existingPath(of: key)
         let url = "[\(remote.fileSystem)]".urlEncoded + "/" + path.urlEncoded
-        let collector = RcloneReadSink(attempt, range: range, size: size, into: sink)
+        let collector = RcloneReadSink(range: range, size: size, into: sink)
         do {
-            try await remote.client.read(
-                path: url, range: range, into: collector, attempt: attempt)
+            try await remote.client.read(path: url, range: range, into: collector)
         } catch {
             guard ![.sink, .cancelled].contains(error.kind) else { throw error }
             // The current version explains the failure better.
-            try await remote.requireVersion(etag, of: key, attempt)
+            try await remote.requireVersion(etag, of: key)
             throw error
         }
-        try await remote.requireVersion(etag, of: key, attempt)
+        try await remote.requireVersion(etag, of: key)
     }
 }
 

@@ -36,7 +36,7 @@ struct RcloneProvider: Provider {
     }
 
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        try await remote.requireObject(at: key, "look at \"\(key)\"")
+        try await remote.requireObject(at: key)
     }
 
     /// rclone answers with the whole directory at once; its entries are passed on in pages.
@@ -58,21 +58,18 @@ struct RcloneProvider: Provider {
         let path = try remote.existingPath(of: directory, attempt)
         let items: [RcloneItem]
         do {
-            items = try await remote.items(in: path, detailed: true, attempt)
+            items = try await remote.items(in: path, detailed: true)
         } catch {
             guard [.missing, .wrongKind].contains(error.kind) else { throw error }
             // Each remote has its own words for a file where a directory was expected.
-            let isFile = try await remote.object(at: directory, attempt)?.kind == .file
-            throw ProviderError(
-                isFile ? .wrongKind : .missing, attempt: attempt, reason: error.reason)
+            let isFile = try await remote.object(at: directory)?.kind == .file
+            throw ProviderError(isFile ? .wrongKind : .missing, error.reason)
         }
         if items.isEmpty, !remote.features.keepsEmptyDirectories, !directory.names.isEmpty {
             // If directories are only parts of file names, any name can be listed.
-            let kind = try await remote.object(at: directory, attempt)?.kind
+            let kind = try await remote.object(at: directory)?.kind
             guard kind == .directory else {
-                throw ProviderError(
-                    kind == nil ? .missing : .wrongKind, attempt: attempt,
-                    reason: "it is not a directory")
+                throw ProviderError(kind == nil ? .missing : .wrongKind, "it is not a directory")
             }
         }
         let unsized = remote.meaning.unsizedNames(in: items)
@@ -88,27 +85,24 @@ struct RcloneProvider: Provider {
 
     func space() async throws(ProviderError) -> StorageSpace? {
         guard remote.features.tellsSpace else { return nil }
-        let about: RcloneAbout = try await remote.client.call(
-            "operations/about", remote.input(), attempt: "ask for the space")
+        let about: RcloneAbout = try await remote.client.call("operations/about", remote.input())
         return RcloneMeaning.space(about)
     }
 
     func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
-        let attempt = "make a link to \"\(key)\""
         guard remote.features.makesPublicLinks else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "\(traits.name) has no public links",
+                .unsupported, "\(traits.name) has no public links",
                 remedy: "share it on the cloud's own page, if it has one")
         }
-        let path = try remote.existingPath(of: key, attempt)
+        let path = try remote.existingPath(of: key)
         let answer: RclonePublicLink = try await remote.client.call(
-            "operations/publiclink", remote.input(path), attempt: attempt)
+            "operations/publiclink", remote.input(path))
         // The link is shown in a terminal and clicked there.
         guard answer.url.hasPrefix("https://") || answer.url.hasPrefix("http://"),
             answer.url.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) })
         else {
-            throw ProviderError(
-                .corrupt, attempt: attempt, reason: "rclone's answer is not a link")
+            throw ProviderError(.corrupt, "rclone's answer is not a link")
         }
         return answer.url
     }
@@ -120,22 +114,20 @@ struct RcloneProvider: Provider {
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         try await writer.write(
-            key, from: source, attributes: attributes, base: base, session: session,
-            "write \"\(key)\"")
+            key, from: source, attributes: attributes, base: base, session: session)
     }
 
     func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        try await writer.abandon(token, of: key, "abandon an upload of \"\(key)\"")
+        try await writer.abandon(token, of: key)
     }
 
     func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "create the directory \"\(key)\""
-        let path = try remote.newPath(key, attempt)
-        try await names.requireKept(key, attempt)
+        let path = try remote.newPath(key)
+        try await names.requireKept(key)
         return try await locks.with([key]) { () async throws(ProviderError) in
-            try await directories.create(key, path, attempt)
+            try await directories.create(key, path)
             return try await stat(key)
         }
     }
@@ -143,9 +135,7 @@ struct RcloneProvider: Provider {
     func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        throw ProviderError(
-            .unsupported, attempt: "create the symbolic link \"\(key)\"",
-            reason: "rclone's remotes keep no symbolic links")
+        throw ProviderError(.unsupported, "rclone's remotes keep no symbolic links")
     }
 
     /// Sets the time of a file, if the remote can do that without another upload. The remote control
@@ -153,10 +143,9 @@ struct RcloneProvider: Provider {
     func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "set the attributes of \"\(key)\""
         return try await locks.with([key]) { () async throws(ProviderError) in
             guard let etag, let path = remote.path(of: key) else { return try await stat(key) }
-            let found = try await remote.requireVersion(etag, of: key, attempt)
+            let found = try await remote.requireVersion(etag, of: key)
             guard let resolution = traits.modifiedResolution,
                 !found.modified.isWithin(resolution, of: attributes.modified)
             else { return found }
@@ -167,16 +156,15 @@ struct RcloneProvider: Provider {
                 "--no-create", "--timestamp", attributes.modified.rfc3339,
                 fileSystem + (fileSystem.hasSuffix(":") || path.isEmpty ? "" : "/") + path,
             ]
-            let result: RcloneCommandResult = try await remote.client.call(
-                "core/command", input, attempt: attempt)
+            let result: RcloneCommandResult = try await remote.client.call("core/command", input)
             let now = try await stat(key)
             // Many remotes cannot do this; an unchanged file is not an error.
             if result.error, now.etag != etag {
-                throw RcloneFailure.error(attempt: attempt, reason: result.result ?? "")
+                throw RcloneFailure.error(reason: result.result ?? "")
             }
             let isTouched = now.modified.isWithin(resolution, of: attributes.modified)
             guard now.etag == etag || isTouched && RcloneMeaning.mayHoldSame(now, found) else {
-                throw RcloneRemote.changedMeanwhile(attempt)
+                throw RcloneRemote.changedMeanwhile
             }
             return now
         }
@@ -186,31 +174,25 @@ struct RcloneProvider: Provider {
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(
-            key, etag: etag, to: destination, base: base, continues: continues,
-            "move \"\(key)\" to \"\(destination)\"")
+        try await mover.move(key, etag: etag, to: destination, base: base, continues: continues)
     }
 
-    func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
-        let attempt = "delete \"\(key)\""
+    func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
         guard let path = remote.path(of: key), !path.isEmpty else {
-            throw RcloneRemote.missing(attempt)
+            throw RcloneRemote.missing
         }
         try await locks.with([key]) { () async throws(ProviderError) in
             guard kind == .directory else {
                 guard let etag else {
-                    throw ProviderError(
-                        .missing, attempt: attempt, reason: "there are no symbolic links")
+                    throw ProviderError(.missing, "there are no symbolic links")
                 }
-                try await remote.requireVersion(etag, of: key, attempt)
-                return try await remote.change("operations/deletefile", path, attempt)
+                try await remote.requireVersion(etag, of: key)
+                return try await remote.change("operations/deletefile", path)
             }
-            guard try await remote.requireObject(at: key, attempt).kind == .directory else {
-                throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a file")
+            guard try await remote.requireObject(at: key).kind == .directory else {
+                throw ProviderError(.wrongKind, "it is a file")
             }
-            try await directories.removeEmpty(path, attempt)
+            try await directories.removeEmpty(path)
         }
     }
 }

@@ -10,7 +10,6 @@ final class RcloneReadSink: HTTPBodySink {
         var refusal: [UInt8] = []
     }
 
-    private let attempt: String
     private let range: Range<UInt64>
     /// The size of the expected version.
     private let size: UInt64
@@ -19,8 +18,7 @@ final class RcloneReadSink: HTTPBodySink {
 
     private static let refusalBytesMax = 4_096
 
-    init(_ attempt: String, range: Range<UInt64>, size: UInt64, into sink: any ByteSink) {
-        self.attempt = attempt
+    init(range: Range<UInt64>, size: UInt64, into sink: any ByteSink) {
         self.range = range
         self.size = size
         self.sink = sink
@@ -33,12 +31,11 @@ final class RcloneReadSink: HTTPBodySink {
             if let failure = state.failure { return failure }
             if !state.refusal.isEmpty {
                 let text = String(decoding: state.refusal, as: UTF8.self)
-                return RcloneFailure.error(attempt: attempt, reason: text)
+                return RcloneFailure.error(reason: text)
             }
             guard state.next == range.upperBound else {
                 return ProviderError(
-                    .corrupt, attempt: attempt,
-                    reason: "\(state.next - range.lowerBound) of \(range.count) bytes came")
+                    .corrupt, "\(state.next - range.lowerBound) of \(range.count) bytes came")
             }
             return nil
         }
@@ -52,14 +49,12 @@ final class RcloneReadSink: HTTPBodySink {
                 return nil
             }
             if response.status == 206, response.headers["content-range"] != expectedRange {
-                let failure = ProviderError(
-                    .changed, attempt: attempt, reason: "the file has another size")
+                let failure = ProviderError(.changed, "the file has another size")
                 state.failure = failure
                 throw failure
             }
             guard state.next + UInt64(bytes.count) <= range.upperBound else {
-                let failure = ProviderError(
-                    .corrupt, attempt: attempt, reason: "more bytes came than were asked for")
+                let failure = ProviderError(.corrupt, "more bytes came than were asked for")
                 state.failure = failure
                 throw failure
             }
@@ -70,8 +65,7 @@ final class RcloneReadSink: HTTPBodySink {
         do {
             try sink.write(bytes, at: offset)
         } catch {
-            let failure = ProviderError(
-                .sink, attempt: attempt, reason: "the bytes were refused", cause: error)
+            let failure = ProviderError(.sink, "the bytes were refused", cause: error)
             state.withLock { $0.failure = failure }
             throw failure
         }

@@ -30,16 +30,16 @@ struct RcloneRemote: Sendable {
     }
 
     /// - Throws: `.missing` for a name that cannot exist there.
-    func existingPath(of key: ObjectKey, _ attempt: String) throws(ProviderError) -> String {
-        guard let path = path(of: key) else { throw Self.missing(attempt) }
+    func existingPath(of key: ObjectKey) throws(ProviderError) -> String {
+        guard let path = path(of: key) else { throw Self.missing }
         return path
     }
 
     /// - Throws: `.unsupported` for a name that cannot be stored.
-    func newPath(_ key: ObjectKey, _ attempt: String) throws(ProviderError) -> String {
+    func newPath(_ key: ObjectKey) throws(ProviderError) -> String {
         guard let path = path(of: key) else {
             throw ProviderError(
-                .unsupported, attempt: attempt, reason: "rclone cannot store this name",
+                .unsupported, "rclone cannot store this name",
                 remedy: "rename it, then it is sent")
         }
         return path
@@ -60,13 +60,11 @@ struct RcloneRemote: Sendable {
     // MARK: Looking
 
     /// - Returns: nil if nothing has this key.
-    func object(
-        at key: ObjectKey, _ attempt: String
-    ) async throws(ProviderError) -> RemoteObject? {
+    func object(at key: ObjectKey) async throws(ProviderError) -> RemoteObject? {
         guard let path = path(of: key) else { return nil }
         let answer: RcloneStat
         do {
-            answer = try await client.call("operations/stat", lookInput(path), attempt: attempt)
+            answer = try await client.call("operations/stat", lookInput(path))
         } catch {
             // Below a file, for instance, or below a missing directory.
             guard [.missing, .wrongKind].contains(error.kind) else { throw error }
@@ -77,8 +75,7 @@ struct RcloneRemote: Sendable {
         }
         guard let object = meaning.object(item, name: name) else {
             throw ProviderError(
-                .unsupported, attempt: attempt,
-                reason: "\(self.name) does not tell the size of \"\(key)\"",
+                .unsupported, "\(self.name) does not tell the size of \"\(key)\"",
                 remedy: "use another name, or a setting of the remote that makes it tell sizes; "
                     + "the existing file is left alone")
         }
@@ -86,20 +83,18 @@ struct RcloneRemote: Sendable {
     }
 
     /// - Throws: `.missing`.
-    func requireObject(
-        at key: ObjectKey, _ attempt: String
-    ) async throws(ProviderError) -> RemoteObject {
-        guard let found = try await object(at: key, attempt) else { throw Self.missing(attempt) }
+    func requireObject(at key: ObjectKey) async throws(ProviderError) -> RemoteObject {
+        guard let found = try await object(at: key) else { throw Self.missing }
         return found
     }
 
     /// - Parameter detailed: Whether the hashes that cost nothing are included.
     func items(
-        in path: String, detailed: Bool = false, _ attempt: String
+        in path: String, detailed: Bool = false
     ) async throws(ProviderError) -> [RcloneItem] {
         var input = lookInput(path)
         if !detailed { input.opt = RcloneInput.Options() }
-        let answer: RcloneList = try await client.call("operations/list", input, attempt: attempt)
+        let answer: RcloneList = try await client.call("operations/list", input)
         return answer.list ?? []
     }
 
@@ -116,82 +111,74 @@ struct RcloneRemote: Sendable {
     /// - Throws: `.missing`, `.wrongKind`, `.changed`.
     @discardableResult
     func requireVersion(
-        _ etag: ETag, of key: ObjectKey, _ attempt: String
+        _ etag: ETag, of key: ObjectKey
     ) async throws(ProviderError) -> RemoteObject {
-        let found = try await requireObject(at: key, attempt)
+        let found = try await requireObject(at: key)
         guard found.kind == .file else {
-            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is a directory")
+            throw ProviderError(.wrongKind, "it is a directory")
         }
         guard found.etag == etag else {
-            throw ProviderError(.changed, attempt: attempt, reason: "it is another version")
+            throw ProviderError(.changed, "it is another version")
         }
         return found
     }
 
     /// - Throws: `.exists`, `.missing`, `.changed`, `.wrongKind`.
-    func requireBase(
-        _ base: BaseVersion, at key: ObjectKey, _ attempt: String
-    ) async throws(ProviderError) {
+    func requireBase(_ base: BaseVersion, at key: ObjectKey) async throws(ProviderError) {
         switch base {
         case .version(let etag):
-            try await requireVersion(etag, of: key, attempt)
+            try await requireVersion(etag, of: key)
         case .absent:
-            guard try await object(at: key, attempt) == nil else { throw Self.exists(attempt) }
-            try await requireParent(of: key, attempt)
+            guard try await object(at: key) == nil else { throw Self.exists }
+            try await requireParent(of: key)
         }
     }
 
     /// Checks the parent, since rclone would create missing directories.
-    func requireParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
+    func requireParent(of key: ObjectKey) async throws(ProviderError) {
         guard let parent = key.parent, !parent.names.isEmpty else { return }
-        guard try await object(at: parent, attempt)?.kind == .directory else {
-            throw ProviderError(
-                .missing, attempt: attempt, reason: "there is no directory \"\(parent)\"")
+        guard try await object(at: parent)?.kind == .directory else {
+            throw ProviderError(.missing, "there is no directory \"\(parent)\"")
         }
     }
 
     // MARK: Changing
 
     /// Calls a function that changes one object.
-    func change(
-        _ function: String, _ path: String, _ attempt: String
-    ) async throws(ProviderError) {
-        try await client.change(function, input(path), attempt: attempt)
+    func change(_ function: String, _ path: String) async throws(ProviderError) {
+        try await client.change(function, input(path))
     }
 
-    func moveFile(
-        _ path: String, to destination: String, _ attempt: String
-    ) async throws(ProviderError) {
+    func moveFile(_ path: String, to destination: String) async throws(ProviderError) {
         var input = RcloneInput()
         input.srcFs = fileSystem
         input.srcRemote = path
         input.dstFs = fileSystem
         input.dstRemote = destination
-        try await client.change("operations/movefile", input, attempt: attempt)
+        try await client.change("operations/movefile", input)
     }
 
     /// Deletes a file.
-    func deleteFile(_ path: String, _ attempt: String) async throws(ProviderError) {
-        let _: RcloneNothing = try await client.call(
-            "operations/deletefile", input(path), attempt: attempt)
+    func deleteFile(_ path: String) async throws(ProviderError) {
+        let _: RcloneNothing = try await client.call("operations/deletefile", input(path))
     }
 
     /// Cleans up after a failure, even if the task is cancelled.
     func removeLeftover(_ path: String) async {
-        await Task { try? await deleteFile(path, "remove the rest of an upload") }.value
+        await Task { try? await deleteFile(path) }.value
     }
 
     // MARK: Failures
 
-    static func missing(_ attempt: String) -> ProviderError {
-        ProviderError(.missing, attempt: attempt, reason: "nothing has this name")
+    static var missing: ProviderError {
+        ProviderError(.missing, "nothing has this name")
     }
 
-    static func exists(_ attempt: String) -> ProviderError {
-        ProviderError(.exists, attempt: attempt, reason: "something has this name")
+    static var exists: ProviderError {
+        ProviderError(.exists, "something has this name")
     }
 
-    static func changedMeanwhile(_ attempt: String) -> ProviderError {
-        ProviderError(.changed, attempt: attempt, reason: "it was changed at this moment")
+    static var changedMeanwhile: ProviderError {
+        ProviderError(.changed, "it was changed at this moment")
     }
 }

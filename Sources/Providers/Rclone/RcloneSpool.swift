@@ -23,13 +23,11 @@ struct RcloneSpool: Sendable {
     private static let pieceBytes = 1 << 20
 
     /// Copies a source to a file that has the time to be set on the remote.
-    func copy(
-        _ source: any ByteSource, modified: Timestamp, _ attempt: String
-    ) async throws(ProviderError) -> File {
+    func copy(_ source: any ByteSource, modified: Timestamp) async throws(ProviderError) -> File {
         let file = File(directory: directory.path, name: "\(UUID())")
         let result = await pool.run(onCancel: .finish) { () throws(ProviderError) in
             do throws(ProviderError) {
-                try Self.fill(file, from: source, modified: modified, attempt)
+                try Self.fill(file, from: source, modified: modified)
             } catch {
                 file.remove()
                 throw error
@@ -37,18 +35,18 @@ struct RcloneSpool: Sendable {
         }
         guard let result else {
             file.remove()
-            throw ProviderError(.cancelled, attempt: attempt, reason: "it was cancelled")
+            throw ProviderError(.cancelled, "it was cancelled")
         }
         try result.get()
         return file
     }
 
     private static func fill(
-        _ file: File, from source: any ByteSource, modified: Timestamp, _ attempt: String
+        _ file: File, from source: any ByteSource, modified: Timestamp
     ) throws(ProviderError) {
         let path = "\(file.directory)/\(file.name)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw localFailure(attempt) }
+        guard descriptor >= 0 else { throw localFailure }
         defer { close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(UInt64(pieceBytes), max(1, source.size))), alignment: 4_096)
@@ -59,12 +57,10 @@ struct RcloneSpool: Sendable {
             do {
                 count = try source.read(into: buffer, at: offset)
             } catch {
-                throw ProviderError(
-                    .source, attempt: attempt, reason: "the bytes cannot be read", cause: error)
+                throw ProviderError(.source, "the bytes cannot be read", cause: error)
             }
             guard count > 0 else {
-                throw ProviderError(
-                    .source, attempt: attempt, reason: "the source ended at \(offset)")
+                throw ProviderError(.source, "the source ended at \(offset)")
             }
             do {
                 try PosixIO.write(descriptor, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
@@ -75,7 +71,7 @@ struct RcloneSpool: Sendable {
         }
         let time = timespec(
             tv_sec: Int(modified.seconds), tv_nsec: Int(modified.nanosecondsOfSecond))
-        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure(attempt) }
+        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure }
     }
 
     /// A passing error, since space may become free again.

@@ -6,7 +6,6 @@ struct RcloneUpload: Sendable {
     let file: RcloneSpool.File
     let size: UInt64
     let session: any UploadSession
-    let attempt: String
 
     private static let reportEvery: Duration = .seconds(1)
 
@@ -42,7 +41,7 @@ struct RcloneUpload: Sendable {
         input.srcRemote = file.name
         input.dstFs = remote.fileSystem
         input.dstRemote = path
-        try await client.change("operations/copyfile", input, attempt: attempt, group: group)
+        try await client.change("operations/copyfile", input, group: group)
     }
 
     /// Reports progress to the session until the task is cancelled.
@@ -54,8 +53,7 @@ struct RcloneUpload: Sendable {
         while true {
             do {
                 try await client.clock.sleep(until: client.clock.uptime + Self.reportEvery)
-                let stats: RcloneStats = try await client.call(
-                    "core/stats", input, attempt: attempt)
+                let stats: RcloneStats = try await client.call("core/stats", input)
                 let sent = min(size, UInt64(max(0, stats.bytes ?? 0)))
                 guard sent > last else { continue }
                 last = sent
@@ -68,13 +66,11 @@ struct RcloneUpload: Sendable {
 
     /// Creates an empty file, or replaces one.
     static func makeEmpty(
-        _ path: String, on remote: RcloneRemote, _ spool: RcloneSpool, _ attempt: String
+        _ path: String, on remote: RcloneRemote, _ spool: RcloneSpool
     ) async throws(ProviderError) {
-        let file = try await spool.copy(
-            NoBytes(), modified: remote.client.clock.wallTime, attempt)
+        let file = try await spool.copy(NoBytes(), modified: remote.client.clock.wallTime)
         defer { file.remove() }
-        let upload = RcloneUpload(
-            remote: remote, file: file, size: 0, session: UntrackedUpload(), attempt: attempt)
+        let upload = RcloneUpload(remote: remote, file: file, size: 0, session: UntrackedUpload())
         try await upload.run(to: path)
     }
 }

@@ -18,34 +18,33 @@ struct RcloneWriter: Sendable {
     /// As ``Provider/write(_:from:attributes:base:session:)``.
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, session: any UploadSession, _ attempt: String
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let path = try remote.newPath(key, attempt)
+        let path = try remote.newPath(key)
         guard let parent = key.parent else {
-            throw ProviderError(.exists, attempt: attempt, reason: "the root is a directory")
+            throw ProviderError(.exists, "the root is a directory")
         }
-        if base == .absent { try await names.requireKept(key, attempt) }
+        if base == .absent { try await names.requireKept(key) }
         // Before all else, so that a refusal costs no upload.
-        try await remote.requireBase(base, at: key, attempt)
-        let file = try await spool.copy(source, modified: attributes.modified, attempt)
+        try await remote.requireBase(base, at: key)
+        let file = try await spool.copy(source, modified: attributes.modified)
         defer { file.remove() }
 
-        let upload = RcloneUpload(
-            remote: remote, file: file, size: source.size, session: session, attempt: attempt)
+        let upload = RcloneUpload(remote: remote, file: file, size: source.size, session: session)
         guard remote.features.movesFiles, source.size >= Self.stagedBytesMin else {
             return try await locks.with([key]) { () async throws(ProviderError) in
-                try await remote.requireBase(base, at: key, attempt)
+                try await remote.requireBase(base, at: key)
                 try await upload.run(to: path)
-                return try await written(key, source.size, attributes.modified, attempt)
+                return try await written(key, source.size, attributes.modified)
             }
         }
-        let staged = try stage(beside: parent, session, attempt)
+        let staged = try stage(beside: parent, session)
         do {
             try await upload.run(to: staged)
             let object = try await locks.with([key]) { () async throws(ProviderError) in
-                try await remote.requireBase(base, at: key, attempt)
-                try await remote.moveFile(staged, to: path, attempt)
-                return try await written(key, source.size, attributes.modified, attempt)
+                try await remote.requireBase(base, at: key)
+                try await remote.moveFile(staged, to: path)
+                return try await written(key, source.size, attributes.modified)
             }
             try? session.keep(nil)
             return object
@@ -56,14 +55,12 @@ struct RcloneWriter: Sendable {
     }
 
     /// Removes the hidden file of an interrupted upload.
-    func abandon(
-        _ token: UploadToken, of key: ObjectKey, _ attempt: String
-    ) async throws(ProviderError) {
+    func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
         guard let parent = key.parent, let place = remote.path(of: parent),
             RcloneHidden.isStaged(token.rawValue)
         else { return }
         do {
-            try await remote.deleteFile(Self.path(of: token.rawValue, in: place), attempt)
+            try await remote.deleteFile(Self.path(of: token.rawValue, in: place))
         } catch {
             guard error.kind == .missing else { throw error }
         }
@@ -72,17 +69,16 @@ struct RcloneWriter: Sendable {
     /// Chooses a hidden name for a file until it is complete, and saves it so that the file can be
     /// removed after a crash. The file of an earlier call is replaced.
     private func stage(
-        beside parent: ObjectKey, _ session: any UploadSession, _ attempt: String
+        beside parent: ObjectKey, _ session: any UploadSession
     ) throws(ProviderError) -> String {
-        let place = try remote.newPath(parent, attempt)
+        let place = try remote.newPath(parent)
         let kept = session.token?.rawValue
         let name =
             kept.flatMap { RcloneHidden.isStaged($0) ? $0 : nil } ?? RcloneHidden.stagedName()
         do {
             try session.keep(UploadToken(name))
         } catch {
-            throw ProviderError(
-                .source, attempt: attempt, reason: "its hidden name cannot be saved", cause: error)
+            throw ProviderError(.source, "its hidden name cannot be saved", cause: error)
         }
         return Self.path(of: name, in: place)
     }
@@ -95,16 +91,15 @@ struct RcloneWriter: Sendable {
     ///
     /// - Throws: `.unreachable` if another client replaced the file at the same time.
     private func written(
-        _ key: ObjectKey, _ size: UInt64, _ modified: Timestamp, _ attempt: String
+        _ key: ObjectKey, _ size: UInt64, _ modified: Timestamp
     ) async throws(ProviderError) -> RemoteObject {
-        let found = try await remote.requireObject(at: key, attempt)
+        let found = try await remote.requireObject(at: key)
         let isOurs =
             found.size == size
             && modifiedResolution.map { found.modified.isWithin($0, of: modified) } ?? true
         guard isOurs else {
             throw ProviderError(
-                .unreachable, attempt: attempt,
-                reason: "it differs from what was sent: \(found.size) bytes of \(size)")
+                .unreachable, "it differs from what was sent: \(found.size) bytes of \(size)")
         }
         return found
     }

@@ -7,45 +7,43 @@ struct S3AttributeWriter: Sendable {
     let copier: S3Copier
 
     func set(
-        _ attributes: ObjectAttributes, on key: ObjectKey, etag: ETag?, _ attempt: String
+        _ attributes: ObjectAttributes, on key: ObjectKey, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         guard key != .root else {
-            throw S3Failure.unsupported("the root has no attributes of its own", attempt)
+            throw S3Failure.unsupported("the root has no attributes of its own")
         }
-        let node = try await tree.requireNode(at: key, attempt)
-        try node.check(etag, attempt)
-        let conditions = try await copier.probe.conditions(attempt)
+        let node = try await tree.requireNode(at: key)
+        try node.check(etag)
+        let conditions = try await copier.probe.conditions()
         var metadata = node.head?.metadata ?? S3Metadata()
         metadata.set(attributes, kind: node.kind)
         let place = tree.keys.place(of: key)
-        guard !place.isMarkerBytes else { throw S3Failure.markerBytes(attempt) }
+        guard !place.isMarkerBytes else { throw S3Failure.markerBytes }
         guard case .object(let head) = node, let file = place.file else {
-            return try await set(metadata, onDirectory: key, place, attempt)
+            return try await set(metadata, onDirectory: key, place)
         }
         let copied = try await copier.copy(
-            file, head, to: file, metadata: metadata, conditions.onCopy(.version(head.etag)),
-            attempt)
-        guard let after = try await tree.client.head(file, attempt) else {
-            throw S3Failure.missing(attempt)
+            file, head, to: file, metadata: metadata, conditions.onCopy(.version(head.etag)))
+        guard let after = try await tree.client.head(file) else {
+            throw S3Failure.missing
         }
         // Another version was written by another client since.
-        guard after.etag == copied else { throw S3Failure.changed(attempt) }
-        return try await tree.object(key, .object(after), attempt)
+        guard after.etag == copied else { throw S3Failure.changed }
+        return try await tree.object(key, .object(after))
     }
 
     private func set(
-        _ metadata: S3Metadata, onDirectory key: ObjectKey, _ place: S3KeyMap.Place,
-        _ attempt: String
+        _ metadata: S3Metadata, onDirectory key: ObjectKey, _ place: S3KeyMap.Place
     ) async throws(ProviderError) -> RemoteObject {
         guard !place.isBeginning else {
-            throw S3Failure.unsupported("it is only the first part of a long key", attempt)
+            throw S3Failure.unsupported("it is only the first part of a long key")
         }
         // Written again, since not every store copies markers.
-        guard try await directories.putUnlessFile(place.marker, metadata, nil, attempt) else {
+        guard try await directories.putUnlessFile(place.marker, metadata, nil) else {
             throw S3Failure.unsupported(
                 "a file has its name, and not every store keeps both objects",
-                remedy: "rename the directory or the file", attempt)
+                remedy: "rename the directory or the file")
         }
-        return try await tree.directory(key, marker: place.marker, attempt)
+        return try await tree.directory(key, marker: place.marker)
     }
 }

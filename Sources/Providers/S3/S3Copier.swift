@@ -17,7 +17,7 @@ struct S3Copier: Sendable {
     /// - Throws: `.changed` if the source or the target is not the expected version.
     func copy(
         _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata? = nil,
-        _ condition: S3Condition?, _ attempt: String
+        _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
         var metadata = metadata
         if metadata == nil, head.metadata.modified == nil {
@@ -26,17 +26,17 @@ struct S3Copier: Sendable {
         }
         if head.size > limits.copyBytesMax {
             return try await copyParts(
-                source, head, to: key, metadata: metadata ?? head.metadata, condition, attempt)
+                source, head, to: key, metadata: metadata ?? head.metadata, condition)
         }
         let etag = try await client.copy(
             source, etag: head.etag, to: key,
             headers: metadata.map { $0.headers + ownHeaders(head) },
-            storageClass: head.ownHeaders["x-amz-storage-class"], condition, attempt)
+            storageClass: head.ownHeaders["x-amz-storage-class"], condition)
         // If the store ignores the condition on the source, the ETag shows a wrong version.
         let isOther = etag != head.etag && !S3ETag.isOfParts(etag) && !S3ETag.isOfParts(head.etag)
         let isPlain = head.ownHeaders["x-amz-server-side-encryption"] == nil
         if isOther, isPlain, probe.known.withLock({ $0?.copyIfSource == false }) {
-            throw S3Failure.changed(attempt)
+            throw S3Failure.changed
         }
         return etag
     }
@@ -48,11 +48,10 @@ struct S3Copier: Sendable {
     /// Copies an object that is too large for one request.
     private func copyParts(
         _ source: S3Key, _ head: S3Head, to key: S3Key, metadata: S3Metadata,
-        _ condition: S3Condition?, _ attempt: String
+        _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
         let client = client
-        let upload = try await client.beginUpload(
-            key, headers: metadata.headers + ownHeaders(head), attempt)
+        let upload = try await client.beginUpload(key, headers: metadata.headers + ownHeaders(head))
         do {
             let smallest = (head.size + limits.partsMax - 1) / limits.partsMax
             let partBytes = S3CopyMark.partBytes(atLeast: max(limits.copyPartBytes, smallest))
@@ -70,22 +69,21 @@ struct S3Copier: Sendable {
                     let range = start..<min(start + partBytes, head.size)
                     group.addTask {
                         let etag = try await client.copyPart(
-                            number, of: upload, key, from: source, etag: head.etag, range: range,
-                            attempt)
+                            number, of: upload, key, from: source, etag: head.etag, range: range)
                         return (number, etag)
                     }
                 }
                 for try await (number, etag) in group { etags[number] = etag }
             }
             let parts = etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
-            return try await client.completeUpload(upload, key, parts: parts, condition, attempt)
+            return try await client.completeUpload(upload, key, parts: parts, condition)
         } catch {
             // In a task of its own, which the cancellation of this one does not end.
-            await Task { try? await client.abortUpload(upload, key, attempt) }.value
+            await Task { try? await client.abortUpload(upload, key) }.value
             if let error = error as? ProviderError {
-                throw S3Failure.droppedUpload(error, attempt) ?? error
+                throw S3Failure.droppedUpload(error) ?? error
             }
-            throw S3Failure.cancelled(attempt, cause: error)
+            throw S3Failure.cancelled(cause: error)
         }
     }
 }

@@ -8,33 +8,33 @@ struct S3Directories: Sendable {
     private var client: S3Client { tree.client }
 
     func create(
-        _ key: ObjectKey, attributes: ObjectAttributes, _ attempt: String
+        _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        guard key != .root else { throw S3Failure.exists(attempt) }
-        _ = try await rules.fileKey(key, attempt)
-        let conditions = try await rules.probe.conditions(attempt)
-        try await tree.checkNew(key, looksForFile: true, attempt)
+        guard key != .root else { throw S3Failure.exists }
+        _ = try await rules.fileKey(key)
+        let conditions = try await rules.probe.conditions()
+        try await tree.checkNew(key, looksForFile: true)
         let marker = tree.keys.place(of: key).marker
         let metadata = S3Metadata(attributes: attributes, kind: .directory)
         do throws(ProviderError) {
-            try await put(marker, metadata, conditions.onPut(.absent), attempt)
+            try await put(marker, metadata, conditions.onPut(.absent))
         } catch {
             guard error.kind == .changed else { throw error }
             // Either another client was faster, or SeaweedFS has kept a folder of its own after
             // others removed its last object. No listing shows that folder, so nothing is lost.
-            try await tree.checkNew(key, looksForFile: true, attempt)
-            try await put(marker, metadata, nil, attempt)
+            try await tree.checkNew(key, looksForFile: true)
+            try await put(marker, metadata, nil)
         }
-        return try await tree.directory(key, marker: marker, attempt)
+        return try await tree.directory(key, marker: marker)
     }
 
     /// Writes a marker.
     func put(
-        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
+        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?
     ) async throws(ProviderError) {
-        try S3KeyRules.checkText(marker, attempt)
+        try S3KeyRules.checkText(marker)
         let headers = metadata.headers + [("Content-Type", metadata.directoryContentType)]
-        _ = try await client.put(marker, [], headers: headers, condition, attempt)
+        _ = try await client.put(marker, [], headers: headers, condition)
     }
 
     /// Writes a marker unless a file has its name, which SeaweedFS would replace. It does honour
@@ -42,13 +42,13 @@ struct S3Directories: Sendable {
     ///
     /// - Returns: Whether the marker was written.
     func putUnlessFile(
-        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?, _ attempt: String
+        _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?
     ) async throws(ProviderError) -> Bool {
         let file = S3Key(Array(marker.bytes.dropLast()))
-        if condition != .absent, !file.bytes.isEmpty, try await client.head(file, attempt) != nil {
+        if condition != .absent, !file.bytes.isEmpty, try await client.head(file) != nil {
             return false
         }
-        try await put(marker, metadata, condition, attempt)
+        try await put(marker, metadata, condition)
         return true
     }
 
@@ -56,18 +56,15 @@ struct S3Directories: Sendable {
     ///
     /// - Throws: `.changed`.
     func removeBytes(
-        of marker: S3Key, _ head: S3Head, _ conditions: S3Conditions, _ attempt: String
+        of marker: S3Key, _ head: S3Head, _ conditions: S3Conditions
     ) async throws(ProviderError) {
-        try await put(
-            marker, head.metadata.ofNewBytes, conditions.onPut(.version(head.etag)), attempt)
+        try await put(marker, head.metadata.ofNewBytes, conditions.onPut(.version(head.etag)))
     }
 
-    func removeMarkers(
-        of place: S3KeyMap.Place, _ attempt: String
-    ) async throws(ProviderError) {
-        try await client.delete(place.marker, etag: nil, attempt)
-        if try await client.head(place.folderMarker, attempt) != nil {
-            try await client.delete(place.folderMarker, etag: nil, attempt)
+    func removeMarkers(of place: S3KeyMap.Place) async throws(ProviderError) {
+        try await client.delete(place.marker, etag: nil)
+        if try await client.head(place.folderMarker) != nil {
+            try await client.delete(place.folderMarker, etag: nil)
         }
     }
 
@@ -76,25 +73,25 @@ struct S3Directories: Sendable {
     private static let fewObjects = 64
 
     /// Makes sure that the parent of `key` does not applyRemoteDeletion with its last object.
-    func keepParent(of key: ObjectKey, _ attempt: String) async throws(ProviderError) {
+    func keepParent(of key: ObjectKey) async throws(ProviderError) {
         guard let parent = key.parent, parent != .root else { return }
         let place = tree.keys.place(of: parent)
         // The directory that its key lies in is further up.
-        if place.isBeginning { return try await keepParent(of: parent, attempt) }
+        if place.isBeginning { return try await keepParent(of: parent) }
         let listing = try await client.list(
-            prefix: place.directory, delimiter: false, max: Self.fewObjects, attempt)
+            prefix: place.directory, delimiter: false, max: Self.fewObjects)
         guard listing.objects.first?.key != place.marker,
             listing.objects.count < Self.fewObjects
         else { return }
         do throws(ProviderError) {
             _ = try await putUnlessFile(
                 place.marker, S3Metadata(),
-                try await rules.probe.conditions(attempt).onPut(.absent), attempt)
+                try await rules.probe.conditions().onPut(.absent))
         } catch {
             guard error.kind == .changed else { throw error }
             // Either another call was faster, or SeaweedFS has kept a folder of its own.
-            guard try await tree.firstKey(below: place, attempt) != place.marker else { return }
-            _ = try await putUnlessFile(place.marker, S3Metadata(), nil, attempt)
+            guard try await tree.firstKey(below: place) != place.marker else { return }
+            _ = try await putUnlessFile(place.marker, S3Metadata(), nil)
         }
     }
 }

@@ -15,7 +15,6 @@ struct S3DirectoryMove: Sendable {
     let copier: S3Copier
     let remover: S3Remover
     let conditions: S3Conditions
-    let attempt: String
     /// Objects and markers that remain in the old place.
     private var staying: Set<S3Key> = []
 
@@ -28,7 +27,7 @@ struct S3DirectoryMove: Sendable {
 
     init(
         from: S3KeyMap.Place, to: S3KeyMap.Place, directories: S3Directories, copier: S3Copier,
-        remover: S3Remover, conditions: S3Conditions, attempt: String
+        remover: S3Remover, conditions: S3Conditions
     ) {
         self.from = from
         self.to = to
@@ -36,7 +35,6 @@ struct S3DirectoryMove: Sendable {
         self.copier = copier
         self.remover = remover
         self.conditions = conditions
-        self.attempt = attempt
     }
 
     /// Moves until a listing shows nothing more, so that objects that others create or change
@@ -44,14 +42,13 @@ struct S3DirectoryMove: Sendable {
     mutating func run() async throws(ProviderError) {
         var passes = 0
         while try await moveListed() > 0 {
-            try S3Failure.checkCancelled(attempt)
+            try S3Failure.checkCancelled()
             passes += 1
             guard passes < Self.passesMax else {
-                throw ProviderError(
-                    .busy, attempt: attempt, reason: "other clients keep changing its contents")
+                throw ProviderError(.busy, "other clients keep changing its contents")
             }
         }
-        if staying.isEmpty { try await directories.removeMarkers(of: from, attempt) }
+        if staying.isEmpty { try await directories.removeMarkers(of: from) }
     }
 
     /// Moves all that one listing of the directory shows, except what an earlier pass left in place.
@@ -65,8 +62,7 @@ struct S3DirectoryMove: Sendable {
         // that was not empty.
         var open: [(marker: S3Key, isEmpty: Bool)] = []
         repeat {
-            let page = try await client.list(
-                prefix: from.directory, delimiter: false, token: token, attempt)
+            let page = try await client.list(prefix: from.directory, delimiter: false, token: token)
             let objects = page.objects.filter { object in
                 object.key.bytes.starts(with: from.directory.bytes)
                     && (object.key != from.marker || object.size > 0)
@@ -100,7 +96,7 @@ struct S3DirectoryMove: Sendable {
         _ directory: (marker: S3Key, isEmpty: Bool)
     ) async throws(ProviderError) {
         if directory.isEmpty {
-            try await client.delete(directory.marker, etag: nil, attempt)
+            try await client.delete(directory.marker, etag: nil)
         } else {
             staying.insert(directory.marker)
         }
@@ -156,7 +152,7 @@ struct S3DirectoryMove: Sendable {
             // Files in both places would look like twice as many.
             try? await deleteSources(of: copied)
             if let error = error as? ProviderError { throw error }
-            throw S3Failure.cancelled(attempt, cause: error)
+            throw S3Failure.cancelled(cause: error)
         }
         try await deleteSources(of: copied)
         return staying
@@ -165,10 +161,10 @@ struct S3DirectoryMove: Sendable {
     private func copy(_ object: S3Listing.Object) async throws(ProviderError) -> Outcome {
         let source = object.key
         let target = to.directory.appending(source.bytes.dropFirst(from.directory.bytes.count))
-        guard let head = try await client.head(source, attempt) else { return .done }
+        guard let head = try await client.head(source) else { return .done }
         if object.isMarker {
             // Not every store copies markers.
-            try await directories.put(target, head.metadata, nil, attempt)
+            try await directories.put(target, head.metadata, nil)
             return .done
         }
         let copy: ETag?
@@ -194,18 +190,17 @@ struct S3DirectoryMove: Sendable {
         _ source: S3Key, _ head: S3Head, at target: S3Key
     ) async throws(ProviderError) -> ETag? {
         func found() async throws(ProviderError) -> ETag? {
-            guard let there = try await client.head(target, attempt) else { return nil }
-            guard Self.isCopy(there, of: head) else { throw S3Failure.exists(attempt) }
+            guard let there = try await client.head(target) else { return nil }
+            guard Self.isCopy(there, of: head) else { throw S3Failure.exists }
             return there.etag
         }
         if !conditions.copyIfAbsent, let etag = try await found() { return etag }
         do throws(ProviderError) {
-            return try await copier.copy(
-                source, head, to: target, conditions.onCopy(.absent), attempt)
+            return try await copier.copy(source, head, to: target, conditions.onCopy(.absent))
         } catch {
             guard error.kind == .changed || error.kind == .missing else { throw error }
             if let etag = try await found() { return etag }
-            guard try await client.head(source, attempt)?.etag != head.etag else { throw error }
+            guard try await client.head(source)?.etag != head.etag else { throw error }
             return nil
         }
     }
@@ -227,7 +222,7 @@ struct S3DirectoryMove: Sendable {
         var gone: Set<S3Key> = []
         do throws(ProviderError) {
             if !batch.isEmpty {
-                gone = try await client.delete(batch.map { ($0.source, $0.etag) }, attempt).gone
+                gone = try await client.delete(batch.map { ($0.source, $0.etag) }).gone
             }
         } catch {
             // If the batch as such is refused, the objects are deleted one by one.
@@ -242,11 +237,10 @@ struct S3DirectoryMove: Sendable {
     /// out of date and is deleted instead; the next listing shows the new version, which then moves.
     private func deleteSource(of version: Copied) async throws(ProviderError) {
         do throws(ProviderError) {
-            try await remover.deleteVersion(version.source, version.etag, conditions, attempt)
+            try await remover.deleteVersion(version.source, version.etag, conditions)
         } catch {
             guard error.kind == .changed else { throw error }
-            try await remover.deleteVersion(
-                version.target, version.targetETag, conditions, attempt)
+            try await remover.deleteVersion(version.target, version.targetETag, conditions)
         }
     }
 }

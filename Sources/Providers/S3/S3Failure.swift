@@ -6,50 +6,46 @@ enum S3Failure {
     /// The remedy for a name that the store cannot keep.
     static let renaming = "rename it, then it is sent"
 
-    static func missing(_ attempt: String) -> ProviderError {
-        ProviderError(.missing, attempt: attempt, reason: "nothing has this name")
+    static var missing: ProviderError {
+        ProviderError(.missing, "nothing has this name")
     }
 
-    static func exists(_ attempt: String) -> ProviderError {
-        ProviderError(.exists, attempt: attempt, reason: "something has this name")
+    static var exists: ProviderError {
+        ProviderError(.exists, "something has this name")
     }
 
-    static func changed(_ attempt: String) -> ProviderError {
-        ProviderError(.changed, attempt: attempt, reason: "it is another version")
+    static var changed: ProviderError {
+        ProviderError(.changed, "it is another version")
     }
 
-    static func isDirectory(_ attempt: String) -> ProviderError {
-        ProviderError(.wrongKind, attempt: attempt, reason: "it is a directory")
+    static var isDirectory: ProviderError {
+        ProviderError(.wrongKind, "it is a directory")
     }
 
-    static func unsupported(
-        _ reason: String, remedy: String? = nil, _ attempt: String
-    ) -> ProviderError {
-        ProviderError(.unsupported, attempt: attempt, reason: reason, remedy: remedy)
+    static func unsupported(_ reason: String, remedy: String? = nil) -> ProviderError {
+        ProviderError(.unsupported, reason, remedy: remedy)
     }
 
     /// A change of the object that holds a directory's own bytes.
-    static func markerBytes(_ attempt: String) -> ProviderError {
+    static var markerBytes: ProviderError {
         unsupported(
-            "this name stands for the bytes in the directory's own object", remedy: renaming,
-            attempt)
+            "this name stands for the bytes in the directory's own object", remedy: renaming)
     }
 
-    static func cancelled(_ attempt: String, cause: (any Error)? = nil) -> ProviderError {
-        ProviderError(.cancelled, attempt: attempt, reason: "cancelled", cause: cause)
+    static func cancelled(cause: (any Error)? = nil) -> ProviderError {
+        ProviderError(.cancelled, "cancelled", cause: cause)
     }
 
-    static func checkCancelled(_ attempt: String) throws(ProviderError) {
-        if Task.isCancelled { throw cancelled(attempt) }
+    static func checkCancelled() throws(ProviderError) {
+        if Task.isCancelled { throw cancelled() }
     }
 
     /// Turns the refusal of a multipart upload that the store no longer has into a passing error:
     /// the next attempt starts a new upload.
     ///
     /// - Returns: nil for any other error.
-    static func droppedUpload(_ error: ProviderError, _ attempt: String) -> ProviderError? {
+    static func droppedUpload(_ error: ProviderError) -> ProviderError? {
         guard error.refusal?.code == "NoSuchUpload" else { return nil }
-        return ProviderError(
-            .busy, attempt: attempt, reason: "the store has dropped the upload", cause: error)
+        return ProviderError(.busy, "the store has dropped the upload", cause: error)
     }
 }

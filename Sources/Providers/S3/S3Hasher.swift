@@ -23,7 +23,7 @@ struct S3Hasher: Sendable {
     }
 
     func hash(
-        _ source: any ByteSource, _ range: Range<UInt64>, _ attempt: String
+        _ source: any ByteSource, _ range: Range<UInt64>
     ) async throws(ProviderError) -> S3PayloadHash {
         var hash = SHA256()
         var offset = range.lowerBound
@@ -33,11 +33,11 @@ struct S3Hasher: Sendable {
             let before = hash
             let result = await pool.run(onCancel: .finish) { () throws(ProviderError) in
                 var hash = before
-                try Self.update(&hash, source, at: start, count: count, attempt)
+                try Self.update(&hash, source, at: start, count: count)
                 return hash
             }
             switch result {
-            case nil: throw S3Failure.cancelled(attempt)
+            case nil: throw S3Failure.cancelled()
             case .success(let after): hash = after
             case .failure(let error): throw error
             }
@@ -49,8 +49,7 @@ struct S3Hasher: Sendable {
     }
 
     private static func update(
-        _ hash: inout SHA256, _ source: any ByteSource, at start: UInt64, count: Int,
-        _ attempt: String
+        _ hash: inout SHA256, _ source: any ByteSource, at start: UInt64, count: Int
     ) throws(ProviderError) {
         var read = 0
         do {
@@ -67,13 +66,12 @@ struct S3Hasher: Sendable {
             hash.update(data: bytes)
         } catch {
             throw ProviderError(
-                .source, attempt: attempt, reason: "the bytes cannot be read: \(error)",
+                .source, "the bytes cannot be read: \(error)",
                 cause: error)
         }
         guard read == count else {
             throw ProviderError(
-                .source, attempt: attempt,
-                reason: "it ended at \(start + UInt64(read)) of \(source.size) bytes")
+                .source, "it ended at \(start + UInt64(read)) of \(source.size) bytes")
         }
     }
 }

@@ -71,11 +71,9 @@ struct S3LeftUploads: Sendable {
     /// Returns the intent to save before an upload to a key starts.
     ///
     /// - Returns: nil if the store does not tell enough; a lost upload then stays there.
-    func intent(
-        _ key: S3Key, _ attempt: String
-    ) async throws(ProviderError) -> S3UploadIntent? {
+    func intent(_ key: S3Key) async throws(ProviderError) -> S3UploadIntent? {
         do throws(ProviderError) {
-            let found = try await client.unfinishedUploads(prefix: key, attempt)
+            let found = try await client.unfinishedUploads(prefix: key)
             let others = found.uploads.filter { $0.key == key }.map(\.id)
             guard let now = found.now, others.count <= S3UploadIntent.othersMax else { return nil }
             return S3UploadIntent(since: now.seconds, others: others)
@@ -91,15 +89,13 @@ struct S3LeftUploads: Sendable {
     ///
     /// It has no parts, so another client whose upload it really is loses none. If several uploads
     /// match, ours cannot be recognised, and all of them stay.
-    func abortLost(
-        _ intent: S3UploadIntent, of key: S3Key, _ attempt: String
-    ) async throws(ProviderError) {
-        let found = try await client.unfinishedUploads(prefix: key, attempt).uploads
+    func abortLost(_ intent: S3UploadIntent, of key: S3Key) async throws(ProviderError) {
+        let found = try await client.unfinishedUploads(prefix: key).uploads
             .filter { $0.key == key && intent.mayBe($0) }
         guard found.count == 1, let upload = found.first,
-            try await client.parts(of: upload.id, key, attempt)?.isEmpty == true
+            try await client.parts(of: upload.id, key)?.isEmpty == true
         else { return }
-        try await client.abortUpload(upload.id, key, attempt)
+        try await client.abortUpload(upload.id, key)
     }
 
     /// A copy without any progress for this long is abandoned: each of its requests ends within ten
@@ -112,13 +108,12 @@ struct S3LeftUploads: Sendable {
     /// Aborts multipart copies below the prefix that a crash left unfinished, in whichever mount.
     ///
     /// Failures are ignored: the next mount tries again.
-    func abortLeftCopies(olderThan seconds: Int64 = leftCopySeconds, _ attempt: String) async {
+    func abortLeftCopies(olderThan seconds: Int64 = leftCopySeconds) async {
         var marker: S3Client.UploadMarker?
         var left = Self.copiesMax
         for _ in 0..<Self.pagesMax {
             guard
-                let page = try? await client.unfinishedUploads(
-                    prefix: prefix, after: marker, attempt),
+                let page = try? await client.unfinishedUploads(prefix: prefix, after: marker),
                 let now = page.now
             else { return }
             func isOld(_ time: Timestamp?) -> Bool {
@@ -126,10 +121,10 @@ struct S3LeftUploads: Sendable {
             }
             for upload in page.uploads.filter({ isOld($0.begun) }).prefix(left) {
                 left -= 1
-                guard let parts = try? await client.parts(of: upload.id, upload.key, attempt),
+                guard let parts = try? await client.parts(of: upload.id, upload.key),
                     S3CopyMark.isOn(parts.map(\.size)), parts.allSatisfy({ isOld($0.modified) })
                 else { continue }
-                try? await client.abortUpload(upload.id, upload.key, attempt)
+                try? await client.abortUpload(upload.id, upload.key)
             }
             guard let next = page.next, left > 0, !Task.isCancelled else { return }
             marker = next

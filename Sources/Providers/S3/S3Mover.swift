@@ -12,95 +12,88 @@ struct S3Mover: Sendable {
     /// As ``Provider/move(_:etag:to:base:continues:)``.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool, _ attempt: String
+        continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         guard key != .root, destination != .root else {
-            throw S3Failure.unsupported("the root cannot be moved or replaced", attempt)
+            throw S3Failure.unsupported("the root cannot be moved or replaced")
         }
-        guard let node = try await tree.node(at: key, attempt) else {
+        guard let node = try await tree.node(at: key) else {
             // The answer to the last step of an earlier call may have been lost.
             if continues, etag == nil,
-                let moved = try await tree.node(at: destination, attempt), moved.kind == .directory
+                let moved = try await tree.node(at: destination), moved.kind == .directory
             {
-                return try await tree.object(destination, moved, attempt)
+                return try await tree.object(destination, moved)
             }
-            throw S3Failure.missing(attempt)
+            throw S3Failure.missing
         }
-        try node.check(etag, attempt)
-        guard key != destination else { return try await tree.object(key, node, attempt) }
+        try node.check(etag)
+        guard key != destination else { return try await tree.object(key, node) }
         if case .object(let head) = node {
-            return try await moveObject(key, head, to: destination, base, attempt)
+            return try await moveObject(key, head, to: destination, base)
         }
         guard !destination.names.starts(with: key.names) else {
-            throw S3Failure.unsupported("a directory cannot move below itself", attempt)
+            throw S3Failure.unsupported("a directory cannot move below itself")
         }
         guard case .absent = base else {
-            throw ProviderError(
-                .wrongKind, attempt: attempt, reason: "a directory cannot replace a file")
+            throw ProviderError(.wrongKind, "a directory cannot replace a file")
         }
-        return try await moveDirectory(
-            key, node.head, to: destination, continues: continues, attempt)
+        return try await moveDirectory(key, node.head, to: destination, continues: continues)
     }
 
     // MARK: One object
 
     private func moveObject(
-        _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion,
-        _ attempt: String
+        _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion
     ) async throws(ProviderError) -> RemoteObject {
-        let target = try await directories.rules.fileKey(destination, base: base, attempt)
+        let target = try await directories.rules.fileKey(destination, base: base)
         let place = tree.keys.place(of: key)
-        guard let source = place.file else { throw S3Failure.missing(attempt) }
-        let conditions = try await copier.probe.conditions(attempt)
-        _ = try await tree.checkBase(
-            base, at: destination, looksForFile: !conditions.copyIfAbsent, attempt)
+        guard let source = place.file else { throw S3Failure.missing }
+        let conditions = try await copier.probe.conditions()
+        _ = try await tree.checkBase(base, at: destination, looksForFile: !conditions.copyIfAbsent)
         if key.parent != destination.parent {
-            try await directories.keepParent(of: key, attempt)
+            try await directories.keepParent(of: key)
         }
         let etag: ETag
         do throws(ProviderError) {
             etag = try await copier.copy(
-                source, head, to: target, conditions.onCopy(S3Condition(base)), attempt)
+                source, head, to: target, conditions.onCopy(S3Condition(base)))
         } catch {
             guard error.kind == .changed || error.kind == .missing else { throw error }
             // Find out whether the source or the destination is meant.
-            guard let now = try await client.head(source, attempt) else {
-                throw S3Failure.missing(attempt)
+            guard let now = try await client.head(source) else {
+                throw S3Failure.missing
             }
-            if now.etag != head.etag { throw S3Failure.changed(attempt) }
-            throw Self.refused(base, attempt)
+            if now.etag != head.etag { throw S3Failure.changed }
+            throw Self.refused(base)
         }
-        guard let copied = try await client.head(target, attempt) else {
-            throw ProviderError(
-                .unreachable, attempt: attempt, reason: "the copy is missing from its new place")
+        guard let copied = try await client.head(target) else {
+            throw ProviderError(.unreachable, "the copy is missing from its new place")
         }
         // Another client has replaced it; the source stays, so that nothing is lost.
-        guard copied.etag == etag else { throw Self.refused(base, attempt) }
-        try await removeSource(
-            place, source, head, copy: target, copied, base, conditions, attempt)
-        return try await tree.object(destination, .object(copied), attempt)
+        guard copied.etag == etag else { throw Self.refused(base) }
+        try await removeSource(place, source, head, copy: target, copied, base, conditions)
+        return try await tree.object(destination, .object(copied))
     }
 
-    private static func refused(_ base: BaseVersion, _ attempt: String) -> ProviderError {
-        base == .absent ? S3Failure.exists(attempt) : S3Failure.changed(attempt)
+    private static func refused(_ base: BaseVersion) -> ProviderError {
+        base == .absent ? S3Failure.exists : S3Failure.changed
     }
 
     /// Deletes the source of a copy; if the source was changed at this moment, the copy instead.
     private func removeSource(
         _ place: S3KeyMap.Place, _ source: S3Key, _ head: S3Head, copy: S3Key, _ copied: S3Head,
-        _ base: BaseVersion, _ conditions: S3Conditions, _ attempt: String
+        _ base: BaseVersion, _ conditions: S3Conditions
     ) async throws(ProviderError) {
         do throws(ProviderError) {
             if place.isMarkerBytes {
-                try await directories.removeBytes(of: source, head, conditions, attempt)
+                try await directories.removeBytes(of: source, head, conditions)
             } else {
-                try await remover.deleteVersion(source, head.etag, conditions, attempt)
+                try await remover.deleteVersion(source, head.etag, conditions)
             }
         } catch {
-            guard error.kind == .changed else { throw Self.halfDone(error, attempt) }
+            guard error.kind == .changed else { throw Self.halfDone(error) }
             if base == .absent {
-                try await client.delete(
-                    copy, etag: conditions.deleteIfVersion ? copied.etag : nil, attempt)
+                try await client.delete(copy, etag: conditions.deleteIfVersion ? copied.etag : nil)
             }
             throw error
         }
@@ -108,11 +101,11 @@ struct S3Mover: Sendable {
 
     /// Returns an error that leaves the outcome open, since the copy exists although its source
     /// could not be deleted: the caller must look again.
-    private static func halfDone(_ error: ProviderError, _ attempt: String) -> ProviderError {
+    private static func halfDone(_ error: ProviderError) -> ProviderError {
         switch error.kind {
         case .busy, .denied, .unauthorized, .full, .unsupported, .wrongKind:
             ProviderError(
-                .unreachable, attempt: attempt, reason: "copied, not deleted: \(error.reason)",
+                .unreachable, "copied, not deleted: \(error.reason)",
                 retryAfter: error.retryAfter, cause: error)
         default: error
         }
@@ -121,36 +114,35 @@ struct S3Mover: Sendable {
     // MARK: A directory
 
     private func moveDirectory(
-        _ key: ObjectKey, _ marker: S3Head?, to destination: ObjectKey, continues: Bool,
-        _ attempt: String
+        _ key: ObjectKey, _ marker: S3Head?, to destination: ObjectKey, continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         let (from, to) = (tree.keys.place(of: key), tree.keys.place(of: destination))
         guard !from.isBeginning, !to.isBeginning else {
             throw S3Failure.unsupported(
                 "it is only the first part of a long key",
-                remedy: "restore its old name, and rename the files in it", attempt)
+                remedy: "restore its old name, and rename the files in it")
         }
-        _ = try await directories.rules.fileKey(destination, attempt)
-        let conditions = try await copier.probe.conditions(attempt)
+        _ = try await directories.rules.fileKey(destination)
+        let conditions = try await copier.probe.conditions()
         if continues, let parent = destination.parent {
-            try await tree.checkParent(parent, attempt)
+            try await tree.checkParent(parent)
         } else {
-            try await tree.checkNew(destination, looksForFile: true, attempt)
+            try await tree.checkNew(destination, looksForFile: true)
         }
         if key.parent != destination.parent {
-            try await directories.keepParent(of: key, attempt)
+            try await directories.keepParent(of: key)
         }
         let metadata = marker?.metadata ?? S3Metadata()
-        guard try await directories.putUnlessFile(to.marker, metadata, nil, attempt) else {
-            throw S3Failure.exists(attempt)
+        guard try await directories.putUnlessFile(to.marker, metadata, nil) else {
+            throw S3Failure.exists
         }
         if marker == nil {
-            _ = try await directories.putUnlessFile(from.marker, metadata, nil, attempt)
+            _ = try await directories.putUnlessFile(from.marker, metadata, nil)
         }
         var move = S3DirectoryMove(
             from: from, to: to, directories: directories, copier: copier, remover: remover,
-            conditions: conditions, attempt: attempt)
+            conditions: conditions)
         try await move.run()
-        return try await tree.directory(destination, marker: to.marker, attempt)
+        return try await tree.directory(destination, marker: to.marker)
     }
 }

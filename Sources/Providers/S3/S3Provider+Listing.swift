@@ -21,15 +21,15 @@ extension S3Provider {
 
     /// Checks that a directory exists, which an empty listing does not tell.
     private func checkDirectory(
-        _ directory: ObjectKey, _ place: S3KeyMap.Place, _ attempt: String
+        _ directory: ObjectKey, _ place: S3KeyMap.Place
     ) async throws(ProviderError) {
-        if let file = place.file, try await tree.client.head(file, attempt) != nil {
-            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is not a directory")
+        if let file = place.file, try await tree.client.head(file) != nil {
+            throw ProviderError(.wrongKind, "it is not a directory")
         }
-        if !place.isBeginning, try await tree.client.head(place.folderMarker, attempt) != nil {
+        if !place.isBeginning, try await tree.client.head(place.folderMarker) != nil {
             return
         }
-        throw S3Failure.missing(attempt)
+        throw S3Failure.missing
     }
 
     private func object(_ entry: S3ListingFold.Entry) -> RemoteObject {

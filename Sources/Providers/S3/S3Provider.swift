@@ -42,30 +42,27 @@ package final class S3Provider: Provider {
     ///
     /// - Returns: Whether it holds anything below the prefix.
     func check() async throws(ProviderError) -> Bool {
-        try await tree.firstKey(below: tree.keys.place(of: .root), "list the bucket") != nil
+        try await tree.firstKey(below: tree.keys.place(of: .root)) != nil
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        let attempt = "stat \"\(key)\""
         if key == .root {
             // The root always exists, but only a request shows whether the credentials are accepted.
-            _ = try await tree.firstKey(below: tree.keys.place(of: .root), attempt)
+            _ = try await tree.firstKey(below: tree.keys.place(of: .root))
         }
-        return try await tree.object(
-            key, try await tree.requireNode(at: key, attempt), attempt)
+        return try await tree.object(key, try await tree.requireNode(at: key))
     }
 
     /// A bucket has no size.
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try S3Failure.checkCancelled("ask for the space")
+        try S3Failure.checkCancelled()
         return nil
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw S3Failure.unsupported(
             "the bucket's policy decides what is public",
-            remedy: "mount the bucket as rclone:NAME:BUCKET, which makes addresses for a week",
-            "make a link to \"\(key)\"")
+            remedy: "mount the bucket as rclone:NAME:BUCKET, which makes addresses for a week")
     }
 
     // MARK: Changes
@@ -74,59 +71,49 @@ package final class S3Provider: Provider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "write \(source.size) bytes to \"\(key)\""
-        try S3Failure.checkCancelled(attempt)
+        try S3Failure.checkCancelled()
         return try await writer.write(
-            key, from: source, attributes: attributes, base: base, session: session, attempt)
+            key, from: source, attributes: attributes, base: base, session: session)
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        let attempt = "abandon an upload of \"\(key)\""
-        try S3Failure.checkCancelled(attempt)
+        try S3Failure.checkCancelled()
         guard let file = tree.keys.place(of: key).file else { return }
         if let begun = S3UploadToken(token) {
-            try await tree.client.abortUpload(begun.upload, file, attempt)
+            try await tree.client.abortUpload(begun.upload, file)
         } else if let lost = S3UploadIntent(token) {
-            try await leftUploads.abortLost(lost, of: file, attempt)
+            try await leftUploads.abortLost(lost, of: file)
         }
     }
 
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "create the directory \"\(key)\""
-        try S3Failure.checkCancelled(attempt)
-        return try await directories.create(key, attributes: attributes, attempt)
+        try S3Failure.checkCancelled()
+        return try await directories.create(key, attributes: attributes)
     }
 
     package func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "create the symbolic link \"\(key)\""
-        try S3Failure.checkCancelled(attempt)
-        return try await writer.createSymlink(
-            key, target: target, attributes: attributes, attempt)
+        try S3Failure.checkCancelled()
+        return try await writer.createSymlink(key, target: target, attributes: attributes)
     }
 
     package func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await attributeWriter.set(
-            attributes, on: key, etag: etag, "set the attributes of \"\(key)\"")
+        try await attributeWriter.set(attributes, on: key, etag: etag)
     }
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(
-            key, etag: etag, to: destination, base: base, continues: continues,
-            "move \"\(key)\" to \"\(destination)\"")
+        try await mover.move(key, etag: etag, to: destination, base: base, continues: continues)
     }
 
-    package func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
-        try await remover.delete(key, kind: kind, etag: etag, "delete \"\(key)\"")
+    package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
+        try await remover.delete(key, kind: kind, etag: etag)
     }
 }

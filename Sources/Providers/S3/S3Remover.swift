@@ -8,69 +8,63 @@ struct S3Remover: Sendable {
 
     private var client: S3Client { tree.client }
 
-    func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?, _ attempt: String
-    ) async throws(ProviderError) {
+    func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
         guard key != .root else {
-            throw S3Failure.unsupported("the root cannot be deleted", attempt)
+            throw S3Failure.unsupported("the root cannot be deleted")
         }
-        guard let node = try await tree.node(at: key, attempt) else {
-            if kind == .directory, try await removeEmptied(key, attempt) { return }
-            throw S3Failure.missing(attempt)
+        guard let node = try await tree.node(at: key) else {
+            if kind == .directory, try await removeEmptied(key) { return }
+            throw S3Failure.missing
         }
         guard node.kind == kind else {
-            throw ProviderError(.wrongKind, attempt: attempt, reason: "it is not a \(kind)")
+            throw ProviderError(.wrongKind, "it is not a \(kind)")
         }
-        try node.check(etag, attempt)
-        let conditions = try await probe.conditions(attempt)
+        try node.check(etag)
+        let conditions = try await probe.conditions()
         let place = tree.keys.place(of: key)
         guard case .object(let head) = node, let file = place.file else {
-            return try await deleteDirectory(key, place, attempt)
+            return try await deleteDirectory(key, place)
         }
         if place.isMarkerBytes {
-            return try await directories.removeBytes(of: file, head, conditions, attempt)
+            return try await directories.removeBytes(of: file, head, conditions)
         }
-        try await directories.keepParent(of: key, attempt)
+        try await directories.keepParent(of: key)
         do throws(ProviderError) {
-            try await client.delete(
-                file, etag: conditions.deleteIfVersion ? head.etag : nil, attempt)
+            try await client.delete(file, etag: conditions.deleteIfVersion ? head.etag : nil)
         } catch {
             // Some stores say so of an object that is gone, too.
             guard error.kind == .changed else { throw error }
-            throw try await client.head(file, attempt) == nil
-                ? S3Failure.missing(attempt) : S3Failure.changed(attempt)
+            throw try await client.head(file) == nil
+                ? S3Failure.missing : S3Failure.changed
         }
     }
 
     private func deleteDirectory(
-        _ key: ObjectKey, _ place: S3KeyMap.Place, _ attempt: String
+        _ key: ObjectKey, _ place: S3KeyMap.Place
     ) async throws(ProviderError) {
-        let below = try await client.list(
-            prefix: place.directory, delimiter: false, max: 8, attempt)
+        let below = try await client.list(prefix: place.directory, delimiter: false, max: 8)
         let others = below.objects.filter { $0.key != place.marker || $0.size > 0 }
         let probes = others.filter {
             S3Probe.isProbe($0.key.bytes.dropFirst(place.directory.bytes.count))
         }
         guard probes.count == others.count, below.next == nil, !place.isBeginning else {
-            throw ProviderError(.notEmpty, attempt: attempt, reason: "the directory is not empty")
+            throw ProviderError(.notEmpty, "the directory is not empty")
         }
-        for probe in probes { try await client.delete(probe.key, etag: nil, attempt) }
-        try await directories.keepParent(of: key, attempt)
-        try await directories.removeMarkers(of: place, attempt)
+        for probe in probes { try await client.delete(probe.key, etag: nil) }
+        try await directories.keepParent(of: key)
+        try await directories.removeMarkers(of: place)
     }
 
     /// Removes a folder that others have emptied, which SeaweedFS still lists in its parent.
     ///
     /// - Returns: Whether there was one.
-    private func removeEmptied(
-        _ key: ObjectKey, _ attempt: String
-    ) async throws(ProviderError) -> Bool {
+    private func removeEmptied(_ key: ObjectKey) async throws(ProviderError) -> Bool {
         let place = tree.keys.place(of: key)
         guard !place.isBeginning, !place.isMarkerBytes,
-            try await client.head(place.marker, attempt) != nil
+            try await client.head(place.marker) != nil
         else { return false }
-        try await directories.keepParent(of: key, attempt)
-        try await client.delete(place.marker, etag: nil, attempt)
+        try await directories.keepParent(of: key)
+        try await client.delete(place.marker, etag: nil)
         return true
     }
 
@@ -78,18 +72,17 @@ struct S3Remover: Sendable {
     ///
     /// - Throws: `.changed`.
     func deleteVersion(
-        _ key: S3Key, _ etag: ETag, _ conditions: S3Conditions, _ attempt: String
+        _ key: S3Key, _ etag: ETag, _ conditions: S3Conditions
     ) async throws(ProviderError) {
         do throws(ProviderError) {
             if !conditions.deleteIfVersion {
-                guard let now = try await client.head(key, attempt) else { return }
-                if now.etag != etag { throw S3Failure.changed(attempt) }
+                guard let now = try await client.head(key) else { return }
+                if now.etag != etag { throw S3Failure.changed }
             }
-            try await client.delete(
-                key, etag: conditions.deleteIfVersion ? etag : nil, attempt)
+            try await client.delete(key, etag: conditions.deleteIfVersion ? etag : nil)
         } catch {
             if error.kind == .missing { return }
-            guard error.kind == .changed, try await client.head(key, attempt) == nil else {
+            guard error.kind == .changed, try await client.head(key) == nil else {
                 throw error
             }
         }

@@ -26,12 +26,11 @@ enum S3Node: Sendable {
     ///
     /// - Parameter etag: nil for a directory or a symbolic link.
     /// - Throws: `.wrongKind`, `.changed`.
-    func check(_ etag: ETag?, _ attempt: String) throws(ProviderError) {
+    func check(_ etag: ETag?) throws(ProviderError) {
         guard (kind == .file) == (etag != nil) else {
-            throw ProviderError(
-                .wrongKind, attempt: attempt, reason: "it is not of the expected kind")
+            throw ProviderError(.wrongKind, "it is not of the expected kind")
         }
-        if let etag, head?.etag != etag { throw S3Failure.changed(attempt) }
+        if let etag, head?.etag != etag { throw S3Failure.changed }
     }
 }
 
@@ -46,49 +45,41 @@ struct S3Tree: Sendable {
     }
 
     /// - Returns: nil if nothing has this key.
-    func node(at key: ObjectKey, _ attempt: String) async throws(ProviderError) -> S3Node? {
-        try S3Failure.checkCancelled(attempt)
+    func node(at key: ObjectKey) async throws(ProviderError) -> S3Node? {
+        try S3Failure.checkCancelled()
         let place = keys.place(of: key)
-        if let file = place.file, let head = try await client.head(file, attempt) {
+        if let file = place.file, let head = try await client.head(file) {
             if !place.isMarkerBytes || head.size > 0 { return .object(head) }
         }
         if key == .root { return .directory(nil) }
-        return place.isMarkerBytes ? nil : try await directory(at: place, attempt)
+        return place.isMarkerBytes ? nil : try await directory(at: place)
     }
 
     /// - Throws: `.missing`.
-    func requireNode(at key: ObjectKey, _ attempt: String) async throws(ProviderError) -> S3Node {
-        guard let node = try await node(at: key, attempt) else { throw S3Failure.missing(attempt) }
+    func requireNode(at key: ObjectKey) async throws(ProviderError) -> S3Node {
+        guard let node = try await node(at: key) else { throw S3Failure.missing }
         return node
     }
 
     /// Lists, since some stores answer a HEAD for a directory that is long gone.
-    private func directory(
-        at place: S3KeyMap.Place, _ attempt: String
-    ) async throws(ProviderError) -> S3Node? {
-        guard let first = try await firstKey(below: place, attempt) else {
+    private func directory(at place: S3KeyMap.Place) async throws(ProviderError) -> S3Node? {
+        guard let first = try await firstKey(below: place) else {
             if place.isBeginning { return nil }
-            let marker = try await client.head(place.folderMarker, attempt)
+            let marker = try await client.head(place.folderMarker)
             return marker.map { .directory($0) }
         }
         guard first == place.marker, !place.isBeginning else { return .directory(nil) }
-        return .directory(try await client.head(place.marker, attempt))
+        return .directory(try await client.head(place.marker))
     }
 
     /// - Returns: nil if the directory has neither a marker nor anything below it.
-    func firstKey(
-        below place: S3KeyMap.Place, _ attempt: String
-    ) async throws(ProviderError) -> S3Key? {
-        try await client.list(
-            prefix: place.directory, delimiter: false, max: 1, attempt
-        ).objects.first?.key
+    func firstKey(below place: S3KeyMap.Place) async throws(ProviderError) -> S3Key? {
+        try await client.list(prefix: place.directory, delimiter: false, max: 1).objects.first?.key
     }
 
     // MARK: Nodes as objects
 
-    func object(
-        _ key: ObjectKey, _ node: S3Node, _ attempt: String
-    ) async throws(ProviderError) -> RemoteObject {
+    func object(_ key: ObjectKey, _ node: S3Node) async throws(ProviderError) -> RemoteObject {
         let name = key.names.last ?? rootName
         switch node {
         case .directory(let head):
@@ -98,7 +89,7 @@ struct S3Tree: Sendable {
                 mode: head?.metadata.mode,
                 extendedAttributes: head?.metadata.extendedAttributes ?? ExtendedAttributes())
         case .object(let head) where head.metadata.isSymlink:
-            guard let target = try await target(key, head, attempt) else { fallthrough }
+            guard let target = try await target(key, head) else { fallthrough }
             return RemoteObject(
                 name: name, kind: .symlink, etag: head.etag, size: 0, modified: modified(head),
                 mode: head.metadata.mode, target: target)
@@ -112,25 +103,21 @@ struct S3Tree: Sendable {
     }
 
     /// Returns a directory whose marker was just written, as the store keeps it.
-    func directory(
-        _ key: ObjectKey, marker: S3Key, _ attempt: String
-    ) async throws(ProviderError) -> RemoteObject {
-        try await object(key, .directory(try await client.head(marker, attempt)), attempt)
+    func directory(_ key: ObjectKey, marker: S3Key) async throws(ProviderError) -> RemoteObject {
+        try await object(key, .directory(try await client.head(marker)))
     }
 
     private func modified(_ head: S3Head) -> Timestamp { head.metadata.modified ?? head.modified }
 
     /// Reads the target of a symbolic link: Apus writes it to the metadata, s3fs to the body.
-    private func target(
-        _ key: ObjectKey, _ head: S3Head, _ attempt: String
-    ) async throws(ProviderError) -> [UInt8]? {
+    private func target(_ key: ObjectKey, _ head: S3Head) async throws(ProviderError) -> [UInt8]? {
         if let target = head.metadata.target { return target }
         guard (1...4095).contains(head.size), let file = keys.place(of: key).file else {
             return nil
         }
         var call = S3Client.Call(.get, file)
         call.headers = [S3Condition.version(head.etag).header]
-        let (_, body) = try await client.ask(call, attempt, bytesMax: 8 << 10)
+        let (_, body) = try await client.ask(call, bytesMax: 8 << 10)
         return body.count == Int(head.size) && !body.contains(0) ? body : nil
     }
 
@@ -145,48 +132,43 @@ struct S3Tree: Sendable {
     ///
     /// - Parameter looksForFile: false if the request itself will carry the condition.
     /// - Throws: `.exists`, `.missing`.
-    func checkNew(
-        _ key: ObjectKey, looksForFile: Bool, _ attempt: String
-    ) async throws(ProviderError) {
-        guard let parent = key.parent else { throw S3Failure.exists(attempt) }
+    func checkNew(_ key: ObjectKey, looksForFile: Bool) async throws(ProviderError) {
+        guard let parent = key.parent else { throw S3Failure.exists }
         let place = keys.place(of: key)
-        async let isParentThere: Void = checkParent(parent, attempt)
-        async let below = firstKey(below: place, attempt)
+        async let isParentThere: Void = checkParent(parent)
+        async let below = firstKey(below: place)
         do {
             try await isParentThere
-            guard try await below == nil else { throw S3Failure.exists(attempt) }
+            guard try await below == nil else { throw S3Failure.exists }
         } catch let error as ProviderError {
             throw error
         } catch {
-            throw ProviderError(.unreachable, attempt: attempt, reason: "\(error)", cause: error)
+            throw ProviderError(.unreachable, "\(error)", cause: error)
         }
-        if looksForFile, let file = place.file, try await client.head(file, attempt) != nil {
-            throw S3Failure.exists(attempt)
+        if looksForFile, let file = place.file, try await client.head(file) != nil {
+            throw S3Failure.exists
         }
     }
 
     /// - Throws: `.missing`.
-    func checkParent(_ parent: ObjectKey, _ attempt: String) async throws(ProviderError) {
+    func checkParent(_ parent: ObjectKey) async throws(ProviderError) {
         if parent == .root { return }
         let place = keys.place(of: parent)
-        if try await firstKey(below: place, attempt) != nil { return }
-        if try await client.head(place.folderMarker, attempt) != nil { return }
-        throw ProviderError(
-            .missing, attempt: attempt, reason: "there is no directory \"\(parent)\"")
+        if try await firstKey(below: place) != nil { return }
+        if try await client.head(place.folderMarker) != nil { return }
+        throw ProviderError(.missing, "there is no directory \"\(parent)\"")
     }
 
     /// Checks the condition of a request by a HEAD.
     ///
     /// - Throws: `.exists`, `.missing`, `.changed`.
-    func check(
-        _ condition: S3Condition, at file: S3Key, _ attempt: String
-    ) async throws(ProviderError) {
-        let head = try await client.head(file, attempt)
+    func check(_ condition: S3Condition, at file: S3Key) async throws(ProviderError) {
+        let head = try await client.head(file)
         switch condition {
-        case .absent: if head != nil { throw S3Failure.exists(attempt) }
+        case .absent: if head != nil { throw S3Failure.exists }
         case .version(let etag):
-            guard let head else { throw S3Failure.missing(attempt) }
-            if head.etag != etag { throw S3Failure.changed(attempt) }
+            guard let head else { throw S3Failure.missing }
+            if head.etag != etag { throw S3Failure.changed }
         }
     }
 
@@ -196,16 +178,16 @@ struct S3Tree: Sendable {
     /// - Returns: The head of the file to be replaced; nil if there is none.
     /// - Throws: `.exists`, `.missing`, `.wrongKind`, `.changed`.
     func checkBase(
-        _ base: BaseVersion, at key: ObjectKey, looksForFile: Bool, _ attempt: String
+        _ base: BaseVersion, at key: ObjectKey, looksForFile: Bool
     ) async throws(ProviderError) -> S3Head? {
         guard case .version(let etag) = base else {
-            try await checkNew(key, looksForFile: looksForFile, attempt)
+            try await checkNew(key, looksForFile: looksForFile)
             return nil
         }
-        guard case .object(let head) = try await requireNode(at: key, attempt) else {
-            throw S3Failure.isDirectory(attempt)
+        guard case .object(let head) = try await requireNode(at: key) else {
+            throw S3Failure.isDirectory
         }
-        guard head.etag == etag else { throw S3Failure.changed(attempt) }
+        guard head.etag == etag else { throw S3Failure.changed }
         return head
     }
 }

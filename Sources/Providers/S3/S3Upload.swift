@@ -36,7 +36,6 @@ struct S3Upload: Sendable {
     /// Of the new object, including those of the metadata.
     let headers: [(name: String, value: String)]
     let session: any UploadSession
-    let attempt: String
 
     /// After a failure the parts stay at the store for the next call, unless there will be none.
     ///
@@ -51,12 +50,11 @@ struct S3Upload: Sendable {
         do throws(ProviderError) {
             let parts = try await sendParts(token, arrived)
             let condition = try await beforeEnd()
-            let etag = try await client.completeUpload(
-                token.upload, key, parts: parts, condition, attempt)
+            let etag = try await client.completeUpload(token.upload, key, parts: parts, condition)
             try keep(nil)
             return (etag, token.metadata == metadata.mark)
         } catch {
-            if let dropped = S3Failure.droppedUpload(error, attempt) {
+            if let dropped = S3Failure.droppedUpload(error) {
                 // A single answer is not trusted: were it wrong, the parts would stay there for ever.
                 if await isGone(token) { try? keep(nil) }
                 throw dropped
@@ -69,13 +67,13 @@ struct S3Upload: Sendable {
     /// Continues the upload that the session has saved, or starts a new one.
     private func begin() async throws(ProviderError) -> (S3UploadToken, [S3Client.Part]) {
         if let token = session.token.flatMap(S3UploadToken.init),
-            let parts = try await client.parts(of: token.upload, key, attempt)
+            let parts = try await client.parts(of: token.upload, key)
         {
             return (token, parts)
         }
         if let lost = session.token.flatMap(S3UploadIntent.init) {
             do throws(ProviderError) {
-                try await leftUploads.abortLost(lost, of: key, attempt)
+                try await leftUploads.abortLost(lost, of: key)
             } catch {
                 // New bytes are sent even if the store does not let us remove old ones.
                 if error.isPassing || [.cancelled, .unauthorized].contains(error.kind) {
@@ -84,13 +82,13 @@ struct S3Upload: Sendable {
             }
         }
         // From here until the token is saved, the store may have an upload whose id is unknown here.
-        if !(session is UntrackedUpload), let intent = try await leftUploads.intent(key, attempt) {
+        if !(session is UntrackedUpload), let intent = try await leftUploads.intent(key) {
             try keep(intent.token)
         }
         let limits = client.settings.limits
         let smallest = (source.size + limits.partsMax - 1) / limits.partsMax
         let partBytes = max(limits.partBytes, (smallest + 1_048_575) & ~1_048_575)
-        let upload = try await client.beginUpload(key, headers: headers, attempt)
+        let upload = try await client.beginUpload(key, headers: headers)
         let token = S3UploadToken(
             upload: upload, partBytes: partBytes, metadata: metadata.mark)
         do throws(ProviderError) {
@@ -113,11 +111,11 @@ struct S3Upload: Sendable {
 
     /// Removes the parts from the store, even if the task is cancelled.
     private func abort(_ token: S3UploadToken) async {
-        let (client, key, attempt) = (client, key, attempt)
+        let (client, key) = (client, key)
         // The cancellation of this task does not end one that is not its child.
         let isAborted = await Task {
             do throws(ProviderError) {
-                try await client.abortUpload(token.upload, key, attempt)
+                try await client.abortUpload(token.upload, key)
                 return true
             } catch {
                 return false
@@ -128,7 +126,7 @@ struct S3Upload: Sendable {
 
     private func isGone(_ token: S3UploadToken) async -> Bool {
         do throws(ProviderError) {
-            return try await client.parts(of: token.upload, key, attempt) == nil
+            return try await client.parts(of: token.upload, key) == nil
         } catch {
             return false
         }
@@ -139,7 +137,7 @@ struct S3Upload: Sendable {
             try session.keep(token)
         } catch {
             throw ProviderError(
-                .source, attempt: attempt, reason: "its progress cannot be saved: \(error)",
+                .source, "its progress cannot be saved: \(error)",
                 cause: error)
         }
     }
@@ -176,7 +174,7 @@ struct S3Upload: Sendable {
         } catch let error as ProviderError {
             throw error
         } catch {
-            throw S3Failure.cancelled(attempt, cause: error)
+            throw S3Failure.cancelled(cause: error)
         }
         return etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
     }
@@ -185,10 +183,10 @@ struct S3Upload: Sendable {
         _ number: Int, _ token: S3UploadToken, _ progress: S3Progress
     ) async throws(ProviderError) -> ETag {
         let range = range(number, token)
-        let hash = try await hasher.hash(source, range, attempt)
+        let hash = try await hasher.hash(source, range)
         return try await client.sendPart(
             number, of: token.upload, key, .source(S3BodySource(source), range: range),
-            hash: hash.hexadecimal, onProgress: { progress.note(number, $0) }, attempt)
+            hash: hash.hexadecimal, onProgress: { progress.note(number, $0) })
     }
 
     private func range(_ number: Int, _ token: S3UploadToken) -> Range<UInt64> {

@@ -15,12 +15,12 @@ struct S3Writer: Sendable {
     /// As ``Provider/write(_:from:attributes:base:session:)``.
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, session: any UploadSession, _ attempt: String
+        base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let file = try await rules.fileKey(key, base: base, attempt)
-        let conditions = try await rules.probe.conditions(attempt)
+        let file = try await rules.fileKey(key, base: base)
+        let conditions = try await rules.probe.conditions()
         let replaced = try await tree.checkBase(
-            base, at: key, looksForFile: !conditions.putIfAbsent, attempt)
+            base, at: key, looksForFile: !conditions.putIfAbsent)
         var metadata = replaced?.metadata.ofNewBytes ?? S3Metadata()
         metadata.set(attributes, kind: .file)
         let headers = headers(metadata, replacing: replaced)
@@ -37,16 +37,15 @@ struct S3Writer: Sendable {
             } else {
                 let upload = S3Upload(
                     client: client, leftUploads: leftUploads, hasher: hasher, key: file,
-                    source: source, metadata: metadata, headers: headers, session: session,
-                    attempt: attempt)
+                    source: source, metadata: metadata, headers: headers, session: session)
                 let made = try await upload.run { () async throws(ProviderError) -> S3Condition? in
                     // Much time may have passed, and not every store honours this condition here.
-                    try await tree.check(condition, at: file, attempt)
+                    try await tree.check(condition, at: file)
                     return conditions.onPut(condition)
                 }
                 etag = made.etag
                 if !made.hasMetadata {
-                    etag = try await describe(file, made.etag, metadata, conditions, attempt)
+                    etag = try await describe(file, made.etag, metadata, conditions)
                 }
                 // AWS dates the object to the start of its upload.
                 let head = try? await client.head(file, attempt)
@@ -55,9 +54,9 @@ struct S3Writer: Sendable {
                 }
             }
         } catch {
-            throw try await explained(error, key, file, base, attempt)
+            throw try await explained(error, key, file, base)
         }
-        guard let name = key.names.last else { throw S3Failure.exists(attempt) }
+        guard let name = key.names.last else { throw S3Failure.exists }
         return RemoteObject(
             name: name, kind: .file, etag: etag, size: source.size, modified: attributes.modified,
             mode: attributes.mode, remoteModified: remoteModified,
@@ -65,22 +64,22 @@ struct S3Writer: Sendable {
     }
 
     func createSymlink(
-        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes, _ attempt: String
+        _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
         guard (1...4095).contains(target.count), !target.contains(0) else {
-            throw S3Failure.unsupported("the target of the link is not a path", attempt)
+            throw S3Failure.unsupported("the target of the link is not a path")
         }
-        guard let name = key.names.last else { throw S3Failure.exists(attempt) }
-        let file = try await rules.fileKey(key, attempt)
-        let conditions = try await rules.probe.conditions(attempt)
-        try await tree.checkNew(key, looksForFile: !conditions.putIfAbsent, attempt)
+        guard let name = key.names.last else { throw S3Failure.exists }
+        let file = try await rules.fileKey(key)
+        let conditions = try await rules.probe.conditions()
+        try await tree.checkNew(key, looksForFile: !conditions.putIfAbsent)
         let metadata = S3Metadata(attributes: attributes, kind: .symlink, target: target)
         let etag: ETag
         do throws(ProviderError) {
             etag = try await client.put(
-                file, target, headers: headers(metadata), conditions.onPut(.absent), attempt)
+                file, target, headers: headers(metadata), conditions.onPut(.absent))
         } catch {
-            throw try await explained(error, key, file, .absent, attempt)
+            throw try await explained(error, key, file, .absent)
         }
         return RemoteObject(
             name: name, kind: .symlink, etag: etag, size: 0, modified: attributes.modified,
@@ -90,31 +89,30 @@ struct S3Writer: Sendable {
     /// Gives other metadata to the version just written: an upload in parts has the metadata with
     /// which it was started, and its parts are not sent again for a `chmod`.
     private func describe(
-        _ file: S3Key, _ etag: ETag, _ metadata: S3Metadata, _ conditions: S3Conditions,
-        _ attempt: String
+        _ file: S3Key, _ etag: ETag, _ metadata: S3Metadata, _ conditions: S3Conditions
     ) async throws(ProviderError) -> ETag {
-        guard let head = try await client.head(file, attempt) else {
-            throw S3Failure.missing(attempt)
+        guard let head = try await client.head(file) else {
+            throw S3Failure.missing
         }
-        guard head.etag == etag else { throw S3Failure.changed(attempt) }
+        guard head.etag == etag else { throw S3Failure.changed }
         return try await copier.copy(
-            file, head, to: file, metadata: metadata, conditions.onCopy(.version(etag)), attempt)
+            file, head, to: file, metadata: metadata, conditions.onCopy(.version(etag)))
     }
 
     /// - Returns: The version, and the store's time at the end.
     private func putWhole(
         _ file: S3Key, _ source: any ByteSource, _ headers: [(name: String, value: String)],
-        _ condition: S3Condition?, _ session: any UploadSession, _ attempt: String
+        _ condition: S3Condition?, _ session: any UploadSession
     ) async throws(ProviderError) -> (etag: ETag, at: Timestamp?) {
         let range = 0..<source.size
-        let hash = try await hasher.hash(source, range, attempt)
+        let hash = try await hasher.hash(source, range)
         var call = S3Client.Call(.put, file)
         call.headers = headers + [(S3Checksum.header, hash.base64)]
         if let condition { call.headers.append(condition.header) }
         call.body = range.isEmpty ? .bytes([]) : .source(S3BodySource(source), range: range)
         call.payloadHash = hash.hexadecimal
         call.onProgress = { sent, _ in session.noteSent(sent) }
-        let (response, _) = try await client.ask(call, attempt)
+        let (response, _) = try await client.ask(call)
         return (
             etag: try S3Client.etag(of: response, attempt),
             at: response.headers["date"].flatMap(Timestamp.init(httpDate:))
@@ -123,25 +121,24 @@ struct S3Writer: Sendable {
 
     /// Translates a refused condition into an error that ``Provider`` specifies.
     private func explained(
-        _ error: ProviderError, _ key: ObjectKey, _ file: S3Key, _ base: BaseVersion,
-        _ attempt: String
+        _ error: ProviderError, _ key: ObjectKey, _ file: S3Key, _ base: BaseVersion
     ) async throws(ProviderError) -> ProviderError {
         guard let refusal = error.refusal else { return error }
         let isRefusedCondition = error.kind == .changed
         let isConflict = refusal.code == "ConditionalRequestConflict" || refusal.status == 409
         switch base {
         case .absent:
-            if isRefusedCondition { return S3Failure.exists(attempt) }
-            if isConflict, try await client.head(file, attempt) != nil {
-                return S3Failure.exists(attempt)
+            if isRefusedCondition { return S3Failure.exists }
+            if isConflict, try await client.head(file) != nil {
+                return S3Failure.exists
             }
         case .version(let etag):
             guard isRefusedCondition || isConflict || error.kind == .missing else { return error }
-            guard let node = try await tree.node(at: key, attempt) else {
-                return S3Failure.missing(attempt)
+            guard let node = try await tree.node(at: key) else {
+                return S3Failure.missing
             }
-            guard case .object(let head) = node else { return S3Failure.isDirectory(attempt) }
-            if head.etag != etag || isRefusedCondition { return S3Failure.changed(attempt) }
+            guard case .object(let head) = node else { return S3Failure.isDirectory }
+            if head.etag != etag || isRefusedCondition { return S3Failure.changed }
         }
         return error
     }

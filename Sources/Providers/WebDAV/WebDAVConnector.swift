@@ -17,19 +17,17 @@ struct WebDAVConnector {
     var chunkBytes = WebDAVProvider.chunkBytesUsual
 
     func connect() async throws(ProviderError) -> WebDAVProvider {
-        try await attempting("open \(address.url)") { () async throws(ProviderError) in
-            let client = try await authenticatedClient()
-            let server: WebDAVServer
-            do throws(ProviderError) {
-                server = try await detect(client)
-            } catch {
-                throw await explained(error, client)
-            }
-            log(server)
-            return WebDAVProvider(
-                client: client, server: server, logger: world.logger, pageEntries: pageEntries,
-                chunkBytes: chunkBytes)
+        let client = try await authenticatedClient()
+        let server: WebDAVServer
+        do throws(ProviderError) {
+            server = try await detect(client)
+        } catch {
+            throw await explained(error, client)
         }
+        log(server)
+        return WebDAVProvider(
+            client: client, server: server, logger: world.logger, pageEntries: pageEntries,
+            chunkBytes: chunkBytes)
     }
 
     private func log(_ server: WebDAVServer) {

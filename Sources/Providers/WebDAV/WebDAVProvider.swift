@@ -57,88 +57,54 @@ package struct WebDAVProvider: Provider {
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        try await attempting("stat \"\(key)\"") { () async throws(ProviderError) in
-            try await lookup.object(at: key)
-        }
+        try await lookup.object(at: key)
     }
 
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
-        try await attempting(
-            "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        ) { () async throws(ProviderError) in
-            try await reader.read(key, range: range, etag: etag, into: sink)
-        }
+        try await reader.read(key, range: range, etag: etag, into: sink)
     }
 
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        try await attempting(
-            "write \(source.size) bytes to \"\(key)\""
-        ) { () async throws(ProviderError) in
-            try await writer.write(
-                key, from: source, attributes: attributes, base: base, session: session)
-        }
+        try await writer.write(
+            key, from: source, attributes: attributes, base: base, session: session)
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        try await attempting(
-            "abandon an upload of \"\(key)\""
-        ) { () async throws(ProviderError) in
-            try await writer.abandon(token, of: key)
-        }
+        try await writer.abandon(token, of: key)
     }
 
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try await attempting(
-            "create the directory \"\(key)\""
-        ) { () async throws(ProviderError) in
-            try await directories.create(key, attributes: attributes)
-        }
+        try await directories.create(key, attributes: attributes)
     }
 
     package func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try await attempting(
-            "create the symbolic link \"\(key)\""
-        ) { () async throws(ProviderError) in
-            try await writer.createSymlink(key, target: target, attributes: attributes)
-        }
+        try await writer.createSymlink(key, target: target, attributes: attributes)
     }
 
     package func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await attempting(
-            "set the attributes of \"\(key)\""
-        ) { () async throws(ProviderError) in
-            try await properties.change(key, to: attributes, etag: etag)
-        }
+        try await properties.change(key, to: attributes, etag: etag)
     }
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await attempting(
-            "move \"\(key)\" to \"\(destination)\""
-        ) { () async throws(ProviderError) in
-            try await mover.move(key, etag: etag, to: destination, base: base)
-        }
+        try await mover.move(key, etag: etag, to: destination, base: base)
     }
 
-    package func delete(
-        _ key: ObjectKey, kind: FileKind, etag: ETag?
-    ) async throws(ProviderError) {
-        try await attempting("delete \"\(key)\"") { () async throws(ProviderError) in
-            try await remover.delete(key, kind: kind, etag: etag)
-        }
+    package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
+        try await remover.delete(key, kind: kind, etag: etag)
     }
 
     package func isSame(_ former: ETag, as etag: ETag) -> Bool {
@@ -146,22 +112,19 @@ package struct WebDAVProvider: Provider {
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try await attempting("ask for the free space") { () async throws(ProviderError) in
-            guard
-                let entry = try await lookup.entry(
-                    at: .root, properties: "<D:quota-available-bytes/><D:quota-used-bytes/>"),
-                let available = entry.quotaAvailable.flatMap({ UInt64($0) })
-            else { return nil }
-            let used = entry.quotaUsed.flatMap { UInt64($0) } ?? 0
-            let (total, overflow) = available.addingReportingOverflow(used)
-            return StorageSpace(totalBytes: overflow ? .max : total, availableBytes: available)
-        }
+        guard
+            let entry = try await lookup.entry(
+                at: .root, properties: "<D:quota-available-bytes/><D:quota-used-bytes/>"),
+            let available = entry.quotaAvailable.flatMap({ UInt64($0) })
+        else { return nil }
+        let used = entry.quotaUsed.flatMap { UInt64($0) } ?? 0
+        let (total, overflow) = available.addingReportingOverflow(used)
+        return StorageSpace(totalBytes: overflow ? .max : total, availableBytes: available)
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         throw ProviderError(
-            .unsupported, attempt: "make a link to \"\(key)\"",
-            reason: "WebDAV has no public links",
+            .unsupported, "WebDAV has no public links",
             remedy: "share it on the server's own page, if it has one")
     }
 }

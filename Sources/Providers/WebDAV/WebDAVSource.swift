@@ -62,7 +62,7 @@ package struct WebDAVSource: SourceForm, Hashable {
                 error.kind == .unauthorized
                 ? (error.reason, Self.remedy(refused: credentials)) : error.advice
             throw SourceError(
-                .unavailable, "cannot \(error.attempt): \(reason)", remedy: remedy, cause: error)
+                .unavailable, "cannot open \(address.url): \(reason)", remedy: remedy, cause: error)
         }
     }
 

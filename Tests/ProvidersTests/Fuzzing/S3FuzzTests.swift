@@ -52,7 +52,7 @@ import Transport
             let (_, bytes) = mutator.next(from: RealAnswers.refusals)
             let refusal = S3Refusal(
                 HTTPResponse(status: 403), body: bytes, now: Timestamp(seconds: 0))
-            let reason = refusal.error("test").reason
+            let reason = refusal.error().reason
             #expect(!reason.isEmpty && reason.unicodeScalars.count <= 500, "\(reason)")
         }
     }

@@ -35,12 +35,12 @@ import Testing
             state.missesWhatIsDeleted = missesWhatIsDeleted
         }
         do throws(ProviderError) {
-            _ = try await provider.probe.conditions("test")
+            _ = try await provider.probe.conditions()
         } catch {
             #expect(error.kind == .unauthorized)
         }
         store.state.withLock { $0.requestsTrusted = .max }
-        _ = try await provider.probe.conditions("test")
+        _ = try await provider.probe.conditions()
         #expect(store.state.withLock { $0.objects.keys.sorted() } == [])
     }
 
@@ -77,7 +77,7 @@ import Testing
             try key("d"), attributes: Self.attributes)
         #expect(directory.kind == .directory, "it has no version")
         provider.probe.known.withLock { $0 = nil }
-        await expectFailure { _ = try await provider.probe.conditions("test") }
+        await expectFailure { _ = try await provider.probe.conditions() }
     }
 
     @Test func `the bytes of a marker are removed, and the directory stays`()

@@ -561,7 +561,7 @@ import Transport
     ])
     func `a server without TLS is reported as such`(reason: String) {
         let cause = TransportError(.unreachable, attempt: "GET https://h", reason: reason)
-        let error = ProviderError(.unreachable, attempt: "list", reason: reason, cause: cause)
+        let error = ProviderError(.unreachable, reason, cause: cause)
         #expect(error.explained.contains("write http://"), "\(error.explained)")
     }
 

@@ -216,7 +216,7 @@ import Transport
         let refusal = S3Refusal(
             HTTPResponse(status: 503, headers: HTTPHeaders([("Retry-After", "7")])),
             body: Array(body.utf8), now: Timestamp(seconds: 0))
-        let error = refusal.error("stat")
+        let error = refusal.error()
         #expect(error.reason.hasPrefix("Slow down please"))
         #expect(error.reason.count < 400)
         #expect(error.retryAfter == .seconds(7))

@@ -194,10 +194,10 @@ import Testing
             }
         }
         let provider = try store.provider()
-        await provider.leftUploads.abortLeftCopies("test")
+        await provider.leftUploads.abortLeftCopies()
         #expect(store.uploads == [id, "odd", "empty", "small"])
         store.state.withLock { $0.now = "Sun, 13 Sep 2020 13:26:41 GMT" }
-        await provider.leftUploads.abortLeftCopies("test")
+        await provider.leftUploads.abortLeftCopies()
         #expect(store.uploads == ["odd", "empty", "small"])
     }
 
@@ -211,7 +211,7 @@ import Testing
                 state.uploads["theirs-\(number)"] = TinyS3.Upload(key: "a", headers: [:])
             }
         }
-        await (try store.provider()).leftUploads.abortLeftCopies("test")
+        await (try store.provider()).leftUploads.abortLeftCopies()
         #expect(!store.uploads.contains(id))
         #expect(store.uploads.count == 2_500)
     }

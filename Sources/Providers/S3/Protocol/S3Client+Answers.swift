@@ -5,39 +5,35 @@ extension S3Client {
     /// Returns the version in the answer to a change.
     ///
     /// - Throws: `.corrupt` if there is none: the change was made, but its outcome is unknown.
-    static func etag(
-        of response: HTTPResponse, _ attempt: String
-    ) throws(ProviderError) -> ETag {
+    static func etag(of response: HTTPResponse) throws(ProviderError) -> ETag {
         let etag = S3ETag.etag(response.headers["etag"] ?? "")
-        guard !etag.description.isEmpty else { throw withoutETag(attempt) }
+        guard !etag.description.isEmpty else { throw withoutETag }
         return etag
     }
 
-    static func withoutETag(_ attempt: String) -> ProviderError {
+    static var withoutETag: ProviderError {
         ProviderError(
-            .corrupt, attempt: attempt,
-            reason: "the store tells no ETag, without which versions cannot be told apart",
+            .corrupt, "the store tells no ETag, without which versions cannot be told apart",
             remedy: "check the proxy before the store, which may remove the header")
     }
 
     /// Parses the answer to a long-running change, whose status is sent before the outcome is known.
-    func parseAnswer(_ body: [UInt8], _ attempt: String) throws(ProviderError) -> S3Element {
-        let root = try parse(body, attempt) { root throws(S3Element.Malformed) in root }
+    func parseAnswer(_ body: [UInt8]) throws(ProviderError) -> S3Element {
+        let root = try parse(body) { root throws(S3Element.Malformed) in root }
         guard root.name == "Error" else { return root }
         let message = String((root.text("Message") ?? "").prefix(300))
-        throw S3Refusal(status: 500, code: root.text("Code") ?? "", message: message).error(attempt)
+        throw S3Refusal(status: 500, code: root.text("Code") ?? "", message: message).error()
     }
 
     func parse<Value>(
-        _ body: [UInt8], _ attempt: String,
+        _ body: [UInt8],
         _ read: (S3Element) throws(S3Element.Malformed) -> Value
     ) throws(ProviderError) -> Value {
         do {
             return try read(S3Element(parsing: body))
         } catch {
             throw ProviderError(
-                .corrupt, attempt: attempt,
-                reason: "the store's answer cannot be read: \(error.reason)", cause: error)
+                .corrupt, "the store's answer cannot be read: \(error.reason)", cause: error)
         }
     }
 

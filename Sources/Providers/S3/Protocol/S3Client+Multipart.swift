@@ -39,7 +39,7 @@ extension S3Client {
     /// order of their keys. The keys are requested unencoded, since SeaweedFS announces an encoding
     /// that it does not apply.
     func unfinishedUploads(
-        prefix: S3Key, after marker: UploadMarker? = nil, _ attempt: String
+        prefix: S3Key, after marker: UploadMarker? = nil
     ) async throws(ProviderError) -> UnfinishedPage {
         var call = Call(.get, nil)
         call.query = [
@@ -48,8 +48,8 @@ extension S3Client {
         if let marker {
             call.query += [("key-marker", marker.key), ("upload-id-marker", marker.id)]
         }
-        let (response, body) = try await ask(call, attempt)
-        let root = try parseAnswer(body, attempt)
+        let (response, body) = try await ask(call)
+        let root = try parseAnswer(body)
         let uploads = root.all("Upload").compactMap { element -> Unfinished? in
             guard let key = element.text("Key"), let id = element.text("UploadId"), !id.isEmpty
             else { return nil }
@@ -69,36 +69,35 @@ extension S3Client {
 
     /// - Returns: The upload's id.
     func beginUpload(
-        _ key: S3Key, headers: [(name: String, value: String)], _ attempt: String
+        _ key: S3Key, headers: [(name: String, value: String)]
     ) async throws(ProviderError) -> String {
         var call = Call(.post, key)
         call.query = [("uploads", "")]
         call.headers = headers
         call.body = .bytes([])
-        let (_, body) = try await ask(call, attempt)
-        guard let upload = try parseAnswer(body, attempt).text("UploadId"), !upload.isEmpty else {
-            throw ProviderError(
-                .corrupt, attempt: attempt, reason: "the answer to a new upload has no id")
+        let (_, body) = try await ask(call)
+        guard let upload = try parseAnswer(body).text("UploadId"), !upload.isEmpty else {
+            throw ProviderError(.corrupt, "the answer to a new upload has no id")
         }
         return upload
     }
 
     func sendPart(
         _ number: Int, of upload: String, _ key: S3Key, _ body: HTTPBody, hash: String,
-        onProgress: @escaping @Sendable (UInt64) -> Void, _ attempt: String
+        onProgress: @escaping @Sendable (UInt64) -> Void
     ) async throws(ProviderError) -> ETag {
         var call = Call(.put, key)
         call.query = [("partNumber", String(number)), ("uploadId", upload)]
         call.body = body
         call.payloadHash = hash
         call.onProgress = { sent, _ in onProgress(sent) }
-        let (response, _) = try await ask(call, attempt)
-        return try Self.etag(of: response, attempt)
+        let (response, _) = try await ask(call)
+        return try Self.etag(of: response)
     }
 
     func copyPart(
         _ number: Int, of upload: String, _ key: S3Key, from source: S3Key, etag: ETag,
-        range: Range<UInt64>, _ attempt: String
+        range: Range<UInt64>
     ) async throws(ProviderError) -> ETag {
         var call = Call(.put, key)
         call.query = [("partNumber", String(number)), ("uploadId", upload)]
@@ -107,18 +106,15 @@ extension S3Client {
             ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
         call.stallTimeout = .seconds(600)
         call.body = .bytes([])
-        let (_, body) = try await ask(call, attempt)
-        guard let copied = try parseAnswer(body, attempt).text("ETag"), !copied.isEmpty else {
-            throw ProviderError(
-                .corrupt, attempt: attempt, reason: "the answer to a copied part has no ETag")
+        let (_, body) = try await ask(call)
+        guard let copied = try parseAnswer(body).text("ETag"), !copied.isEmpty else {
+            throw ProviderError(.corrupt, "the answer to a copied part has no ETag")
         }
         return S3ETag.etag(copied)
     }
 
     /// - Returns: The parts that have arrived, in no order; nil if there is no such upload.
-    func parts(
-        of upload: String, _ key: S3Key, _ attempt: String
-    ) async throws(ProviderError) -> [Part]? {
+    func parts(of upload: String, _ key: S3Key) async throws(ProviderError) -> [Part]? {
         var parts: [Part] = []
         var marker: String?
         repeat {
@@ -127,12 +123,12 @@ extension S3Client {
             if let marker { call.query.append(("part-number-marker", marker)) }
             let body: [UInt8]
             do {
-                body = try await ask(call, attempt).body
+                body = try await ask(call).body
             } catch {
                 if error.kind == .missing || error.refusal?.code == "NoSuchUpload" { return nil }
                 throw error
             }
-            let root = try parseAnswer(body, attempt)
+            let root = try parseAnswer(body)
             for element in root.all("Part") {
                 guard let number = element.text("PartNumber").flatMap({ Int($0) }),
                     let etag = element.text("ETag"),
@@ -152,7 +148,7 @@ extension S3Client {
 
     func completeUpload(
         _ upload: String, _ key: S3Key, parts: [(number: Int, etag: ETag)],
-        _ condition: S3Condition?, _ attempt: String
+        _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
         var call = Call(.post, key)
         call.query = [("uploadId", upload)]
@@ -165,23 +161,20 @@ extension S3Client {
         call.headers = [("Content-Type", "application/xml")]
         if let condition { call.headers.append(condition.header) }
         call.stallTimeout = .seconds(600)
-        let (_, body) = try await ask(call, attempt)
-        let root = try parseAnswer(body, attempt)
+        let (_, body) = try await ask(call)
+        let root = try parseAnswer(body)
         guard let etag = root.text("ETag"), !etag.isEmpty else {
-            throw ProviderError(
-                .corrupt, attempt: attempt, reason: "the answer to a whole upload has no ETag")
+            throw ProviderError(.corrupt, "the answer to a whole upload has no ETag")
         }
         return S3ETag.etag(etag)
     }
 
     /// Removes the parts of an upload, if it still exists.
-    func abortUpload(
-        _ upload: String, _ key: S3Key, _ attempt: String
-    ) async throws(ProviderError) {
+    func abortUpload(_ upload: String, _ key: S3Key) async throws(ProviderError) {
         var call = Call(.delete, key)
         call.query = [("uploadId", upload)]
         do {
-            _ = try await ask(call, attempt)
+            _ = try await ask(call)
         } catch {
             if error.kind != .missing && error.refusal?.code != "NoSuchUpload" { throw error }
         }

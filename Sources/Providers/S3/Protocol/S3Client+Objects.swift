@@ -84,27 +84,26 @@ extension S3Client {
     /// - Throws: Except for the markers of directories, `.unsupported` if the store does not tell the
     ///   size: taken for an empty file, it would be overwritten with the first line appended to it.
     ///   `.corrupt` if the store does not tell the version: it would seem to have changed.
-    func head(_ key: S3Key, _ attempt: String) async throws(ProviderError) -> S3Head? {
+    func head(_ key: S3Key) async throws(ProviderError) -> S3Head? {
         let head: S3Head
         do {
-            head = S3Head(try await ask(Call(.head, key), attempt).0.headers)
+            head = S3Head(try await ask(Call(.head, key)).0.headers)
         } catch {
             if error.kind == .missing { return nil }
             throw error
         }
         if key.isMarker, head.size == 0 { return head }
-        guard !head.etag.description.isEmpty else { throw Self.withoutETag(attempt) }
+        guard !head.etag.description.isEmpty else { throw Self.withoutETag }
         guard head.isSized else {
             throw ProviderError(
-                .unsupported, attempt: attempt,
-                reason: "the store does not tell the size of \"\(key)\" (Content-Length)",
+                .unsupported, "the store does not tell the size of \"\(key)\" (Content-Length)",
                 remedy: "use another name; the existing object is left alone")
         }
         return head
     }
 
     func list(
-        prefix: S3Key, delimiter: Bool, token: String? = nil, max: Int? = nil, _ attempt: String
+        prefix: S3Key, delimiter: Bool, token: String? = nil, max: Int? = nil
     ) async throws(ProviderError) -> S3Listing {
         var call = Call(.get, nil)
         call.query = [
@@ -114,8 +113,8 @@ extension S3Client {
         ]
         if delimiter { call.query.append(("delimiter", "/")) }
         if let token { call.query.append(("continuation-token", token)) }
-        let (_, body) = try await ask(call, attempt)
-        return try parse(body, attempt) { root throws(S3Element.Malformed) in
+        let (_, body) = try await ask(call)
+        return try parse(body) { root throws(S3Element.Malformed) in
             let listing = try S3Listing(root)
             if let token, listing.next == token {
                 throw S3Element.Malformed(reason: "the next page is the same one")
@@ -130,15 +129,15 @@ extension S3Client {
     ///   markers.
     func put(
         _ key: S3Key, _ bytes: [UInt8], headers: [(name: String, value: String)],
-        _ condition: S3Condition?, _ attempt: String
+        _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
         var call = Call(.put, key)
         call.setBody(bytes)
         call.headers = headers
         if let condition { call.headers.append(condition.header) }
-        let (response, _) = try await ask(call, attempt)
+        let (response, _) = try await ask(call)
         return try key.isMarker
-            ? S3ETag.etag(response.headers["etag"] ?? "") : Self.etag(of: response, attempt)
+            ? S3ETag.etag(response.headers["etag"] ?? "") : Self.etag(of: response)
     }
 
     /// Copies within the bucket.
@@ -148,7 +147,7 @@ extension S3Client {
     ///   - etag: The version of the source.
     func copy(
         _ source: S3Key, etag: ETag, to key: S3Key, headers: [(name: String, value: String)]?,
-        storageClass: String?, _ condition: S3Condition?, _ attempt: String
+        storageClass: String?, _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
         var call = Call(.put, key)
         call.headers = copySource(source, etag: etag)
@@ -161,21 +160,18 @@ extension S3Client {
         if let condition { call.headers.append(condition.header) }
         call.stallTimeout = .seconds(600)
         call.body = .bytes([])
-        let (_, body) = try await ask(call, attempt)
-        let root = try parseAnswer(body, attempt)
+        let (_, body) = try await ask(call)
+        let root = try parseAnswer(body)
         guard let copied = root.text("ETag"), !copied.isEmpty else {
-            throw ProviderError(
-                .corrupt, attempt: attempt, reason: "the answer to a copy has no ETag")
+            throw ProviderError(.corrupt, "the answer to a copy has no ETag")
         }
         return S3ETag.etag(copied)
     }
 
-    func delete(
-        _ key: S3Key, etag: ETag?, _ attempt: String
-    ) async throws(ProviderError) {
+    func delete(_ key: S3Key, etag: ETag?) async throws(ProviderError) {
         var call = Call(.delete, key)
         if let etag { call.headers = [S3Condition.version(etag).header] }
-        _ = try await ask(call, attempt)
+        _ = try await ask(call)
     }
 
     /// The results of a batch deletion.
@@ -187,9 +183,7 @@ extension S3Client {
     }
 
     /// Deletes up to 1,000 versions in one request.
-    func delete(
-        _ versions: [(key: S3Key, etag: ETag)], _ attempt: String
-    ) async throws(ProviderError) -> Deletions {
+    func delete(_ versions: [(key: S3Key, etag: ETag)]) async throws(ProviderError) -> Deletions {
         let objects = versions.map { key, etag in
             "<Object><Key>\(Self.escaped(key.description))</Key>"
                 + "<ETag>\(Self.escaped(S3ETag.header(etag)))</ETag></Object>"
@@ -204,8 +198,8 @@ extension S3Client {
             ("Content-Type", "application/xml"),
             ("Content-MD5", Data(MD5.hash(data: body)).base64EncodedString()),
         ]
-        let (_, answer) = try await ask(call, attempt)
-        let root = try parseAnswer(answer, attempt)
+        let (_, answer) = try await ask(call)
+        let root = try parseAnswer(answer)
         var deletions = Deletions()
         for element in root.all("Deleted") {
             if let key = element.text("Key") { deletions.gone.insert(S3Key(key)) }

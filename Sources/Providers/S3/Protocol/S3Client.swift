@@ -69,10 +69,10 @@ final class S3Client: Sendable {
 
     /// Sends a request and collects a small answer.
     func ask(
-        _ call: Call, _ attempt: String, bytesMax: Int = S3Element.bytesMax
+        _ call: Call, bytesMax: Int = S3Element.bytesMax
     ) async throws(ProviderError) -> (response: HTTPResponse, body: [UInt8]) {
         let sink = S3AnswerSink(bytesMax: bytesMax)
-        let response = try await perform(call, attempt) { _ in sink.restarted() }
+        let response = try await perform(call) { _ in sink.restarted() }
         return (response, sink.body)
     }
 
@@ -80,49 +80,48 @@ final class S3Client: Sendable {
     ///
     /// - Parameter makeSink: Returns the sink for each try, which receives the body of a refusal, too.
     func perform(
-        _ call: Call, _ attempt: String, into makeSink: (Int) -> any S3Sink
+        _ call: Call, into makeSink: (Int) -> any S3Sink
     ) async throws(ProviderError) -> HTTPResponse {
         var corrections: Set<Correction> = []
         while true {
             if Task.isCancelled {
-                throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+                throw ProviderError(.cancelled, "cancelled")
             }
-            let signer = try await currentCredentials(attempt)
+            let signer = try await currentCredentials()
             let sink = makeSink(corrections.count)
-            let response = try await send(call, signer, into: sink, attempt)
+            let response = try await send(call, signer, into: sink)
             if response.isSuccess { return response }
             var refusal = S3Refusal(response, body: sink.refusal, now: clock.wallTime)
             if call.method == .head, refusal.code.isEmpty, ![404, 412].contains(refusal.status) {
-                refusal = try await explained(refusal, of: call, signer, attempt)
+                refusal = try await explained(refusal, of: call, signer)
             }
             guard let correction = correction(after: refusal, signer),
                 corrections.insert(correction).inserted
-            else { throw Self.error(refusal, of: call, attempt) }
+            else { throw Self.error(refusal, of: call) }
             apply(correction, refusal, signer)
-            if correction == .credentials, try await currentCredentials(attempt) == signer {
+            if correction == .credentials, try await currentCredentials() == signer {
                 // They have not been replaced, so they would be refused again.
-                throw refusal.error(attempt)
+                throw refusal.error()
             }
         }
     }
 
     /// Repeats a refused HEAD as a GET, whose answer has a body that gives the reason.
     private func explained(
-        _ refusal: S3Refusal, of head: Call, _ credentials: S3Credentials?, _ attempt: String
+        _ refusal: S3Refusal, of head: Call, _ credentials: S3Credentials?
     ) async throws(ProviderError) -> S3Refusal {
         var call = head
         call.method = .get
         call.headers.append(("Range", "bytes=0-0"))
         let sink = S3AnswerSink(bytesMax: 64 << 10)
-        let response = try await send(call, credentials, into: sink, attempt)
+        let response = try await send(call, credentials, into: sink)
         let explained = S3Refusal(response, body: sink.refusal, now: clock.wallTime)
         return explained.status == refusal.status && !explained.code.isEmpty ? explained : refusal
     }
 
     // MARK: Sending
 
-    private func currentCredentials(_ attempt: String) async throws(ProviderError) -> S3Credentials?
-    {
+    private func currentCredentials() async throws(ProviderError) -> S3Credentials? {
         guard let credentials else { return nil }
         do {
             return try await credentials.credentials(at: clock.wallTime)
@@ -133,18 +132,17 @@ final class S3Client: Sendable {
                 case .passing: .unreachable
                 case .cancelled: .cancelled
                 }
-            throw ProviderError(
-                kind, attempt: attempt, reason: error.reason, remedy: error.remedy, cause: error)
+            throw ProviderError(kind, error.reason, remedy: error.remedy, cause: error)
         }
     }
 
     private func send(
-        _ call: Call, _ credentials: S3Credentials?, into sink: any HTTPBodySink, _ attempt: String
+        _ call: Call, _ credentials: S3Credentials?, into sink: any HTTPBodySink
     ) async throws(ProviderError) -> HTTPResponse {
         do {
             return try await wire.send(request(call, credentials), into: sink)
         } catch {
-            throw Self.error(error, attempt)
+            throw Self.error(error)
         }
     }
 
@@ -180,10 +178,9 @@ final class S3Client: Sendable {
         return request
     }
 
-    static func error(_ error: TransportError, _ attempt: String) -> ProviderError {
+    static func error(_ error: TransportError) -> ProviderError {
         if let problem = error.cause as? S3AnswerProblem {
-            return ProviderError(
-                problem.kind, attempt: attempt, reason: problem.reason, cause: problem.cause)
+            return ProviderError(problem.kind, problem.reason, cause: problem.cause)
         }
         let kind: ProviderError.Kind =
             switch error.kind {
@@ -194,25 +191,22 @@ final class S3Client: Sendable {
             case .cancelled: .cancelled
             }
         return ProviderError(
-            kind, attempt: attempt, reason: error.reason,
+            kind, error.reason,
             cause: error.kind == .sink || error.kind == .source ? error.cause ?? error : error)
     }
 
     /// Explains a refusal to the user. A store that accepts no such key says little more than that.
-    private static func error(
-        _ refusal: S3Refusal, of call: Call, _ attempt: String
-    ) -> ProviderError {
-        let error = refusal.error(attempt)
+    private static func error(_ refusal: S3Refusal, of call: Call) -> ProviderError {
+        let error = refusal.error()
         guard error.kind == .unsupported, let key = call.key else { return error }
         if refusal.code == "KeyTooLongError" {
             return ProviderError(
-                .unsupported, attempt: attempt, reason: error.reason,
+                .unsupported, error.reason,
                 remedy: "shorten its name, or that of a directory above it", cause: refusal)
         }
         guard let part = key.oddPart else { return error }
         return ProviderError(
-            .unsupported, attempt: attempt,
-            reason: "the store takes no key with \(part) in it: \(error.reason)",
+            .unsupported, "the store takes no key with \(part) in it: \(error.reason)",
             remedy: S3Failure.renaming, cause: refusal)
     }
 

@@ -40,9 +40,9 @@ struct S3Refusal: Error, Hashable, Sendable {
         skew = ahead.flatMap { abs($0) <= Self.skewSecondsMax ? .seconds($0) : nil }
     }
 
-    func error(_ attempt: String) -> ProviderError {
+    func error() -> ProviderError {
         ProviderError(
-            kind, attempt: attempt, reason: reason,
+            kind, reason,
             retryAfter: kind == .busy ? retryAfter : nil, cause: self)
     }
 

@@ -3,18 +3,9 @@ import Glibc
 import ProviderSupport
 import System
 
-/// The failure of a step in the folder, without the attempt that it was part of.
-struct FolderFailure: Error {
-    let kind: ProviderError.Kind
-    let reason: String
-    var cause: (any Error)?
-
-    init(_ kind: ProviderError.Kind, _ reason: String, cause: (any Error)? = nil) {
-        self.kind = kind
-        self.reason = reason
-        self.cause = cause
-    }
-
+extension ProviderError {
+    /// Converts a failed system call.
+    ///
     /// - Parameter call: The system call: `open`, `rename`.
     init(_ error: SystemError, in call: String) {
         var cause: DiskError?
@@ -25,12 +16,8 @@ struct FolderFailure: Error {
         self.init(Self.kind(of: error.code), "\(call): \(error)", cause: cause)
     }
 
-    func attempting(_ attempt: String) -> ProviderError {
-        ProviderError(kind, attempt: attempt, reason: reason, cause: cause)
-    }
-
     /// Translates the system's error numbers into the kinds that the engine distinguishes.
-    static func kind(of code: Int32) -> ProviderError.Kind {
+    static func kind(of code: Int32) -> Kind {
         switch code {
         case ENOENT, ENOTDIR, ELOOP: .missing
         case EEXIST: .exists
