@@ -38,7 +38,7 @@ extension Database {
 /// most states need no other.
 private struct SyncRow: FetchableRecord {
     /// Without the obstacles that take further statements.
-    let state: SyncState
+    private(set) var state: SyncState
     /// An inode that may have taken the place of the local name on the remote.
     let intended: InodeNumber?
     /// The inode that has this place.

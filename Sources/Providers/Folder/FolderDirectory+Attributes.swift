@@ -35,7 +35,7 @@ extension FolderDirectory {
 
     private static func check(
         _ object: Descriptor, _ kind: FileKind, _ etag: ETag?
-    ) throws(FolderFailure) {
+    ) throws(ProviderError) {
         let status = try status(of: object)
         guard status.kind == kind else { throw ProviderError(.wrongKind, "it is not a \(kind)") }
         if let etag, status.etag != etag {
@@ -47,7 +47,7 @@ extension FolderDirectory {
 /// Opening with `O_PATH` requires no permission on the object; the changes go through the
 /// descriptor's name in `/proc`.
 extension Descriptor {
-    func setMode(_ mode: UInt16) throws(FolderFailure) {
+    func setMode(_ mode: UInt16) throws(ProviderError) {
         if chmod(processPath, mode_t(mode & 0o7777)) != 0 {
             throw ProviderError(.last, in: "chmod")
         }

@@ -167,7 +167,7 @@ extension FolderDirectory {
     }
 
     /// Removes all leftovers in this directory.
-    func removeLeftovers() throws(FolderFailure) {
+    func removeLeftovers() throws(ProviderError) {
         let stream = try FolderDirectoryStream(self)
         while true {
             switch try stream.next() {

@@ -27,7 +27,7 @@ final class FolderDirectory: Sendable {
     /// - Parameter mode: For a new file.
     func open(
         _ name: FileName, _ flags: Int32, mode: mode_t = 0
-    ) throws(FolderFailure) -> Descriptor {
+    ) throws(ProviderError) -> Descriptor {
         try Self.open(in: descriptor.rawValue, name.path, flags, mode: mode)
     }
 
@@ -37,11 +37,11 @@ final class FolderDirectory: Sendable {
     }
 
     /// Opens the same directory for listing or synchronising.
-    func readable() throws(FolderFailure) -> Descriptor {
+    func readable() throws(ProviderError) -> Descriptor {
         try Self.open(in: descriptor.rawValue, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
     }
 
-    func status() throws(FolderFailure) -> FolderStatus {
+    func status() throws(ProviderError) -> FolderStatus {
         try Self.status(in: descriptor.rawValue, [0])
     }
 
@@ -59,7 +59,7 @@ final class FolderDirectory: Sendable {
     }
 
     /// - Throws: `.missing`.
-    func status(of name: FileName) throws(FolderFailure) -> FolderStatus {
+    func status(of name: FileName) throws(ProviderError) -> FolderStatus {
         try Self.status(in: descriptor.rawValue, name.path)
     }
 
@@ -73,18 +73,18 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    static func status(of file: Descriptor) throws(FolderFailure) -> FolderStatus {
+    static func status(of file: Descriptor) throws(ProviderError) -> FolderStatus {
         try status(in: file.rawValue, [0])
     }
 
     func target(of name: FileName) throws(ProviderError) -> [UInt8] {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlinkat(descriptor.rawValue, name.path, &buffer, buffer.count)
-        guard count >= 0 else { throw FolderFailure(.last, in: "readlink") }
+        guard count >= 0 else { throw ProviderError(.last, in: "readlink") }
         return buffer.prefix(count).map(UInt8.init(bitPattern:))
     }
 
-    func makeDirectory(_ name: FileName, mode: mode_t) throws(FolderFailure) {
+    func makeDirectory(_ name: FileName, mode: mode_t) throws(ProviderError) {
         try check("mkdir", mkdirat(descriptor.rawValue, name.path, mode))
     }
 
@@ -93,11 +93,11 @@ final class FolderDirectory: Sendable {
         try check("symlink", symlinkat(path, descriptor.rawValue, name.path))
     }
 
-    func removeFile(_ name: FileName) throws(FolderFailure) {
+    func removeFile(_ name: FileName) throws(ProviderError) {
         try check("unlink", unlinkat(descriptor.rawValue, name.path, 0))
     }
 
-    func removeDirectory(_ name: FileName) throws(FolderFailure) {
+    func removeDirectory(_ name: FileName) throws(ProviderError) {
         guard unlinkat(descriptor.rawValue, name.path, Int32(AT_REMOVEDIR)) != 0 else { return }
         let error = SystemError.last
         // POSIX permits rmdir to return EEXIST instead of ENOTEMPTY.
@@ -157,14 +157,14 @@ final class FolderDirectory: Sendable {
 
     private static func open(
         in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
-    ) throws(FolderFailure) -> Descriptor {
+    ) throws(ProviderError) -> Descriptor {
         do {
             return Descriptor(
                 adopting: try retryingInterrupts {
                     openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
                 })
         } catch {
-            throw FolderFailure(error, in: "open")
+            throw ProviderError(error, in: "open")
         }
     }
 

@@ -8,11 +8,11 @@ final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one 
     let directory: FolderDirectory
     private let stream: OpaquePointer
 
-    init(_ directory: FolderDirectory) throws(FolderFailure) {
+    init(_ directory: FolderDirectory) throws(ProviderError) {
         let descriptor = try directory.readable()
         // The stream closes its descriptor, so it gets a copy.
         let copy = fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw FolderFailure(.last, in: "fcntl") }
+        guard copy >= 0 else { throw ProviderError(.last, in: "fcntl") }
         guard let stream = fdopendir(copy) else {
             let error = SystemError.last
             close(copy)
@@ -27,7 +27,7 @@ final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one 
     }
 
     /// Returns the next entry.
-    func next() throws(FolderFailure) -> Entry {
+    func next() throws(ProviderError) -> Entry {
         errno = 0
         guard let entry = readdir(stream) else {
             if errno != 0 { throw ProviderError(.last, in: "readdir") }

@@ -8,8 +8,8 @@ extension FolderProvider {
     package func entries(of directory: ObjectKey) -> ListingCursor {
         ListingCursor(nil as FolderDirectoryStream?) { stream async throws(ProviderError) in
             let opened = stream
-            let (current, page) = try await perform("list \"\(directory)\"", onCancel: .abandon) {
-                () throws(FolderFailure) -> (FolderDirectoryStream, ListingPage) in
+            let (current, page) = try await perform(onCancel: .abandon) {
+                () throws(ProviderError) -> (FolderDirectoryStream, ListingPage) in
                 let stream = if let opened { opened } else { try openToList(directory) }
                 return (stream, try readPage(of: stream))
             }
@@ -18,11 +18,11 @@ extension FolderProvider {
         }
     }
 
-    private func openToList(_ key: ObjectKey) throws(FolderFailure) -> FolderDirectoryStream {
+    private func openToList(_ key: ObjectKey) throws(ProviderError) -> FolderDirectoryStream {
         guard let parent = key.parent, let name = key.names.last else {
             return try FolderDirectoryStream(root.open())
         }
-        if FolderName.isReserved(name) { throw FolderFailure(.missing, "the name is reserved") }
+        if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
         let holder = try root.directory(parent)
         let status = try holder.status(of: name)
         guard status.kind == .directory else {
@@ -31,7 +31,7 @@ extension FolderProvider {
         return try FolderDirectoryStream(holder.directory(name))
     }
 
-    private func readPage(of stream: FolderDirectoryStream) throws(FolderFailure) -> ListingPage {
+    private func readPage(of stream: FolderDirectoryStream) throws(ProviderError) -> ListingPage {
         var objects: [RemoteObject] = []
         for _ in 0..<options.pageEntries {
             switch try stream.next() {

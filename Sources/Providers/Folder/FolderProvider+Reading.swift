@@ -69,12 +69,12 @@ struct FolderReader: Sendable {
     }
 
     /// Reads `count` bytes, and checks that they belong to this version.
-    func piece(at start: UInt64, count: Int) throws(FolderFailure) -> [UInt8] {
+    func piece(at start: UInt64, count: Int) throws(ProviderError) -> [UInt8] {
         let bytes: [UInt8]
         do {
             bytes = try PosixIO.read(descriptor.rawValue, count: count, at: Int64(start))
         } catch {
-            throw FolderFailure(error, in: "read")
+            throw ProviderError(error, in: "read")
         }
         _ = try checkedSize()
         guard bytes.count == count else {

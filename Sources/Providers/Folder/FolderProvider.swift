@@ -109,7 +109,7 @@ package struct FolderProvider: Provider {
             let directory = try root.open().readable()
             var status = statvfs()
             guard fstatvfs(directory.rawValue, &status) == 0 else {
-                throw FolderFailure(.last, in: "statvfs")
+                throw ProviderError(.last, in: "statvfs")
             }
             let unit = UInt64(status.f_frsize)
             return StorageSpace(

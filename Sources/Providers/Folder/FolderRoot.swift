@@ -23,7 +23,7 @@ struct FolderRoot: Sendable {
 
     /// - Throws: `.unreachable` if the path leads to another directory than at first, or nowhere;
     ///   `.busy` for lack of descriptors.
-    func open() throws(FolderFailure) -> FolderDirectory {
+    func open() throws(ProviderError) -> FolderDirectory {
         let descriptor: Descriptor
         let found: FolderStatus
         do {
@@ -69,18 +69,18 @@ struct FolderRoot: Sendable {
         return FolderPlace(directory: try directory(parent), name: name)
     }
 
-    private static func openReadable(_ path: [UInt8]) throws(FolderFailure) -> Descriptor {
+    private static func openReadable(_ path: [UInt8]) throws(ProviderError) -> Descriptor {
         try openPath(path, O_RDONLY)
     }
 
-    private static func openToPass(_ path: [UInt8]) throws(FolderFailure) -> Descriptor {
+    private static func openToPass(_ path: [UInt8]) throws(ProviderError) -> Descriptor {
         try openPath(path, FOLDER_O_PATH)
     }
 
     /// Follows symbolic links, since the user chose the path to the root.
     private static func openPath(
         _ path: [UInt8], _ flags: Int32
-    ) throws(FolderFailure) -> Descriptor {
+    ) throws(ProviderError) -> Descriptor {
         let path = path.map(CChar.init(bitPattern:)) + [0]
         let number = Glibc.open(path, flags | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {

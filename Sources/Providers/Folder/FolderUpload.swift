@@ -45,7 +45,7 @@ final class FolderUpload: Sendable {
                 descriptor.rawValue, UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]),
                 at: Int64(range.lowerBound))
         } catch {
-            throw FolderFailure(error, in: "write")
+            throw ProviderError(error, in: "write")
         }
     }
 
@@ -93,12 +93,12 @@ final class FolderUpload: Sendable {
                 keepsMode: traits.keepsMode)
         }
         if traits.keepsMode, fchmod(descriptor.rawValue, mode_t(attributes.mode & 0o7777)) != 0 {
-            throw FolderFailure(.last, in: "chmod")
+            throw ProviderError(.last, in: "chmod")
         }
         if futimens(descriptor.rawValue, attributes.modified.asAccessAndModified) != 0 {
-            throw FolderFailure(.last, in: "futimens")
+            throw ProviderError(.last, in: "futimens")
         }
-        if fsync(descriptor.rawValue) != 0 { throw FolderFailure(.last, in: "fsync") }
+        if fsync(descriptor.rawValue) != 0 { throw ProviderError(.last, in: "fsync") }
         return try FolderDirectory.status(of: descriptor)
     }
 
@@ -116,7 +116,7 @@ final class FolderUpload: Sendable {
     /// Creates a file and locks it; creates another if a process removes it in between as a leftover.
     private static func create(
         in directory: FolderDirectory
-    ) throws(FolderFailure) -> (FileName, Descriptor) {
+    ) throws(ProviderError) -> (FileName, Descriptor) {
         for _ in 0..<10 {
             let name = FolderName.new()
             let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)

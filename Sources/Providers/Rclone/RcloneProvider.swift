@@ -54,8 +54,7 @@ struct RcloneProvider: Provider {
     private static let pageEntries = 1_000
 
     private func list(_ directory: ObjectKey) async throws(ProviderError) -> [RemoteObject] {
-        let attempt = "list \"\(directory)\""
-        let path = try remote.existingPath(of: directory, attempt)
+        let path = try remote.existingPath(of: directory)
         let items: [RcloneItem]
         do {
             items = try await remote.items(in: path, detailed: true)

@@ -46,7 +46,7 @@ struct RcloneSpool: Sendable {
     ) throws(ProviderError) {
         let path = "\(file.directory)/\(file.name)"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw localFailure }
+        guard descriptor >= 0 else { throw Self.localFailure() }
         defer { close(descriptor) }
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Int(min(UInt64(pieceBytes), max(1, source.size))), alignment: 4_096)
@@ -65,21 +65,17 @@ struct RcloneSpool: Sendable {
             do {
                 try PosixIO.write(descriptor, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             } catch {
-                throw localFailure(attempt, error)
+                throw localFailure(error)
             }
             offset += UInt64(count)
         }
         let time = timespec(
             tv_sec: Int(modified.seconds), tv_nsec: Int(modified.nanosecondsOfSecond))
-        guard futimens(descriptor, [time, time]) == 0 else { throw localFailure }
+        guard futimens(descriptor, [time, time]) == 0 else { throw Self.localFailure() }
     }
 
     /// A passing error, since space may become free again.
-    private static func localFailure(
-        _ attempt: String, _ error: SystemError = .last
-    ) -> ProviderError {
-        ProviderError(
-            .busy, attempt: attempt,
-            reason: "cannot create a file for rclone in TMPDIR: \(error)")
+    private static func localFailure(_ error: SystemError = .last) -> ProviderError {
+        ProviderError(.busy, "cannot create a file for rclone in TMPDIR: \(error)")
     }
 }

@@ -5,17 +5,15 @@ extension S3Provider {
         let place = tree.keys.place(of: directory)
         let start = (fold: S3ListingFold(place), token: nil as String?)
         return ListingCursor(start) { [self] state async throws(ProviderError) in
-            let attempt = "list \"\(directory)\""
-            try S3Failure.checkCancelled(attempt)
+            try S3Failure.checkCancelled()
             let listing = try await tree.client.list(
-                prefix: place.directory, delimiter: true, token: state.token, attempt)
+                prefix: place.directory, delimiter: true, token: state.token)
             state.fold.add(listing)
             state.token = listing.next
             if listing.next == nil, directory != .root, !state.fold.isPresent {
-                try await checkDirectory(directory, place, attempt)
+                try await checkDirectory(directory, place)
             }
-            return ListingPage(
-                objects: state.fold.entries.map(object), isLast: listing.next == nil)
+            return ListingPage(objects: state.fold.entries.map(object), isLast: listing.next == nil)
         }
     }
 

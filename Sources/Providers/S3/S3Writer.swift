@@ -30,7 +30,7 @@ struct S3Writer: Sendable {
         do throws(ProviderError) {
             if source.size <= client.settings.limits.partBytes {
                 let made = try await putWhole(
-                    file, source, headers, conditions.onPut(condition), session, attempt)
+                    file, source, headers, conditions.onPut(condition), session)
                 (etag, remoteModified) = (made.etag, made.at)
                 // Other clients hardly know of a file that we have just created within that second.
                 if base != .absent { remoteModified = made.at.map(S3Head.before) }
@@ -48,7 +48,7 @@ struct S3Writer: Sendable {
                     etag = try await describe(file, made.etag, metadata, conditions)
                 }
                 // AWS dates the object to the start of its upload.
-                let head = try? await client.head(file, attempt)
+                let head = try? await client.head(file)
                 if head?.etag == etag {
                     remoteModified = base == .absent ? head?.modified : head?.remoteModified
                 }
@@ -114,7 +114,7 @@ struct S3Writer: Sendable {
         call.onProgress = { sent, _ in session.noteSent(sent) }
         let (response, _) = try await client.ask(call)
         return (
-            etag: try S3Client.etag(of: response, attempt),
+            etag: try S3Client.etag(of: response),
             at: response.headers["date"].flatMap(Timestamp.init(httpDate:))
         )
     }

@@ -1,4 +1,5 @@
 import ProviderSupport
+import System
 import Transport
 
 /// The body of a multistatus: in memory if it is short, else in an unnamed file.

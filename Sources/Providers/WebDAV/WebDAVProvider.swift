@@ -50,9 +50,7 @@ package struct WebDAVProvider: Provider {
 
     package func entries(of directory: ObjectKey) -> ListingCursor {
         ListingCursor(nil) { listing async throws(ProviderError) in
-            try await attempting("list \"\(directory)\"") { () async throws(ProviderError) in
-                try await lister.page(of: directory, &listing)
-            }
+            try await lister.page(of: directory, &listing)
         }
     }
 

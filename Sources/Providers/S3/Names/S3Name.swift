@@ -130,8 +130,7 @@ struct S3Name: Hashable, Sendable {
             } else if rest == [UInt8(ascii: "M")] && part.isEmpty {
                 rest = []
             } else if rest.count >= 2,
-                let value = Hexadecimal.decode(
-                    String(decoding: rest.prefix(2), as: UTF8.self))
+                let value = Hexadecimal.decode(String(decoding: rest.prefix(2), as: UTF8.self))
             {
                 part += value
                 rest = rest.dropFirst(2)
