@@ -55,8 +55,7 @@ package final class SimulatedProvider: Provider {
 
     package init(
         clock: any Clock, random: SeededGenerator,
-        settings: SimulatedProviderSettings = SimulatedProviderSettings(),
-        faults: SimulatedProviderFaults = SimulatedProviderFaults()
+        settings: SimulatedProviderSettings = SimulatedProviderSettings()
     ) {
         self.clock = clock
         self.settings = settings
@@ -69,7 +68,7 @@ package final class SimulatedProvider: Provider {
             listsMetadata: settings.listsMetadata,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))
-        state = Mutex(State(random: random, faults: faults))
+        state = Mutex(State(random: random))
     }
 
     // MARK: Settings
@@ -148,12 +147,12 @@ package final class SimulatedProvider: Provider {
 
     /// All objects except the root.
     package func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
-        state.withLock { $0.tree.snapshot() }
+        state.withLock { $0.tree.everyNode().mapValues(\.snapshot) }
     }
 
     /// The attributes of all objects except the root.
     package func attributes() -> [ObjectKey: ObjectAttributes] {
-        state.withLock { $0.tree.attributes() }
+        state.withLock { $0.tree.everyNode().mapValues(\.attributes) }
     }
 
     /// All versions that `key` ever held, in order, of all clients.
