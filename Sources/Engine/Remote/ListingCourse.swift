@@ -26,8 +26,8 @@ struct ListingCourse {
     }
 
     /// - Parameter newNames: The number of names in the page that no earlier page had.
-    /// - Throws: `.corrupt` for ``idlePagesMax`` pages without a new name, such as one page repeated;
-    ///   `.unsupported` above the maximum number of entries.
+    /// - Throws: `.corrupt` for ``idlePagesMax`` pages without a new name, as if a store repeats a
+    ///   page; `.unsupported` above the maximum number of entries.
     mutating func take(newNames: Int, isLast: Bool) throws(Endless) {
         entries += newNames
         idlePages = newNames > 0 ? 0 : idlePages + 1

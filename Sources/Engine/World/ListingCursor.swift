@@ -2,8 +2,8 @@ import Synchronization
 
 /// A listing in progress, which holds its provider's state and frees it with its last reference.
 ///
-/// Each page is a call of the provider of its own: it stops soon after its task is cancelled. The
-/// cursor is used by one task at a time; after a failure, the listing starts again with a new cursor.
+/// Each page is a separate call of the provider, which stops soon after its task is cancelled. The
+/// cursor is used by one task at a time. After a failure, the listing starts again with a new one.
 package struct ListingCursor: Sendable {
     private let advance: @Sendable () async throws(ProviderError) -> ListingPage
 

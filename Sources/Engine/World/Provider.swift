@@ -1,9 +1,10 @@
 /// A cloud store, reduced to the operations that the engine needs.
 ///
-/// A provider is small and, except for its ``ListingCursor``s, stateless: it has neither cache nor
-/// queue, never retries, and accepts repeated calls. Calls may run concurrently. Each call stops soon after its task is cancelled,
-/// and then throws `.cancelled`. The provider handles names that the cloud has but a file system
-/// cannot have: every listed object has a valid ``FileName``.
+/// A provider is small and, except for its ``ListingCursor``s, stateless: it has neither cache
+/// nor queue, never retries, and accepts repeated calls. Calls may run concurrently. Each call
+/// stops soon after its task is cancelled, and then throws `.cancelled`. The provider handles
+/// names that the cloud has but a file system cannot have: every listed object has a valid
+/// ``FileName``.
 package protocol Provider: Sendable {
     /// The capabilities of this store. Plans rely on them; they are never probed.
     var traits: ProviderTraits { get }
@@ -13,7 +14,7 @@ package protocol Provider: Sendable {
     /// Objects that exist from the first page to the last are listed exactly once. Objects that are
     /// created, changed or deleted meanwhile may be missing or outdated.
     ///
-    /// - Returns: A cursor before the first page. It throws `.missing`, and `.wrongKind` if `directory`
+    /// - Returns: A cursor before the first page. It throws `.missing`, and `.wrongKind` if this
     ///   is not a directory.
     func entries(of directory: ObjectKey) -> ListingCursor
 
