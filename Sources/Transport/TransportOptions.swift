@@ -14,6 +14,9 @@ package struct TransportOptions: Sendable {
     /// How many requests of a kind run concurrently to one host at first, and of all kinds at most.
     /// Further requests wait in order of arrival.
     package var requestsPerHost = HostLimit.Bounds(start: 4, max: 32)
+    /// The longest time without a byte in the body of a request, or in an answer with file content,
+    /// including the wait for it.
+    package var contentStallMax: Duration = .seconds(30)
     /// Logs each request at trace level, and failed ones at debug level, without secrets.
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 

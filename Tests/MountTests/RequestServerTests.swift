@@ -28,7 +28,7 @@ struct RequestServerTests {
                 Issue.record("the root directory was listed before")
                 return
             }
-            let entries = try await server.complete(list, startingWith: need).get()
+            let entries = try await server.complete(list, startingWith: need) {}.get()
             #expect(entries.map(\.name.description) == ["file"])
             #expect(runs.withLock { $0 } == 2)
         }

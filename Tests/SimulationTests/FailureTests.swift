@@ -161,6 +161,48 @@ struct FailureTests {
         }
     }
 
+    /// Method: the transfer takes longer than any other call may take.
+    @Test func `a transfer over a slow link is not restarted`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pieceBytes = 1...1
+        settings.provider.pieceDelay = .seconds(20)...(.seconds(20))
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("file", [UInt8](repeating: 1, count: 400))
+            #expect(try await it.rest(within: .seconds(10_000)))
+            #expect(it.remote.bytesReceived == 400)
+        }
+    }
+
+    @Test func `a request whose task is cancelled at the deadline is not interrupted`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+        } _: { it in
+            let inode = try await it.find("a")
+            it.remote.stand(true)
+            let start = it.mount.clock.uptime
+            let cancelled = Signal()
+            let error = try await withThrowingTaskGroup(of: EngineError?.self) { group in
+                group.addTask {
+                    do throws(EngineError) {
+                        _ = try await it.engine.retrying(cancel: { cancelled.notify() }) {
+                            () throws(Blocked) in try it.engine.read(inode, at: 0, length: 3)
+                        }
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+                await cancelled.wait(after: 0)
+                group.cancelAll()
+                return try await group.next() ?? nil
+            }
+            #expect(error?.kind == .unreachable)
+            #expect(it.mount.clock.uptime - start == .seconds(60))
+            it.remote.stand(false)
+        }
+    }
+
     @Test func `a request ends at its deadline without an answer`() throws {
         try Scenario.run { remote in
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])

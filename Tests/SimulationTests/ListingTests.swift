@@ -148,7 +148,9 @@ struct ListingTests {
             #expect(waited < it.engine.configuration.requestDeadline + .seconds(5))
             it.remote.setEndlessPages(nil)
             // The invented names were never the complete listing, so their removal needs no
-            // confirmation.
+            // confirmation; they are removed in several transactions.
+            _ = try await it.names(in: "d")
+            try await it.wait(.seconds(1))
             #expect(try await it.names(in: "d") == ["file"])
             #expect(try it.engine.heldDeletions(below: .root).items == 0)
         }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A server on 127.0.0.1 that runs a script of a test: one blocking thread per connection.
+/// A server on 127.0.0.1, or on a Unix socket, that runs a script of a test: one blocking thread per connection.
 package final class ScriptedServer: Sendable {
     package typealias Script = @Sendable (ServedRequest, ServedConnection) throws -> Void
 
@@ -18,18 +18,27 @@ package final class ScriptedServer: Sendable {
     private let state = Mutex(State())
 
     /// Serves requests by `script` while `body` runs.
+    ///
+    /// - Parameter path: The path of a Unix socket to make.
     package static func run<Value>(
-        _ script: @escaping Script, _ body: (ScriptedServer) async throws -> Value
+        at path: String? = nil, _ script: @escaping Script,
+        _ body: (ScriptedServer) async throws -> Value
     ) async throws -> Value {
-        let server = try ScriptedServer(script)
+        let server = try ScriptedServer(at: path, script)
         let result: Result<Value, any Error>
         do { result = .success(try await body(server)) } catch { result = .failure(error) }
         await server.stop()
         return try result.get()
     }
 
-    private init(_ script: @escaping Script) throws {
+    private init(at path: String?, _ script: @escaping Script) throws {
         self.script = script
+        if let path {
+            port = 0
+            listener = try Self.unixListener(at: path)
+            start { $0.accept() }
+            return
+        }
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -45,6 +54,21 @@ package final class ScriptedServer: Sendable {
         guard bound else { throw POSIXError(.EADDRINUSE) }
         port = UInt16(bigEndian: address.sin_port)
         start { $0.accept() }
+    }
+
+    private static func unixListener(at path: String) throws -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+                    && listen(descriptor, 128) == 0
+            }
+        }
+        guard bound else { throw POSIXError(.EADDRINUSE) }
+        return descriptor
     }
 
     package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }

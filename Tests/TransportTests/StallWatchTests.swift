@@ -12,7 +12,7 @@ import Testing
         var request = HTTPRequest(
             .put, "http://a/", stallTimeout: timeout.map { .seconds($0) })
         request.answerBytes = answerBytes
-        var watch = StallWatch(request, at: start)
+        var watch = StallWatch(request, contentMax: .seconds(30), at: start)
         return (0...1_000).first {
             watch.isStalled(phase, unsent: 0, at: start + .seconds($0))
         }
@@ -45,7 +45,8 @@ import Testing
     }
 
     @Test func `bytes that leave the kernel's buffer count as activity`() {
-        var watch = StallWatch(HTTPRequest(.put, "http://a/"), at: start)
+        var watch = StallWatch(
+            HTTPRequest(.put, "http://a/"), contentMax: .seconds(30), at: start)
         let stalls = [(30, 900), (60, 800), (89, 800), (90, 800)].map { second, unsent in
             watch.isStalled(.sending, unsent: unsent, at: start + .seconds(second))
         }
@@ -53,7 +54,8 @@ import Testing
     }
 
     @Test func `the next check is due at the limit, and 5 s later at the latest`() {
-        var watch = StallWatch(HTTPRequest(.put, "http://a/"), at: start)
+        var watch = StallWatch(
+            HTTPRequest(.put, "http://a/"), contentMax: .seconds(30), at: start)
         #expect(watch.nextCheck(.sending, from: start) == start + .seconds(5))
         let later = start + .seconds(28)
         #expect(watch.nextCheck(.sending, from: later) == start + .seconds(30))

@@ -7,10 +7,13 @@ extension Engine {
     ///
     /// - Parameter need: Fetched before the first run, if the caller knows from a run of its own
     ///   that the operation needs it.
+    /// - Parameter cancel: Cancels the calling task, for the deadline of a need. Without it, each
+    ///   need is met in a task of its own.
     /// - Throws: The operation's failure; `.unreachable` if a need cannot be met within the
     ///   deadline; `.interrupted` if the task is cancelled.
     package func retrying<Value>(
-        startingWith need: MissingData? = nil, _ operation: () throws(Blocked) -> Value
+        startingWith need: MissingData? = nil, cancel: (@Sendable () -> Void)? = nil,
+        _ operation: () throws(Blocked) -> Value
     ) async throws(EngineError) -> Value {
         let deadline = clock.uptime + configuration.requestDeadline
         var known = need
@@ -26,13 +29,9 @@ extension Engine {
                     remote.metadata.beginBackoff(at: inode)
                 case .awaits(let need):
                     // Also if the need was met repeatedly without success.
+                    guard clock.uptime < deadline else { throw late(need) }
                     if Task.isCancelled { throw EngineError(.interrupted, "wait for \(need)") }
-                    guard clock.uptime < deadline else {
-                        throw EngineError(
-                            .unreachable, "wait for \(need)",
-                            remedy: "check the connection to the remote")
-                    }
-                    try await satisfyInTime(need, until: deadline)
+                    try await satisfyInTime(need, until: deadline, cancel: cancel)
                 }
             }
         }
@@ -42,27 +41,54 @@ extension Engine {
     ///   While the pages of a listing bring new entries, that is not before
     ///   ``EngineConfiguration/listingDeadline``; the listing itself continues.
     private func satisfyInTime(
-        _ need: MissingData, until deadline: Duration
+        _ need: MissingData, until deadline: Duration, cancel: (@Sendable () -> Void)?
     ) async throws(EngineError) {
-        let (result, isCutShort) = await withWatchdog(
-            { await self.outwait(need, until: deadline) },
-            { () async throws(EngineError) in try await self.satisfy(need, until: deadline) })
-        guard isCutShort else { return try result.get() }
-        throw EngineError(
-            .unreachable, "wait for \(need)", remedy: "check the connection to the remote")
+        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+        let task =
+            if cancel == nil {
+                Task(executorPreference: executor) { [self] in
+                    await outcome(of: need, until: deadline)
+                }
+            } else {
+                nil as Task<Result<Void, EngineError>, Never>?
+            }
+        let last = clock.uptime + configuration.listingDeadline
+        let (result, isLate) = await remote.deadlines.limiting(
+            to: deadline, extend: { [self] in extendedDeadline(of: need, until: last) },
+            cancel: cancel ?? { task?.cancel() }
+        ) {
+            guard let task else { return await outcome(of: need, until: deadline) }
+            return await withTaskCancellationHandler {
+                await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        }
+        guard isLate, case .failure = result else { return try result.get() }
+        throw late(need)
     }
 
-    private func outwait(_ need: MissingData, until deadline: Duration) async {
-        let last = clock.uptime + configuration.listingDeadline
-        var deadline = deadline
-        while clock.uptime < deadline, !Task.isCancelled {
-            try? await clock.sleep(until: deadline)
-            guard case .listing(let directory) = need,
-                let flight = remote.lister.listings.flight(of: directory)
-            else { return }
-            deadline = max(
-                deadline, min(flight.progress + configuration.requestDeadline, last))
+    private func outcome(
+        of need: MissingData, until deadline: Duration
+    ) async -> Result<Void, EngineError> {
+        do throws(EngineError) {
+            return .success(try await satisfy(need, until: deadline))
+        } catch {
+            return .failure(error)
         }
+    }
+
+    private func late(_ need: MissingData) -> EngineError {
+        EngineError(.unreachable, "wait for \(need)", remedy: "check the connection to the remote")
+    }
+
+    /// Returns the extended deadline of a listing with recent progress.
+    private func extendedDeadline(of need: MissingData, until last: Duration) -> Duration? {
+        guard case .listing(let directory) = need,
+            let flight = remote.lister.listings.flight(of: directory)
+        else { return nil }
+        let extended = min(flight.progress + configuration.requestDeadline, last)
+        return extended > clock.uptime ? extended : nil
     }
 
     /// Fetches the data that an operation needs, with retries while the remote is unreachable.

@@ -70,6 +70,7 @@ package final class Engine: Sendable {
                 group.addTask { [remote] in await remote.refresher.run() }
                 group.addTask { [local] in await local.evictor.run() }
                 group.addTask { [local] in await local.durability.run() }
+                group.addTask { [remote] in await remote.deadlines.run() }
                 group.addTask { [remote] in await remote.gate.run() }
                 group.addTask { [remote] in await remote.metadata.run() }
                 group.addTask { [transfer] in await transfer.sweeper.run() }

@@ -2,6 +2,7 @@ import Logging
 
 /// The parts of an engine that observe the remote.
 struct RemoteParts: Sendable {
+    let deadlines: Deadlines
     let gate: RemoteGate
     let activity = RemoteActivity()
     let answers: OutdatedAnswers
@@ -20,9 +21,10 @@ struct RemoteParts: Sendable {
         let agenda = local.agenda
         schedule = DirectoriesInUse(interval: configuration.refreshInterval, clock: clock)
         let looks = MetadataQueue()
+        deadlines = Deadlines(clock: clock)
         gate = RemoteGate(
-            provider, grace: configuration.shutdownGrace, clock: clock, logger: logger,
-            random: random, agenda: agenda,
+            provider, grace: configuration.shutdownGrace, clock: clock, deadlines: deadlines,
+            logger: logger, random: random, agenda: agenda,
             resumes: [agenda.signal, schedule.signal, looks.signal])
         answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
         deletions = DeletionHold(

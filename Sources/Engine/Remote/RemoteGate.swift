@@ -20,16 +20,17 @@ final class RemoteGate: ProviderWrapper {
     private let knownSpace = Mutex<StorageSpace?>(nil)
 
     init(
-        _ provider: any Provider, grace: Duration, clock: any Clock, logger: Logger,
-        random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Signal]
+        _ provider: any Provider, grace: Duration, clock: any Clock, deadlines: Deadlines,
+        logger: Logger, random: @escaping @Sendable () -> UInt64, agenda: Agenda, resumes: [Signal]
     ) {
         self.clock = clock
         self.logger = logger
         self.random = random
         self.agenda = agenda
         self.resumes = resumes
-        departure = ShutdownGrace(grace: grace, clock: clock, logger: logger)
-        inner = DeadlineProvider(inner: provider, clock: clock, departure: departure)
+        departure = ShutdownGrace(
+            grace: grace, clock: clock, deadlines: deadlines, logger: logger)
+        inner = DeadlineProvider(inner: provider, departure: departure)
     }
 
     func around<Value: Sendable>(

@@ -17,12 +17,14 @@ final class ShutdownGrace: Sendable {
 
     private let grace: Duration
     private let clock: any Clock
+    private let deadlines: Deadlines
     private let logger: Logger
     private let state = Mutex(State())
 
-    init(grace: Duration, clock: any Clock, logger: Logger) {
+    init(grace: Duration, clock: any Clock, deadlines: Deadlines, logger: Logger) {
         self.grace = grace
         self.clock = clock
+        self.deadlines = deadlines
         self.logger = logger
     }
 
@@ -69,9 +71,10 @@ final class ShutdownGrace: Sendable {
     ///
     /// It runs in its own task; cancellation of the calling task is passed on to it.
     ///
-    /// - Throws: The request's error; `.cancelled` if it is abandoned.
+    /// - Parameter limit: Its maximum duration, after which it is cancelled; nil for none.
+    /// - Throws: The request's error; `.cancelled` if it is abandoned; `.unreachable` after `limit`.
     func outlasting<Value: Sendable>(
-        _ attempt: @escaping @autoclosure @Sendable () -> String,
+        _ attempt: @escaping @autoclosure @Sendable () -> String, within limit: Duration?,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         if state.withLock(\.isOver) {
@@ -93,12 +96,18 @@ final class ShutdownGrace: Sendable {
                         .cancelled, attempt: attempt(), reason: "not answered before shutdown")))
         }
         defer { state.withLock { _ = $0.requests.removeValue(forKey: ticket) } }
-        let result = await withTaskCancellationHandler {
-            await answer.wait()
-        } onCancel: {
-            task.cancel()
+        func wait() async -> Result<Value, ProviderError> {
+            await withTaskCancellationHandler {
+                await answer.wait()
+            } onCancel: {
+                task.cancel()
+            }
         }
-        return try result.get()
+        guard let limit else { return try await wait().get() }
+        let (result, isLate) = await deadlines.limiting(
+            to: clock.uptime + limit, cancel: { task.cancel() }, wait)
+        guard isLate, case .failure = result else { return try result.get() }
+        throw ProviderError(.unreachable, attempt: attempt(), reason: "no answer for \(limit)")
     }
 
     private func enter(_ leave: @escaping @Sendable () -> Void) -> UInt64 {

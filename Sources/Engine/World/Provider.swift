@@ -1,10 +1,13 @@
 /// A cloud store, reduced to the operations that the engine needs.
 ///
-/// A provider is small and, except for its ``ListingCursor``s, stateless: it has neither cache
-/// nor queue, never retries, and accepts repeated calls. Calls may run concurrently. Each call
-/// stops soon after its task is cancelled, and then throws `.cancelled`. The provider handles
-/// names that the cloud has but a file system cannot have: every listed object has a valid
-/// ``FileName``.
+/// A provider is small and, except for its ``ListingCursor``s, stateless: it has neither cache nor
+/// queue, never retries, and accepts repeated calls. Calls may run concurrently. Each call stops soon after its task is
+/// cancelled, and then throws `.cancelled`; a read does so in any case, as a mount waits for it
+/// when it ends. Transfers have no deadline: if a network is involved, and once it is their
+/// turn, ``read(_:range:etag:into:)`` and ``write(_:from:attributes:base:session:)`` throw
+/// `.unreachable` after 30 seconds in which no byte moved, or 10 minutes in which a request that is
+/// sent completely is not answered. The provider handles names that the cloud has but a file system
+/// cannot have: every listed object has a valid ``FileName``.
 package protocol Provider: Sendable {
     /// The capabilities of this store. Plans rely on them; they are never probed.
     var traits: ProviderTraits { get }
@@ -171,13 +174,6 @@ package struct UntrackedUpload: UploadSession {
 /// Receives bytes at their offset, as they arrive. It blocks no longer than a write to disk.
 package protocol ByteSink: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws
-
-    /// Called from time to time while a read waits for its turn, before the store was asked.
-    func noteWaiting()
-}
-
-extension ByteSink {
-    package func noteWaiting() {}
 }
 
 /// Provides the bytes of one frozen version: any range, any number of times, on any thread.

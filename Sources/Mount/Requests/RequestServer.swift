@@ -82,7 +82,9 @@ final class RequestServer: Sendable {
         let need = admission.hasWaited ? nil : need
         let slot = ReplySlot(reply)
         tasks.start(admission.ticket) { [self] in
-            let outcome = await complete(operation, startingWith: need)
+            let outcome = await complete(operation, startingWith: need) { [tasks] in
+                tasks.cancel(admission.ticket)
+            }
             guard let reply = slot.take() else { return }
             switch outcome {
             case .success(let value): answer(reply, value)
@@ -92,11 +94,15 @@ final class RequestServer: Sendable {
     }
 
     /// Runs `operation` to completion, fetching the data that it lacks.
+    ///
+    /// - Parameter cancel: Cancels the calling task.
     func complete<Value: Sendable>(
-        _ operation: @Sendable () throws(Blocked) -> Value, startingWith need: MissingData?
+        _ operation: @Sendable () throws(Blocked) -> Value, startingWith need: MissingData?,
+        cancel: @escaping @Sendable () -> Void
     ) async -> Result<Value, EngineError> {
         do throws(EngineError) {
-            return .success(try await engine.retrying(startingWith: need, operation))
+            return .success(
+                try await engine.retrying(startingWith: need, cancel: cancel, operation))
         } catch {
             return .failure(error)
         }

@@ -14,14 +14,18 @@ struct RcloneClient: Sendable {
     private static let answerBytesMax = 512 << 20
 
     /// Calls one of rclone's functions.
+    ///
+    /// - Parameter limit: The longest time that rclone may take to answer; nil if it may take any.
     func call<Answer: Decodable & Sendable>(
-        _ function: String, _ input: RcloneInput
+        _ function: String, _ input: RcloneInput,
+        within limit: Duration? = .seconds(600)
     ) async throws(ProviderError) -> Answer {
         async let _ = pulse.watch()
         let answer: (response: HTTPResponse, body: [UInt8])
         do {
-            answer = try await transport.send(
-                try request(function, input), bytesMax: Self.answerBytesMax)
+            var request = try request(function, input)
+            request.stallTimeout = limit
+            answer = try await transport.send(request, bytesMax: Self.answerBytesMax)
         } catch {
             throw Self.failure(error)
         }
@@ -82,8 +86,12 @@ struct RcloneClient: Sendable {
 
     /// Calls a function that makes a change, and waits for its end even if the task is cancelled:
     /// rclone is then told to stop, so that nothing changes after this has returned.
+    ///
+    /// - Parameter limit: As in ``call(_:_:within:)``; by default it suffices for a copy of
+    ///   a large object.
     func change(
-        _ function: String, _ input: RcloneInput, group: String = newGroup()
+        _ function: String, _ input: RcloneInput, group: String = newGroup(),
+        within limit: Duration? = .seconds(3_600)
     ) async throws(ProviderError) {
         guard !Task.isCancelled else {
             throw ProviderError(.cancelled, "it was cancelled")
@@ -95,7 +103,7 @@ struct RcloneClient: Sendable {
         // Not a child task, so that cancellation does not end the wait for rclone.
         let work = Task { () async -> Result<RcloneNothing, ProviderError> in
             do throws(ProviderError) {
-                return .success(try await call(function, grouped))
+                return .success(try await call(function, grouped, within: limit))
             } catch {
                 return .failure(error)
             }
@@ -125,6 +133,7 @@ struct RcloneClient: Sendable {
         var request = HTTPRequest(
             .get, "http://rclone/\(path)",
             headers: [(name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")])
+        request.answerBytes = UInt64(range.count)
         authorise(&request)
         async let _ = pulse.watch()
         do {
@@ -153,9 +162,6 @@ struct RcloneClient: Sendable {
     private func authorise(_ request: inout HTTPRequest) {
         request.unixSocketPath = daemon.socketPath
         request.credentials = .basic(user: daemon.user, password: daemon.password)
-        // rclone is silent while it waits for the cloud. The engine has the deadline, and the pulse
-        // finds an rclone that hangs.
-        request.stallTimeout = nil
     }
 
     static func failure(_ error: TransportError) -> ProviderError {

@@ -62,7 +62,8 @@ struct RcloneMover: Sendable {
         input.dstFs = remote.below(newPath)
         input.createEmptySrcDirs = true
         input.deleteEmptySrcDirs = true
-        try await remote.client.change("sync/move", input)
+        // It may move each object by itself.
+        try await remote.client.change("sync/move", input, within: nil)
         // If objects were moved one by one, the directory itself is still there.
         if try await remote.object(at: key) != nil {
             try await directories.removeEmpty(path)

@@ -64,7 +64,7 @@ struct RcloneRemote: Sendable {
         guard let path = path(of: key) else { return nil }
         let answer: RcloneStat
         do {
-            answer = try await client.call("operations/stat", lookInput(path))
+            answer = try await client.call("operations/stat", lookInput(path), within: .seconds(60))
         } catch {
             // Below a file, for instance, or below a missing directory.
             guard [.missing, .wrongKind].contains(error.kind) else { throw error }

@@ -21,10 +21,7 @@ struct RcloneUpload: Sendable {
                     return .failure(error)
                 }
             }
-            tasks.addTask {
-                await report(group)
-                return nil
-            }
+            tasks.addTask { await report(group).map { .failure($0) } }
             defer { tasks.cancelAll() }
             while let end = await tasks.next() {
                 if let end { return end }
@@ -41,27 +38,29 @@ struct RcloneUpload: Sendable {
         input.srcRemote = file.name
         input.dstFs = remote.fileSystem
         input.dstRemote = path
-        try await client.change("operations/copyfile", input, group: group)
+        try await client.change("operations/copyfile", input, group: group, within: nil)
     }
 
-    /// Reports progress to the session until the task is cancelled.
-    private func report(_ group: String) async {
-        var last: UInt64 = 0
+    /// Reports progress to the session until the task is cancelled or the upload has stalled.
+    ///
+    /// - Returns: The failure of a stalled upload.
+    private func report(_ group: String) async -> ProviderError? {
+        var watch = RcloneStallWatch(size: size, at: client.clock.uptime)
         session.noteSent(0)
         var input = RcloneInput()
         input.group = group
-        while true {
+        while !watch.isStalled(at: client.clock.uptime) {
             do {
                 try await client.clock.sleep(until: client.clock.uptime + Self.reportEvery)
-                let stats: RcloneStats = try await client.call("core/stats", input)
-                let sent = min(size, UInt64(max(0, stats.bytes ?? 0)))
-                guard sent > last else { continue }
-                last = sent
-                session.noteSent(sent)
+                let stats: RcloneStats = try await client.call(
+                    "core/stats", input, within: RcloneStallWatch.stallMax)
+                let sent = UInt64(max(0, stats.bytes ?? 0))
+                if watch.note(sent, at: client.clock.uptime) { session.noteSent(watch.sent) }
             } catch {
-                if Task.isCancelled { return }
+                if Task.isCancelled { return nil }
             }
         }
+        return ProviderError(.unreachable, "rclone sends nothing")
     }
 
     /// Creates an empty file, or replaces one.

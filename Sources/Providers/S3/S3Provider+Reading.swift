@@ -16,9 +16,6 @@ extension S3Provider {
         ]
         if range.lowerBound == 0 { call.headers.append(("x-amz-checksum-mode", "ENABLED")) }
         call.answerBytes = UInt64(range.count)
-        call.onProgress = { _, received in
-            if received == 0 { sink.noteWaiting() }
-        }
         var taker = S3ReadSink(range: range, etag: etag, into: sink)
         do throws(ProviderError) {
             let response = try await tree.client.perform(call) { _ in

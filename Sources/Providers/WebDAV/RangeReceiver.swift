@@ -38,11 +38,6 @@ final class RangeReceiver: HTTPBodySink {
     var end: End? { state.withLock { $0.end } }
     var refusal: [UInt8] { state.withLock { $0.refusal } }
 
-    /// Reports that no byte has arrived so far.
-    func noteProgress(_ received: UInt64) {
-        if received == 0 { sink.noteWaiting() }
-    }
-
     func cancel() {
         state.withLock { $0.isCancelled = true }
     }

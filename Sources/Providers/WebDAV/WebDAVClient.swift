@@ -39,13 +39,11 @@ struct WebDAVClient: Sendable {
     /// - Parameter answerBytes: As in ``HTTPRequest/answerBytes``.
     func send(
         _ method: HTTPRequest.Method, _ url: String, headers: [(name: String, value: String)],
-        body: HTTPBody = .none, answerBytes: UInt64 = 0, into sink: some HTTPBodySink,
-        onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
+        body: HTTPBody = .none, answerBytes: UInt64 = 0, into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
         let pass = await login?.pass()
         var request = request(method, url, headers, body, pass)
         request.answerBytes = answerBytes
-        request.onProgress = onProgress
         let response = try await transport.send(request, into: sink)
         note(response, pass)
         return response
@@ -59,8 +57,7 @@ struct WebDAVClient: Sendable {
         WebDAVAnswer(response: response, body: body, time: clock.wallTime)
     }
 
-    /// Methods that may take a server long to answer, since it may have much to copy. The engine notices
-    /// stalled transfers.
+    /// Methods that may take a server long to answer, since it may have much to copy.
     private static let changes: Set<HTTPRequest.Method> = [.put, .move, .delete, .mkcol]
 
     private func request(

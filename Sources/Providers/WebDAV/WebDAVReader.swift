@@ -42,7 +42,7 @@ struct WebDAVReader: Sendable {
                 return .success(
                     try await lookup.client.send(
                         .get, url, headers: headers, answerBytes: receiver.wanted,
-                        into: receiver, onProgress: { receiver.noteProgress($1) }))
+                        into: receiver))
             } catch {
                 return .failure(error)
             }

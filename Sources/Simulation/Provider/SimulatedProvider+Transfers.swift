@@ -7,8 +7,8 @@ extension SimulatedProvider {
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
         let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        try await awaitTurn(attempt) { sink.noteWaiting() }
-        try await arrive(attempt)
+        if settings.turnDelay > .zero { try await wait(settings.turnDelay, attempt) }
+        try await arrive(attempt, isTransfer: true)
         let (isDamaged, isShort) = state.withLock { state in
             (
                 state.random.happens(state.faults.damagedRead),
@@ -59,7 +59,7 @@ extension SimulatedProvider {
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
         let attempt = "write \(source.size) bytes to \"\(key)\""
-        try await arrive(attempt)
+        try await arrive(attempt, isTransfer: true)
         let token = try beginUpload(attempt, session)
         let bytes = try await take(source, attempt, token, session)
         let isWhole = settings.storesAttributesAtOnce
@@ -112,16 +112,6 @@ extension SimulatedProvider {
         return token
     }
 
-    /// Waits for a turn, reporting regularly that it still waits.
-    private func awaitTurn(_ attempt: String, _ note: () -> Void) async throws(ProviderError) {
-        var left = settings.turnDelay
-        while left > .zero {
-            try await wait(min(left, .seconds(5)), attempt)
-            left -= .seconds(5)
-            note()
-        }
-    }
-
     /// Receives the bytes a piece at a time, from the point where the upload stopped.
     private func take(
         _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
@@ -129,7 +119,7 @@ extension SimulatedProvider {
     ) async throws(ProviderError) -> [UInt8] {
         var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
         session.noteSent(UInt64(bytes.count))
-        try await awaitTurn(attempt) { session.noteSent(UInt64(bytes.count)) }
+        if settings.turnDelay > .zero { try await wait(settings.turnDelay, attempt) }
         while UInt64(bytes.count) < source.size {
             try state.withLock { state throws(ProviderError) in
                 try Self.checkReachable(state, attempt)

@@ -113,7 +113,8 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.hasEveryName = hasEveryName }
     }
 
-    /// Sets whether calls are left unanswered.
+    /// Sets whether calls are left unanswered. Transfers then end after 30 seconds, as in any
+    /// provider.
     ///
     /// - Parameter attempts: Only calls whose ``ProviderError/attempt`` contains this; empty for
     /// all.
@@ -320,11 +321,20 @@ package final class SimulatedProvider: Provider {
     }
 
     /// Waits for the request to arrive; it may fail before anything has happened.
-    func arrive(_ attempt: String) async throws(ProviderError) {
+    ///
+    /// - Parameter isTransfer: Whether an unanswered call ends by itself.
+    func arrive(_ attempt: String, isTransfer: Bool = false) async throws(ProviderError) {
         let isStandingStill =
             state.withLock(\.standing).map { $0.isEmpty || attempt.contains($0) } ?? false
         let latency = state.withLock { $0.random.duration(in: settings.latency) }
-        try await wait(isStandingStill ? .seconds(1_000_000) : latency, attempt)
+        if isStandingStill {
+            try await wait(.seconds(isTransfer ? 30 : 1_000_000), attempt)
+            if isTransfer {
+                throw ProviderError(.unreachable, attempt: attempt, reason: "no byte moved")
+            }
+        } else {
+            try await wait(latency, attempt)
+        }
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state, attempt)
             if let refusal = state.refusal,

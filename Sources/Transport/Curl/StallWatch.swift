@@ -12,8 +12,6 @@ struct StallWatch {
         case refused(at: ContinuousClock.Instant)
     }
 
-    /// For the body of a request, and for an answer with file content, including the wait for it.
-    static let contentMax: Duration = .seconds(30)
     /// For the body of any other answer.
     static let answerMax: Duration = .seconds(60)
     /// For the whole body of a refusal, which only explains it.
@@ -21,12 +19,15 @@ struct StallWatch {
 
     /// As in ``HTTPRequest/stallTimeout``.
     private let timeout: Duration?
+    /// As in ``TransportOptions/contentStallMax``.
+    private let contentMax: Duration
     private let isContentAwaited: Bool
     private var lastActivity: ContinuousClock.Instant
     private var unsentBytes = 0
 
-    init(_ request: HTTPRequest, at now: ContinuousClock.Instant) {
+    init(_ request: HTTPRequest, contentMax: Duration, at now: ContinuousClock.Instant) {
         timeout = request.stallTimeout
+        self.contentMax = contentMax
         isContentAwaited = request.answerBytes > 0
         lastActivity = now
     }
@@ -65,9 +66,9 @@ struct StallWatch {
         guard let timeout else { return nil }
         let limit: Duration =
             switch phase {
-            case .sending: Self.contentMax
-            case .awaitingAnswer: isContentAwaited ? Self.contentMax : timeout
-            case .receiving, .refused: isContentAwaited ? Self.contentMax : Self.answerMax
+            case .sending: contentMax
+            case .awaitingAnswer: isContentAwaited ? contentMax : timeout
+            case .receiving, .refused: isContentAwaited ? contentMax : Self.answerMax
             }
         return lastActivity + min(timeout, limit)
     }

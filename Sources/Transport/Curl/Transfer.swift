@@ -52,7 +52,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         self.deadline = deadline
         body = RequestBody(request.body)
         progress = TransferProgress(at: .now)
-        stallWatch = StallWatch(request, at: .now)
+        stallWatch = StallWatch(request, contentMax: options.contentStallMax, at: .now)
         guard let handle = EasyHandle() else { throw destination.error(.invalid, "out of memory") }
         self.handle = handle
         var code = self.handle.configure(

@@ -16,8 +16,8 @@ package struct HTTPRequest: Sendable {
     /// Time limit for connecting, including name resolution and TLS.
     package var connectTimeout: Duration
     /// Time limit for the next byte in either direction, once the request has its turn; nil for
-    /// none. File content (a body, or an answer with ``answerBytes``) may stall for at most 30
-    /// seconds, and the body of any other answer for at most a minute.
+    /// none. File content (a body, or an answer with ``answerBytes``) may stall for at most
+    /// ``TransportOptions/contentStallMax``, and the body of any other answer for at most a minute.
     package var stallTimeout: Duration?
     /// Time limit for the whole request, from the call to the last byte; nil for none.
     package var timeout: Duration?
