@@ -101,7 +101,7 @@ import Testing
         try fixture.execute(
             """
             DROP TABLE xattrs; DROP TABLE discarded; DELETE FROM conflicts; DELETE FROM attempts;
-            DELETE FROM grdb_migrations WHERE identifier > '5';
+            DELETE FROM grdb_migrations WHERE CAST(identifier AS INTEGER) > 5;
             """)
         let root = try StateDatabase.reader(fixture.database).read {
             try Int.fetchOne(

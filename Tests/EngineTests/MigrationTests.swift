@@ -47,7 +47,7 @@ struct MigrationTests {
     @Test func `one of a later version is refused and not changed`() throws {
         let database = try DatabaseQueue()
         _ = try Store(database)
-        try database.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('10')") }
+        try database.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('11')") }
         let error = try #require(throws: EngineError.self) { _ = try Store(database) }
         #expect(error.kind == .damaged)
         #expect(error.attempt.contains("newer"))

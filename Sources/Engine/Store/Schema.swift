@@ -13,6 +13,7 @@ enum Schema {
         migrator.registerMigration("7") { database in try database.execute(sql: seventh) }
         migrator.registerMigration("8") { database in try database.execute(sql: eighth) }
         migrator.registerMigration("9") { database in try database.execute(sql: ninth) }
+        migrator.registerMigration("10") { database in try database.execute(sql: tenth) }
         return migrator
     }
 
@@ -199,5 +200,16 @@ enum Schema {
         -- The path here that an inode had when it last stepped aside on the remote: while it is
         -- there, people know what has no name here any more by that.
         ALTER TABLE synced ADD COLUMN former BLOB;
+        """
+
+    private static let tenth = """
+        -- When an inode is planned, in nanoseconds on the clock of `Agenda`, and up to when further
+        -- changes may postpone that; NULL if it waits for a user's decision. Whether it waits for
+        -- another pending inode.
+        ALTER TABLE pending ADD COLUMN due INTEGER DEFAULT 0;
+        ALTER TABLE pending ADD COLUMN due_max INTEGER DEFAULT 0;
+        ALTER TABLE pending ADD COLUMN blocked_by INTEGER;
+        CREATE INDEX pending_by_due ON pending (due) WHERE blocked_by IS NULL;
+        CREATE INDEX pending_by_blocker ON pending (blocked_by) WHERE blocked_by NOT NULL;
         """
 }
