@@ -138,7 +138,7 @@ let package = Package(
         .target(name: "TestServer", path: "Tests/TestServer", swiftSettings: settings),
         .testTarget(
             name: "EngineTests",
-            dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: ["Engine", .product(name: "GRDB", package: "GRDB.swift"), log],
             swiftSettings: settings),
         .testTarget(
             name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),

@@ -122,7 +122,8 @@ struct ValueCheck: CheckStep {
             [
                 .integer("since"), .integer("attempts", in: owners), .text("what"), .text("why"),
                 .text("remedy"), .integer("final", in: 0...1, orNull: true), .text("kind"),
-                .integer("reported", in: 0...1),
+                .integer("reported", in: 0...1), .integer("due", orNull: true),
+                .integer("due_max"), .integer("blocked_by", orNull: true),
             ]
         ),
         ("conflicts", .conflict, [.name("original"), .integer("since")]),

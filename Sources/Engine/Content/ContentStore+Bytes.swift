@@ -172,14 +172,15 @@ extension ContentStore {
         if state.isChanged { return try durability.markUnsafe(inode, &state) }
         if state.writers == 0 { try markWriting(inode, &state) }
         try durability.markUnsafe(inode, &state)
-        try store.write { try $0.markPending(inode, at: clock.wallTime) }
-        state.isChanged = true
         // A file that stays open for writing is uploaded periodically.
-        if state.longWriterDue == nil {
-            state.longWriterDue = clock.uptime + configuration.longWriterInterval
-            agenda.enqueue(inode, after: configuration.longWriterInterval)
+        let isFirst = state.longWriterDue == nil
+        let due = agenda.due(after: configuration.longWriterInterval)
+        try store.write {
+            try $0.markPending(inode, at: clock.wallTime, due: isFirst ? due : nil)
         }
-        agenda.changes.notify()
+        state.isChanged = true
+        if isFirst { state.longWriterDue = clock.uptime + configuration.longWriterInterval }
+        agenda.notify()
     }
 
     /// Switches every upload that reads the content file to a clone of it.
@@ -220,6 +221,9 @@ extension ContentStore {
             }
             record.isWriting = isWriting
             try database.update(record)
+            if !isWriting {
+                try database.enqueue([inode], due: agenda.due(after: configuration.settleTime))
+            }
             return record
         }
         state.isChanged = false

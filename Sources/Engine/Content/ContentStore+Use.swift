@@ -53,7 +53,8 @@ extension ContentStore {
             (record.modified, record.changed) = (now, now)
             record.generation += 1
             try database.update(record)
-            try database.markPending(inode, at: now)
+            try database.markPending(
+                inode, at: now, due: agenda.due(after: configuration.settleTime))
             try database.setFailure(nil, attempts: 0, of: inode)
         }
     }

@@ -57,7 +57,7 @@ extension ContentStore {
             logger.warning(
                 "closed file not stored yet", metadata: ["inode": "\(inode)", "reason": "\(error)"])
         }
-        agenda.enqueue(inode, after: configuration.settleTime)
+        agenda.notify()
     }
 
     /// Sets a file to the size and time of its content file and starts a new version.

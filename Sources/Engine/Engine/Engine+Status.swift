@@ -105,15 +105,14 @@ extension Engine {
             state: state, isDeletion: isPending && record?.links == 0, transfer: transfer,
             size: record?.size ?? 0, bytesHere: bytesHere, attempts: pending.attempts,
             failure: pending.failure,
-            retry: pending.failure?.isPassing == true ? retryTime(of: pending.inode) : nil,
+            retry: pending.failure?.isPassing == true ? pending.due.map(retryTime) : nil,
             since: pending.since,
             link: try record.flatMap { try local.tree.symbolicLink($0, database) })
     }
 
-    private func retryTime(of inode: InodeNumber) -> Timestamp? {
-        guard let delay = local.agenda.retryDelay(of: inode) else { return nil }
+    private func retryTime(_ due: Duration) -> Timestamp {
         // Rounded to a second, so that an unchanged status stays equal.
-        let (seconds, attoseconds) = delay.components
+        let (seconds, attoseconds) = local.agenda.delay(until: due).components
         let part = clock.wallTime.nanoseconds + attoseconds / 1_000_000_000
         return Timestamp(seconds: part / 1_000_000_000 + seconds)
     }
@@ -132,18 +131,26 @@ extension Engine {
     /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
         do throws(Blocked) {
-            let pending = try store.write { database in
-                let pending = try database.pending(below: inode, limit: .max)
-                for record in pending where record.failure != nil {
-                    try database.setFailure(nil, attempts: record.attempts, of: record.inode)
-                }
-                return pending.map(\.inode)
-            }
-            for inode in pending {
+            let now = local.agenda.due()
+            let pending = try store.read { try $0.pending(below: inode, limit: .max) }
+            for record in pending {
                 // A file that stays open for writing is uploaded in its current state.
-                local.files.existing(inode)?.state.withLock { $0.longWriterDue = clock.uptime }
-                local.agenda.enqueue(inode, after: .zero)
+                local.files.existing(record.inode)?.state.withLock {
+                    $0.longWriterDue = clock.uptime
+                }
             }
+            let waiting = pending.filter { $0.failure != nil || $0.due.map { $0 > now } ?? true }
+            // All in one transaction would take long.
+            for start in stride(from: 0, to: waiting.count, by: 1_000) {
+                let part = waiting.dropFirst(start).prefix(1_000)
+                try store.write { database in
+                    for record in part where record.failure != nil {
+                        try database.setFailure(nil, attempts: record.attempts, of: record.inode)
+                    }
+                    try database.enqueue(part.map(\.inode), due: now)
+                }
+            }
+            local.agenda.notify()
         } catch {
             throw error.failure
         }

@@ -49,10 +49,11 @@ extension Engine {
             if modified != nil, record.kind == .directory { record.generation += 1 }
             record.changed = now
             try database.update(record)
-            try database.markPending(inode, at: now)
+            let due = local.agenda.due(after: configuration.settleTime)
+            try database.markPending(inode, at: now, due: due)
             return record
         }
-        local.agenda.enqueue(inode, after: configuration.settleTime)
+        local.agenda.notify()
         return try local.tree.current(record)
     }
 
@@ -85,12 +86,12 @@ extension Engine {
         case "user.apus.control":
             return Array(configuration.controlSocket.utf8)
         case "user.apus.error":
-            guard let failure = try store.read({ try $0.pending(inode)?.failure }) else {
-                return nil
-            }
+            guard let pending = try store.read({ try $0.pending(inode) }),
+                let failure = pending.failure
+            else { return nil }
             let remedy = failure.remedy.map { "; \($0)" } ?? ""
             let delay =
-                local.agenda.retryDelay(of: inode).map { "in \($0.components.seconds + 1) s" }
+                pending.due.map(local.agenda.delay).map { "in \($0.components.seconds + 1) s" }
                 ?? "soon"
             let retry = failure.isPassing ? "waiting to retry \(delay): " : ""
             return Array("\(retry)\(failure.what): \(failure.why)\(remedy)".utf8)
@@ -217,8 +218,7 @@ extension Engine {
 
     private func reapUnlinked(_ inode: InodeNumber) {
         local.reaper.reap([inode])
-        // Delayed, so that no part of a bulk deletion is sent before its size is known.
-        local.agenda.enqueue(inode, after: configuration.settleTime)
+        local.agenda.notify()
     }
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.

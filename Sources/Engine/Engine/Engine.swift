@@ -49,6 +49,7 @@ package final class Engine: Sendable {
             random: random, content: local.content, lostAndFound: local.lostAndFound)
         do {
             try recovery.run()
+            try local.agenda.recover()
             try remote.deletions.recover()
         } catch {
             throw error.failure

@@ -33,7 +33,7 @@ struct RemoteParts: Sendable {
             store: store,
             context: Merge.Context(
                 configuration: configuration, clock: clock, logger: logger, gate: gate,
-                deletions: deletions, conflictNames: agenda.conflictNames,
+                deletions: deletions, agenda: agenda,
                 trashBytesMax: local.trash.bytesMax),
             aftermath: Aftermath(
                 trash: local.trash, reaper: local.reaper, agenda: agenda,

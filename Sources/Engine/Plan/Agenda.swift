@@ -1,12 +1,49 @@
+import GRDB
 import Logging
 import Synchronization
 
-/// The queue of pending inodes, with their due times.
+/// Decides which pending inode is synchronised next, and when.
+///
+/// The due times are in the database, written by the transactions that make inodes pending. They are
+/// read from a clock of its own: ``Clock/uptime``, shifted so that it continues from the latest
+/// time that an earlier engine has stored. So at a start everything is due, in the old order.
 final class Agenda: Sendable {
+    enum Action: Equatable {
+        case start(InodeNumber)
+        /// Nothing to do before this ``Clock/uptime``, or before ``signal`` is notified.
+        case wait(until: Duration?)
+    }
+
+    /// The outcome of a started inode.
+    enum Outcome: Equatable {
+        /// Nothing is left to do: it is no longer pending, or has been enqueued again.
+        case done
+        /// Waits until another inode was synchronised, whatever its outcome.
+        case blocked(by: InodeNumber)
+        /// Waits for a user's decision, which enqueues it.
+        case held
+        /// Is retried after this delay.
+        case again(after: Duration)
+
+        fileprivate var isBlocked: Bool {
+            if case .blocked = self { true } else { false }
+        }
+    }
+
+    private struct State {
+        var slots: SyncSlots
+        /// The difference between due times and ``Clock/uptime``.
+        var origin: Duration = .zero
+        /// Whether no inode is started at present.
+        var isPaused = false
+        /// Nothing is started before, because the database failed.
+        var restsUntil: Duration = .zero
+    }
+
     private let store: Store
     private let clock: any Clock
     private let logger: Logger
-    private let queue: Mutex<SyncQueue>
+    private let state: Mutex<State>
     let conflictNames = ConflictNames()
     /// Notified when there may be a new action to start.
     let signal = Signal()
@@ -17,86 +54,127 @@ final class Agenda: Sendable {
         self.store = store
         self.clock = clock
         self.logger = logger
-        queue = Mutex(SyncQueue(runningMax: runningMax))
+        state = Mutex(State(slots: SyncSlots(runningMax: runningMax)))
     }
 
-    /// Returns the next action, after reading more pending inodes from the database if necessary.
-    func next() -> SyncQueue.Action { queue.withLock { $0.next(at: clock.uptime) } }
-
-    /// Stops or continues to start operations.
-    func setPaused(_ isPaused: Bool) { queue.withLock { $0.isPaused = isPaused } }
-
-    /// Records the outcome of a started inode.
-    func finish(_ inode: InodeNumber, _ outcome: SyncQueue.Outcome) {
-        if case .done = outcome { conflictNames.forget([inode]) }
-        queue.withLock { $0.finish(inode, outcome, at: clock.uptime) }
-        signal.notify()
-        changes.notify()
+    /// Makes everything pending due. Called once, before any other method.
+    func recover() throws(Blocked) {
+        let latest = try store.write { try $0.recoverDue() }
+        state.withLock { $0.origin = latest - clock.uptime }
     }
 }
 
 extension Agenda {
-    /// Returns the delay until a failed inode is retried, if it is known.
-    func retryDelay(of inode: InodeNumber) -> Duration? {
-        queue.withLock { $0.due(inode) }.map { max(.zero, $0 - clock.uptime) }
+    /// Returns the due time of a change made now, to be stored by its transaction. After the commit
+    /// the caller calls ``notify()``.
+    func due(after delay: Duration = .zero) -> Duration {
+        state.withLock { $0.origin } + clock.uptime + delay
     }
 
-    /// Schedules an inode for planning after `delay`.
-    func enqueue(_ inode: InodeNumber, after delay: Duration) {
-        enqueue([inode], after: delay)
-    }
+    /// Returns the delay until a stored due time.
+    func delay(until due: Duration) -> Duration { max(.zero, due - self.due()) }
 
-    func enqueue(_ inodes: [InodeNumber], after delay: Duration) {
-        guard !inodes.isEmpty else { return }
-        let time = clock.uptime + delay
-        queue.withLock { queue in
-            for inode in inodes { queue.enqueue(inode, at: time) }
-        }
+    /// Looks for due inodes after a transaction that has enqueued some.
+    func notify() {
         signal.notify()
         changes.notify()
     }
 
-    /// Removes inodes from the queue that were synchronised together with another one.
-    func settle(_ inodes: [InodeNumber]) {
-        guard !inodes.isEmpty else { return }
-        queue.withLock { queue in
-            for inode in inodes { queue.settle(inode, at: clock.uptime) }
-        }
-        conflictNames.forget(inodes)
-        signal.notify()
-    }
-
-    func refill(after last: InodeNumber, limit: Int, includesHeld: Bool) {
-        do throws(Blocked) {
-            let inodes = try store.read {
-                try $0.pendingInodes(after: last, limit: limit, includesHeld: includesHeld)
-            }
-            queue.withLock { $0.refill(inodes, limit: limit, at: clock.uptime) }
-        } catch {
-            // Synchronisation stops until the database works again; requests report its failure to
-            // their callers.
-            logger.error("cannot read pending changes", metadata: ["reason": "\(error)"])
-            queue.withLock { $0.refillFailed(at: clock.uptime) }
-        }
-    }
+    /// Stops or continues to start operations.
+    func setPaused(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
 
     /// Records progress of an inode that is being synchronised.
     func noteMove(of inode: InodeNumber) {
-        queue.withLock { $0.noteMove(of: inode, at: clock.uptime) }
+        state.withLock { $0.slots.noteMove(of: inode, at: clock.uptime) }
     }
-}
 
-extension Agenda {
     /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
     /// backoff.
     func hastenUnreachable() {
         do throws(Blocked) {
-            let inodes = try store.read {
-                try $0.pendingInodes(failedAs: .unreachable, limit: SyncQueue.windowMax)
+            try store.write {
+                try $0.hasten(failedAs: .unreachable, limit: Self.hastenedMax, due: due())
             }
-            for inode in inodes { enqueue(inode, after: .zero) }
+            notify()
         } catch {
             logger.debug("cannot reschedule waiting changes", metadata: ["reason": "\(error)"])
         }
+    }
+
+    /// The other inodes keep their backoff, so that no transaction takes long.
+    private static let hastenedMax = 4_096
+}
+
+extension Agenda {
+    /// Returns the next action. Starts an inode if it is due and a slot is free; the caller
+    /// synchronises it and calls ``finish(_:_:)``. Must not be called concurrently.
+    func next() -> Action {
+        let now = clock.uptime
+        let state = self.state.withLock { $0 }
+        if state.isPaused { return .wait(until: nil) }
+        guard state.slots.isFree(at: now) else {
+            return .wait(until: state.slots.nextStandstill(after: now))
+        }
+        guard state.restsUntil <= now else { return .wait(until: state.restsUntil) }
+        do throws(Blocked) {
+            let first = try store.read { try $0.firstDue(except: state.slots.running.keys) }
+            guard let first else { return .wait(until: nil) }
+            let time = first.due - state.origin
+            guard time <= now else { return .wait(until: time) }
+            self.state.withLock { $0.slots.start(first.inode, due: first.due, at: now) }
+            return .start(first.inode)
+        } catch {
+            return .wait(until: rest(after: error))
+        }
+    }
+
+    /// Stores when a started inode is due again, and makes those due that wait for it.
+    func finish(_ inode: InodeNumber, _ outcome: Outcome) {
+        if case .done = outcome {
+            conflictNames.forget([inode])
+        } else {
+            do throws(Blocked) {
+                while try !store.write({ try isStored(outcome, of: inode, in: $0) }) {}
+            } catch {
+                _ = rest(after: error)
+            }
+        }
+        state.withLock { $0.slots.finish(inode) }
+        notify()
+    }
+
+    /// - Returns: false if so many inodes wait for this one that the rest needs another transaction.
+    private func isStored(
+        _ outcome: Outcome, of inode: InodeNumber, in database: Database
+    ) throws -> Bool {
+        guard let started = state.withLock({ $0.slots.running[inode]?.due }) else { return true }
+        let now = due()
+        // A blocked inode made no progress; its waiters are planned again in case they form a circle.
+        let later = now + .seconds(1)
+        if try database.wakeWaiters(of: inode, due: outcome.isBlocked ? later : now) {
+            return false
+        }
+        switch outcome {
+        case .done: break
+        case .again(let delay):
+            try database.reschedule(inode, from: started, to: now + delay, at: now)
+        case .held:
+            try database.reschedule(inode, from: started, to: nil, at: now)
+        case .blocked(let blocker):
+            let isPending = try database.isPending(blocker)
+            try database.reschedule(
+                inode, from: started, to: isPending ? now : later,
+                blockedBy: isPending ? blocker : nil, at: now)
+        }
+        return true
+    }
+
+    /// Stops synchronisation for a while, until the database works again. Requests report its
+    /// failure to their callers.
+    private func rest(after error: Blocked) -> Duration {
+        logger.error("cannot schedule pending changes", metadata: ["reason": "\(error)"])
+        let time = clock.uptime + .seconds(5)
+        state.withLock { $0.restsUntil = time }
+        return time
     }
 }

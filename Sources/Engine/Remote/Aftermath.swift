@@ -8,17 +8,10 @@ struct Aftermath: Sendable {
 
 extension Aftermath {
     /// Carries out the consequences of a committed merge: trash, reaping, scheduling, kernel cache.
-    ///
-    /// - Parameter planned: The inode whose plan the transaction carried out. It is planned again,
-    ///   or backs off after a failure, by itself; scheduling it at once would cut the backoff short
-    ///   every time.
-    func finish(
-        _ changes: RemoteChanges, planning planned: InodeNumber? = nil
-    ) throws(Blocked) {
+    func finish(_ changes: RemoteChanges) throws(Blocked) {
         for inode in changes.discarded { trash.keep(inode) }
         reaper.reap(changes.unlinked)
-        agenda.settle(changes.settled)
-        agenda.enqueue(changes.pending.filter { $0 != planned }, after: .zero)
+        if changes.isScheduled { agenda.notify() }
         kernelCache.announce(changes.cacheChanges)
     }
 }

@@ -23,7 +23,7 @@ final class DeletionHold: Sendable {
 }
 
 extension DeletionHold {
-    func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> SyncQueue.Outcome {
+    func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> Agenda.Outcome {
         guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
             return .held
         }
@@ -49,18 +49,20 @@ extension DeletionHold {
         }
     }
 
-    func waitForBurst(_ inode: InodeNumber) throws(Blocked) -> SyncQueue.Outcome {
+    func waitForBurst(_ inode: InodeNumber) throws(Blocked) -> Agenda.Outcome {
         guard let due = try due() else { return .again(after: .zero) }
-        if guardian.withLock(\.isLocalSuspicious),
-            try store.read({ try $0.pending(inode)?.failure }) != .rests
-        {
-            // Marks the following ones in the same transaction.
-            try store.write {
-                try $0.setFailure(.rests, attempts: 0, of: inode)
-                try $0.noteRests(after: inode, limit: removalsMax)
+        let delay = max(due - clock.uptime, .milliseconds(1))
+        let isSuspicious = guardian.withLock(\.isLocalSuspicious)
+        // In the same transaction for the following ones, so that they are not planned each.
+        try store.write { database in
+            if isSuspicious, try database.pending(inode)?.failure != .rests {
+                try database.setFailure(.rests, attempts: 0, of: inode)
+                try database.noteRests(after: inode, limit: removalsMax)
             }
+            try database.postponeDeletions(
+                after: inode, limit: removalsMax, due: agenda.due(after: delay))
         }
-        return .again(after: max(due - clock.uptime, .milliseconds(1)))
+        return .again(after: delay)
     }
 
     /// Counts the deletions that are unsent when the process starts as one burst.
@@ -76,12 +78,16 @@ extension DeletionHold {
     func confirm() throws(EngineError) -> (here: HeldDeletions, onRemote: Int) {
         do throws(Blocked) {
             let here = try store.read { try $0.heldDeletions(below: .root) }
-            let (released, waiting) = try store.write {
-                (try $0.releaseHeld(), try $0.pendingDeletions(limit: .max))
+            let waiting = try store.write { database in
+                try database.releaseHeld(due: agenda.due())
+                let waiting = try database.pendingDeletions()
+                try database.enqueue(waiting, due: agenda.due())
+                // Before the commit, after which the deletions may be planned at any time.
+                guardian.withLock { $0.confirm() }
+                return waiting.count
             }
-            guardian.withLock { $0.confirm() }
-            agenda.enqueue(released + waiting, after: .zero)
-            return (here, waiting.count)
+            agenda.notify()
+            return (here, waiting)
         } catch {
             throw error.failure
         }

@@ -21,19 +21,19 @@ extension Merge {
             try acceptRemote(object, state)
         case .removeLocal, .createAnew:
             switch try applyRemoteDeletion(state.inode) {
-            case nil: try goOnLater(state.inode)
+            // The rest is left to another transaction.
+            case nil: try markPending(state.inode)
             case .awaits(let writing): changes.awaited = writing
             case .nothing, .kept: break
             }
         case .forget:
             try orphanChildren(of: state.inode)
             try database.removeSynced(state.inode)
-            try database.removePending(state.inode)
+            try removePending(state.inode)
             changes.unlinked.append(state.inode)
             changes.removalsLeft -= 1
         default:
-            try database.markPending(state.inode, at: clock.wallTime)
-            changes.pending.append(state.inode)
+            try markPending(state.inode)
         }
     }
 
@@ -91,7 +91,7 @@ extension Merge {
         object.name = synced.name
         if state.kind == .directory {
             switch try applyRemoteDeletion(state.inode) {
-            case nil: return try goOnLater(state.inode)
+            case nil: return try markPending(state.inode)
             case .awaits(let writing):
                 changes.awaited = writing
                 return
@@ -104,13 +104,13 @@ extension Merge {
         else {
             // Deleted locally, or of another kind on the remote: the remote object takes its place.
             if try database.dirent(of: state.inode) == nil {
-                try database.removePending(state.inode)
+                try removePending(state.inode)
                 changes.unlinked.append(state.inode)
             }
             try restore(synced.parent)
             return try install(object, in: synced.parent)
         }
-        try database.removePending(state.inode)
+        try removePending(state.inode)
         record.links = 0
         try database.update(record)
         changes.unlinked.append(state.inode)
@@ -136,8 +136,7 @@ extension Merge {
             || dirent.name != synced.name
         {
             // A local rename or attribute change still has to be sent.
-            try database.markPending(inode.id, at: clock.wallTime)
-            changes.pending.append(inode.id)
+            try markPending(inode.id)
         }
     }
 }

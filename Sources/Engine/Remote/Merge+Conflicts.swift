@@ -20,7 +20,7 @@ extension Merge {
                 try database.conflictOriginal(of: directory) ?? path.last
                 ?? FileName(stored: Array("directory".utf8))
             name = try freeConflictName(of: former, in: parent)
-            try database.markPending(directory, at: clock.wallTime)
+            try markPending(directory)
         } else if let holder = try database.dirent(name, in: parent) {
             try displace(holder)
         }
@@ -29,7 +29,7 @@ extension Merge {
         try database.update(record)
         try database.insertDirent(name, in: parent, to: record, at: clock.wallTime)
         changes.cacheChanges += [.name(name, parent), .inode(parent)]
-        changes.pending.append(directory)
+        try enqueue([directory])
     }
 
     /// Renames a local inode out of the way of the remote one, to
@@ -41,14 +41,13 @@ extension Merge {
         let now = clock.wallTime
         let former = try database.conflictOriginal(of: inode.id)
         let name = try freeConflictName(of: former ?? dirent.name, in: dirent.parent)
-        let names = context.conflictNames
+        let names = context.agenda.conflictNames
         names.set(1 + (former == nil ? 0 : names.count(of: inode.id)), of: inode.id)
         try database.removeDirent(dirent, kind: inode.kind, at: now)
         try database.insertDirent(name, in: dirent.parent, to: inode, at: now)
-        try database.markPending(inode.id, at: now)
+        try markPending(inode.id)
         try database.noteConflict(inode.id, original: dirent.name, at: now)
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .name(name, dirent.parent)]
-        changes.pending.append(inode.id)
         logger.warning(
             "conflict version kept",
             metadata: ["inode": "\(inode.id)", "name": "\(dirent.name)", "as": "\(name)"])
@@ -73,7 +72,7 @@ extension Merge.Context {
     /// Whether so many conflict names of an inode were taken on the remote that no other is tried:
     /// a faulty remote may report that every name exists.
     func isOutOfNames(_ inode: InodeNumber, in database: Database) throws -> Bool {
-        let count = conflictNames.count(of: inode)
+        let count = agenda.conflictNames.count(of: inode)
         return try count >= Merge.conflictNamesMax && database.conflictOriginal(of: inode) != nil
     }
 }

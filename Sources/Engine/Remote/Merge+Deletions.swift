@@ -16,16 +16,8 @@ extension Merge {
             let plan = Planner.plan(state)
             guard plan == .removeLocal || plan == .forget else { continue }
             try applyLocally(plan, state)
-            if try !database.isPending(other) { changes.settled.append(other) }
+            if try !database.isPending(other) { context.agenda.conflictNames.forget([other]) }
         }
-    }
-
-    /// Leaves the rest of a plan to another transaction.
-    mutating func goOnLater(
-        _ inode: InodeNumber
-    ) throws {
-        try database.markPending(inode, at: clock.wallTime)
-        changes.pending.append(inode)
     }
 
     /// Applies the remote deletion of an inode and everything below it: unchanged items are
@@ -46,7 +38,7 @@ extension Merge {
         }
         if case .awaits = remainder {
             if try !database.isObserved(inode) { try database.setRemote(.gone, of: inode) }
-            if try !database.isPending(inode) { try goOnLater(inode) }
+            if try !database.isPending(inode) { try markPending(inode) }
             return remainder
         }
         // Counted on the way back, so that a descent into very deep directories cannot use up the
@@ -54,8 +46,7 @@ extension Merge {
         changes.removalsLeft -= 1
         try database.removeSynced(inode)
         if remainder == .kept {
-            try database.markPending(inode, at: clock.wallTime)
-            changes.pending.append(inode)
+            try markPending(inode)
         } else {
             try removeLocally(inode, kind: record.kind)
         }
@@ -110,8 +101,7 @@ extension Merge {
         of directory: InodeNumber
     ) throws {
         let orphans = try database.syncedChildren(of: directory).map(\.inode)
-        _ = try database.noteGone(orphans, isHeld: false, at: clock.wallTime)
-        changes.pending += orphans
+        try noteGone(orphans, isHeld: false)
     }
 
     mutating func removeLocally(
@@ -125,7 +115,7 @@ extension Merge {
         var record = try database.existingInode(inode)
         record.links = 0
         try database.update(record)
-        try database.removePending(inode)
+        try removePending(inode)
         changes.unlinked.append(inode)
     }
 }

@@ -63,7 +63,7 @@ extension Merge {
             && !listing.isTouched(name)
         {
             try database.setRemote(nil, of: inode)
-            changes.pending.append(inode)
+            try enqueue([inode])
         }
         return true
     }

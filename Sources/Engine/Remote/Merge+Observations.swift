@@ -30,9 +30,8 @@ extension Merge {
             return
         }
         // Marking is quick and includes all of them, so that a crash leaves all or none decided.
-        let noted = try database.noteGone(inodes, isHeld: isHeld, at: clock.wallTime)
         // Held deletions are not planned, unless the item was changed locally.
-        changes.pending += isHeld ? noted : inodes
+        try noteGone(inodes, isHeld: isHeld)
     }
 
     /// Merges one object of a listing.
@@ -59,7 +58,7 @@ extension Merge {
         guard let record = try database.inode(inode) else { return }
         let isHeld = try database.isHeld(inode)
         if isHeld, observation == .gone { return }
-        if isHeld { changes.pending.append(inode) }
+        if isHeld { try enqueue([inode]) }
         if case .object(let object) = observation, let synced = try database.synced(inode),
             isAgreed(object, record, synced)
         {
@@ -71,8 +70,7 @@ extension Merge {
         }
         try database.setRemote(observation, of: inode)
         if try database.isPending(inode) || record.isWriting {
-            try database.markPending(inode, at: clock.wallTime)
-            changes.pending.append(inode)
+            try markPending(inode)
             return
         }
         guard let state = try database.syncState(of: inode) else { return }

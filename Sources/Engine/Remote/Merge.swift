@@ -12,18 +12,22 @@ struct Merge {
         let logger: Logger
         let gate: any Provider
         let deletions: DeletionHold
-        let conflictNames: ConflictNames
+        let agenda: Agenda
         /// Maximum size of a file kept in the trash.
         let trashBytesMax: UInt64
     }
 
     let database: Database
     let context: Context
+    /// The inode whose plan the merge carries out. It is planned again, or backs off after a
+    /// failure, by itself; scheduling it at once would cut the backoff short every time.
+    let planned: InodeNumber?
     var changes: RemoteChanges
 
-    init(_ database: Database, _ context: Context) {
+    init(_ database: Database, _ context: Context, planning planned: InodeNumber? = nil) {
         self.database = database
         self.context = context
+        self.planned = planned
         changes = RemoteChanges(removalsLeft: context.configuration.removalsMax)
     }
 
@@ -31,6 +35,31 @@ struct Merge {
     var clock: any Clock { context.clock }
     var logger: Logger { context.logger }
     var gate: any Provider { context.gate }
+
+    /// Marks an inode as pending, and as due now.
+    mutating func markPending(_ inode: InodeNumber) throws {
+        let due = inode == planned ? nil : context.agenda.due()
+        try database.markPending(inode, at: clock.wallTime, due: due)
+        changes.isScheduled = true
+    }
+
+    /// Makes inodes due now, if they are pending.
+    mutating func enqueue(_ inodes: [InodeNumber]) throws {
+        try database.enqueue(inodes.filter { $0 != planned }, due: context.agenda.due())
+        changes.isScheduled = true
+    }
+
+    /// Records that inodes were deleted on the remote.
+    mutating func noteGone(_ inodes: [InodeNumber], isHeld: Bool) throws {
+        try database.noteGone(
+            inodes, isHeld: isHeld, at: clock.wallTime, due: context.agenda.due())
+        changes.isScheduled = true
+    }
+
+    mutating func removePending(_ inode: InodeNumber) throws {
+        try database.removePending(inode)
+        changes.isScheduled = true
+    }
 }
 
 extension Merge.Context {
@@ -57,19 +86,18 @@ struct Merger: Sendable {
     /// Runs `body` as one transaction, then carries out its consequences.
     ///
     /// - Parameters:
-    ///   - planned: The inode whose plan this carries out. It is planned again, or backs off after
-    ///     a failure, by itself; scheduling it at once would cut the backoff short every time.
+    ///   - planned: The inode whose plan this carries out, see ``Merge/planned``.
     ///   - body: May run again after its changes are rolled back.
     @discardableResult
     func merge<Value>(
         planning planned: InodeNumber? = nil, _ body: (inout Merge) throws -> Value
     ) throws(Blocked) -> Value {
         let (value, changes) = try store.write { database in
-            var merge = Merge(database, context)
+            var merge = Merge(database, context, planning: planned)
             let value = try body(&merge)
             return (value, merge.changes)
         }
-        try aftermath.finish(changes, planning: planned)
+        try aftermath.finish(changes)
         return value
     }
 }

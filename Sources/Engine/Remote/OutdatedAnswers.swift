@@ -22,8 +22,9 @@ extension OutdatedAnswers {
     /// Schedules the uncertain inodes at or above an inode now rather than after their backoff,
     /// because a request below them is waiting.
     func settleDoubt(atOrAbove inode: InodeNumber) throws(Blocked) {
-        for uncertain in try store.read({ try $0.uncertainInodes(atOrAbove: inode) }) {
-            agenda.enqueue(uncertain, after: .zero)
-        }
+        let uncertain = try store.read { try $0.uncertainInodes(atOrAbove: inode) }
+        guard !uncertain.isEmpty else { return }
+        try store.write { try $0.enqueue(uncertain, due: agenda.due()) }
+        agenda.notify()
     }
 }

@@ -3,10 +3,8 @@ struct RemoteChanges {
     var cacheChanges: [CacheChange] = []
     /// Inodes that lost their name.
     var unlinked: [InodeNumber] = []
-    /// Inodes to be planned.
-    var pending: [InodeNumber] = []
-    /// Inodes that are no longer pending.
-    var settled: [InodeNumber] = []
+    /// Whether inodes may have become due.
+    var isScheduled = false
     /// Files that the remote has deleted and whose bytes are to go to the trash.
     var discarded: [InodeNumber] = []
     /// How many more inodes may lose their name in the transaction, so that other writers do not

@@ -36,21 +36,13 @@ extension Database {
         return try Int64.fetchCursor(statement, arguments: [Self.list(inodes)])
     }
 
-    /// Records that inodes were deleted on the remote, so that they are planned.
-    ///
-    /// - Returns: Those that were already pending.
+    /// Records that inodes were deleted on the remote, and makes them due. Of held ones only those
+    /// that were pending before become due.
     func noteGone(
-        _ inodes: [InodeNumber], isHeld: Bool, at now: Timestamp
-    ) throws -> [InodeNumber] {
-        guard !inodes.isEmpty else { return [] }
+        _ inodes: [InodeNumber], isHeld: Bool, at now: Timestamp, due: Duration
+    ) throws {
+        guard !inodes.isEmpty else { return }
         let list = Self.list(inodes)
-        let pending = try Int64.fetchAll(
-            cachedStatement(
-                sql: """
-                    SELECT inode FROM pending WHERE inode IN (SELECT value FROM json_each(?))
-                    ORDER BY inode
-                    """),
-            arguments: [list])
         try cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
@@ -60,15 +52,18 @@ extension Database {
         let reason: SyncFailure? = isHeld ? .awaitsConfirmation : nil
         try cachedStatement(
             sql: """
-                INSERT INTO pending (inode, since, attempts, kind, what, why, remedy, final)
-                SELECT value, ?, 0, ?, ?, ?, ?, ? FROM json_each(?) WHERE true
-                ON CONFLICT (inode) DO NOTHING
+                INSERT INTO pending
+                    (inode, since, attempts, kind, what, why, remedy, final, due, due_max)
+                SELECT value, :since, 0, :kind, :what, :why, :remedy, :final,
+                    iif(:isHeld, NULL, :due), :due + \(Self.postponementMax)
+                FROM json_each(:list) WHERE true
+                ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment)
                 """
         ).execute(arguments: [
-            now.nanoseconds, reason?.kind.rawValue, reason?.what, reason?.why, reason?.remedy,
-            reason?.isFinal, list,
+            "since": now.nanoseconds, "kind": reason?.kind.rawValue, "what": reason?.what,
+            "why": reason?.why, "remedy": reason?.remedy, "final": reason?.isFinal,
+            "isHeld": isHeld, "due": due.nanoseconds, "list": list,
         ])
-        return pending.map { InodeNumber(rawValue: $0) }
     }
 
     /// Returns inodes deleted on the remote whose deletion is not held, ascending.
@@ -138,11 +133,15 @@ extension Database {
         return held
     }
 
-    func releaseHeld() throws -> [InodeNumber] {
-        let inodes = try Int64.fetchAll(
-            cachedStatement(sql: "SELECT inode FROM remote WHERE held = 1"))
+    /// Makes the held inodes due, and ends their hold.
+    func releaseHeld(due: Duration) throws {
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET \(Self.dueAssignment)
+                WHERE inode IN (SELECT inode FROM remote WHERE held = 1)
+                """
+        ).execute(arguments: ["due": due.nanoseconds])
         try cachedStatement(sql: "UPDATE remote SET held = 0 WHERE held = 1").execute()
-        return inodes.map { InodeNumber(rawValue: $0) }
     }
 
     // MARK: Pending
@@ -151,11 +150,21 @@ extension Database {
         try Int.fetchOne(cachedStatement(sql: "SELECT count(*) \(Self.pendingDeletions)")) ?? 0
     }
 
-    func pendingDeletions(limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: "SELECT pending.inode \(Self.pendingDeletions) LIMIT ?")
-        return try Int64.fetchAll(statement, arguments: [limit])
+    func pendingDeletions() throws -> [InodeNumber] {
+        try Int64.fetchAll(cachedStatement(sql: "SELECT pending.inode \(Self.pendingDeletions)"))
             .map { InodeNumber(rawValue: $0) }
+    }
+
+    /// Postpones deletions that are due earlier and were not tried yet.
+    func postponeDeletions(after inode: InodeNumber, limit: Int, due: Duration) throws {
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET due = :due
+                WHERE due < :due AND (what IS NULL OR kind IS 'busy') AND inode IN (
+                    SELECT pending.inode \(Self.pendingDeletions)
+                    WHERE pending.inode > :inode ORDER BY pending.inode LIMIT :limit)
+                """
+        ).execute(arguments: ["due": due.nanoseconds, "inode": inode.rawValue, "limit": limit])
     }
 
     func hasPendingDeletions(over count: Int) throws -> Bool {

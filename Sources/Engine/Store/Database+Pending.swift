@@ -7,21 +7,31 @@ struct PendingRecord {
     var since: Timestamp
     var attempts: Int
     var failure: SyncFailure?
+    /// The time at which it is planned, on the clock of ``Agenda``; nil if it waits for another
+    /// inode or for a user's decision.
+    var due: Duration?
 }
 
 // Rows of `pending`.
 
 extension Database {
     /// Records that an inode's states may differ.
-    func markPending(_ inode: InodeNumber, at now: Timestamp) throws {
+    ///
+    /// - Parameter due: As for ``enqueue(_:due:)``; nil leaves the due time of a pending inode as it
+    ///   is, and makes any other inode due at once.
+    func markPending(_ inode: InodeNumber, at now: Timestamp, due: Duration? = nil) throws {
         try cachedStatement(
             sql: """
-                INSERT INTO pending (inode, since, attempts) VALUES (?, ?, 0)
-                ON CONFLICT (inode) DO NOTHING
+                INSERT INTO pending (inode, since, attempts, due, due_max)
+                VALUES (:inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax))
+                ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
                 """
-        ).execute(arguments: [inode.rawValue, now.nanoseconds])
+        ).execute(arguments: [
+            "inode": inode.rawValue, "since": now.nanoseconds, "due": due?.nanoseconds,
+        ])
     }
 
+    /// Removes an inode from the pending ones. The inodes that wait for it become due.
     func removePending(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM pending WHERE inode = ?")
             .execute(arguments: [inode.rawValue])
@@ -61,39 +71,15 @@ extension Database {
         return try pending(inode)?.failure
     }
 
+    private static let pendingColumns = """
+        inode, since, attempts, what, why, remedy, final, kind,
+        CASE WHEN blocked_by IS NULL THEN due END
+        """
+
     func pending(_ inode: InodeNumber) throws -> PendingRecord? {
         let statement = try cachedStatement(
-            sql:
-                "SELECT inode, since, attempts, what, why, remedy, final, kind FROM pending WHERE inode = ?"
-        )
+            sql: "SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?")
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(PendingRecord.init)
-    }
-
-    /// Returns the next pending inodes after one, ascending.
-    ///
-    /// - Parameter includesHeld: Whether to include deletions that wait for a confirmation.
-    func pendingInodes(
-        after inode: InodeNumber, limit: Int, includesHeld: Bool
-    ) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT inode FROM pending WHERE inode > ? AND (
-                    ? OR what IS NULL OR kind IS NOT 'busy' OR attempts > 0 OR NOT EXISTS (
-                        SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1))
-                ORDER BY inode LIMIT ?
-                """)
-        return try Int64.fetchAll(statement, arguments: [inode.rawValue, includesHeld, limit])
-            .map { InodeNumber(rawValue: $0) }
-    }
-
-    /// Returns inodes whose last attempt failed with a temporary error of one kind.
-    func pendingInodes(
-        failedAs kind: EngineError.Kind, limit: Int
-    ) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: "SELECT inode FROM pending WHERE kind = ? AND NOT final LIMIT ?")
-        return try Int64.fetchAll(statement, arguments: [kind.rawValue, limit])
-            .map { InodeNumber(rawValue: $0) }
     }
 
     /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
@@ -102,9 +88,8 @@ extension Database {
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
         let statement = try cachedStatement(
             sql: """
-                \(Self.below(ancestor)) SELECT inode, since, attempts, what, why, remedy, final,
-                    kind
-                FROM pending \(Self.isBelow(ancestor))
+                \(Self.below(ancestor))
+                SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor))
                 ORDER BY final IS NOT 1, what IS NULL, since, inode LIMIT :limit
                 """)
         return try Row.fetchAll(
@@ -214,5 +199,6 @@ extension PendingRecord {
                 kind: (row[7] as String?).flatMap(EngineError.Kind.init(rawValue:)) ?? .failed,
                 what: what, why: row[4] ?? "", remedy: row[5], isFinal: row[6] ?? true)
         }
+        due = (row[8] as Int64?).map { .nanoseconds($0) }
     }
 }

@@ -123,7 +123,9 @@ enum Schema {
         CREATE INDEX remote_held ON remote (inode) WHERE held = 1;
 
         -- Inodes whose three states may differ, and the failure of the last attempt. reported: a
-        -- program was told of it.
+        -- program was told of it. due: when it is planned, in nanoseconds on the clock of `Agenda`;
+        -- NULL if it waits for a user's decision. due_max: the limit of further postponements.
+        -- blocked_by: another pending inode that it waits for.
         CREATE TABLE pending (
             inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             since INTEGER NOT NULL,
@@ -133,8 +135,13 @@ enum Schema {
             why TEXT,
             remedy TEXT,
             final INTEGER CHECK (final IN (0, 1)),
-            reported INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1))
+            reported INTEGER NOT NULL DEFAULT 0 CHECK (reported IN (0, 1)),
+            due INTEGER DEFAULT 0,
+            due_max INTEGER NOT NULL DEFAULT 0,
+            blocked_by INTEGER REFERENCES pending ON DELETE SET NULL
         );
+        CREATE INDEX pending_by_due ON pending (due) WHERE blocked_by IS NULL;
+        CREATE INDEX pending_by_blocker ON pending (blocked_by) WHERE blocked_by NOT NULL;
 
         -- Changes requested from the remote whose outcome is unknown. digest: the SHA-256 of the
         -- sent bytes, if the store may hold them without their time.

@@ -4,7 +4,7 @@ import Synchronization
 
 extension Synchroniser {
     /// Plans and carries out, until nothing is left to do or the inode has to wait.
-    func synchronise(_ inode: InodeNumber) async throws -> SyncQueue.Outcome {
+    func synchronise(_ inode: InodeNumber) async throws -> Agenda.Outcome {
         // A bound, so that an inode whose states never agree cannot spin.
         for _ in 0..<16 {
             agenda.noteMove(of: inode)
@@ -77,27 +77,27 @@ extension Synchroniser {
         }
     }
 
-    /// - Returns: When to plan again. An inode that waits for one that cannot be sent cannot be
-    ///   sent either.
+    /// An inode that waits for one that cannot be sent cannot be sent either.
     private func wait(
         _ inode: InodeNumber, for other: InodeNumber
-    ) throws(Blocked) -> SyncQueue.Outcome {
-        try store.write { database in
-            guard let blocker = try database.pending(other) else {
-                return .again(after: .seconds(1))
-            }
-            let isHeld = try database.isHeld(other)
-            guard let failure = blocker.failure, failure.isFinal || isHeld else {
-                return .blocked(by: other)
-            }
+    ) throws(Blocked) -> Agenda.Outcome {
+        let (former, failure) = try store.read { database in
+            let former = try database.pending(inode)?.failure
+            guard let failure = try database.pending(other)?.failure,
+                try failure.isFinal || database.isHeld(other)
+            else { return (former, nil as SyncFailure?) }
             let name = ObjectKey(try database.path(of: other))
-            try database.setFailure(
+            return (
+                former,
                 SyncFailure(
                     kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
-                    remedy: failure.remedy, isFinal: true),
-                attempts: 0, of: inode)
-            return .stuck(behind: other)
+                    remedy: failure.remedy, isFinal: true)
+            )
         }
+        if let failure, failure != former {
+            try store.write { try $0.setFailure(failure, attempts: 0, of: inode) }
+        }
+        return .blocked(by: other)
     }
 
     /// Removes an inode from the pending ones, if its plan is still to do nothing.
@@ -106,13 +106,17 @@ extension Synchroniser {
     private func settleIfDone(
         _ inode: InodeNumber, readAt commitCount: UInt64
     ) throws(Blocked) -> Bool {
-        try store.write { database in
-            guard
-                try store.commitCount == commitCount
-                    || database.syncState(of: inode).map(Planner.plan) == SyncOperation.none
-            else { return false }
-            try database.removePending(inode)
-            return true
+        while true {
+            let isDone: Bool? = try store.write { database in
+                guard
+                    try store.commitCount == commitCount
+                        || database.syncState(of: inode).map(Planner.plan) == SyncOperation.none
+                else { return false }
+                if try database.wakeWaiters(of: inode, due: agenda.due()) { return nil }
+                try database.removePending(inode)
+                return true
+            }
+            if let isDone { return isDone }
         }
     }
 
@@ -121,7 +125,7 @@ extension Synchroniser {
     /// - Returns: nil if it can be planned again now.
     private func waitForWriter(
         _ state: SyncState, readAt commitCount: UInt64
-    ) async throws -> SyncQueue.Outcome? {
+    ) async throws -> Agenda.Outcome? {
         let inode = state.inode
         guard let file = content.files.existing(inode), file.state.withLock({ $0.writers > 0 })
         else {
@@ -151,7 +155,7 @@ extension Synchroniser {
     }
 
     /// Stores why an inode could not be synchronised, and returns when to retry.
-    func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> SyncQueue.Outcome {
+    func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> Agenda.Outcome {
         // If only the request was cancelled, not this task, it is retried like any failed one.
         if Task.isCancelled { return .again(after: .zero) }
         if let error = error as? ProviderError, error.kind == .unauthorized {

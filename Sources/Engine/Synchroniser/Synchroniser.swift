@@ -26,8 +26,6 @@ extension Synchroniser {
                 switch agenda.next() {
                 case .start(let inode):
                     group.addTask { await self.runOne(inode) }
-                case .refill(let last, let limit, let includesHeld):
-                    agenda.refill(after: last, limit: limit, includesHeld: includesHeld)
                 case .wait(let until):
                     if let until, alarm.map({ until < $0 || $0 <= clock.uptime }) ?? true {
                         alarm = until
@@ -44,7 +42,7 @@ extension Synchroniser {
     }
 
     private func runOne(_ inode: InodeNumber) async {
-        let outcome: SyncQueue.Outcome
+        let outcome: Agenda.Outcome
         do {
             outcome = try await synchronise(inode)
         } catch {

@@ -204,7 +204,7 @@ extension Uploader {
                 if let replaced {
                     try database.removeSynced(replaced)
                     merge.changes.unlinked.append(replaced)
-                    merge.changes.pending.append(replaced)
+                    try merge.enqueue([replaced])
                 }
                 // Removed meanwhile, with a directory that the remote deleted: the next listing
                 // finds the object.

@@ -41,7 +41,7 @@ extension Verifier {
     /// - Returns: nil if it is known now; otherwise when to check again.
     func verify(
         _ intent: IntentRecord, _ state: SyncState
-    ) async throws -> SyncQueue.Outcome? {
+    ) async throws -> Agenda.Outcome? {
         let inode = state.inode
         let (former, place) = try store.read { database in
             (
@@ -274,7 +274,7 @@ extension Verifier {
             if let replaced = intent.replaced {
                 try database.removeSynced(replaced)
                 merge.changes.unlinked.append(replaced)
-                merge.changes.pending.append(replaced)
+                try merge.enqueue([replaced])
             }
             try database.setSynced(
                 SyncedRecord(

@@ -45,9 +45,10 @@ extension Tree {
             if value != nil { try requireSpace(for: attributes, attempt) }
             try database.setExtendedAttributes(attributes, of: inode)
             try database.touchChanged(inode, at: now)
-            try database.markPending(inode, at: now)
+            try database.markPending(
+                inode, at: now, due: agenda.due(after: configuration.settleTime))
         }
-        agenda.enqueue(inode, after: configuration.settleTime)
+        agenda.notify()
     }
 
     /// Returns an inode with complete remote metadata.

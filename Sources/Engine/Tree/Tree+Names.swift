@@ -110,12 +110,13 @@ extension Tree {
             }
             try database.insert(&inode)
             try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
-            try database.markPending(inode.id, at: inode.changed)
+            // A file becomes due after its release.
+            let delay = inode.kind == .file ? configuration.longWriterInterval : .zero
+            try database.markPending(inode.id, at: inode.changed, due: agenda.due(after: delay))
             if inode.kind == .file { try database.markUnsafe(inode.id) }
             return inode
         }
-        // A file becomes due after its release.
-        if created.kind != .file { agenda.enqueue(created.id, after: .zero) }
+        agenda.notify()
         return created
     }
 
@@ -172,7 +173,9 @@ extension Tree {
         inode.links = 0
         inode.changed = now
         try database.update(inode)
-        try database.markPending(inode.id, at: now)
+        // Delayed, so that no part of a bulk deletion is sent before its size is known.
+        try database.markPending(
+            inode.id, at: now, due: agenda.due(after: configuration.settleTime))
     }
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
@@ -186,7 +189,7 @@ extension Tree {
     ) throws(Blocked) -> InodeNumber? {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
-        let (moved, replaced) = try store.write { database in
+        let replaced: InodeNumber? = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {
@@ -198,17 +201,17 @@ extension Tree {
                     throw Blocked.failure(.exists, "rename \"\(name)\" to \"\(newName)\"")
                 }
                 // POSIX: if both are names of one file, nothing happens.
-                if target.inode == inode.id { return (inode.id, nil as InodeNumber?) }
+                if target.inode == inode.id { return nil }
                 try replace(target, by: inode, at: now, database)
             }
             try database.removeDirent(dirent, kind: inode.kind, at: now)
             try database.insertDirent(newName, in: newParent, to: inode, at: now)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
-            try database.markPending(inode.id, at: now)
-            return (inode.id, target?.inode)
+            try database.markPending(inode.id, at: now, due: agenda.due())
+            return target?.inode
         }
-        agenda.enqueue(moved, after: .zero)
+        agenda.notify()
         return replaced
     }
 

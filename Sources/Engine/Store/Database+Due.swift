@@ -1,0 +1,117 @@
+import GRDB
+
+// The due times of pending inodes, on the clock of ``Agenda``.
+
+extension Database {
+    /// Limit, in nanoseconds, of the delay that further changes can add to a due time.
+    static let postponementMax: Int64 = 30_000_000_000
+
+    /// Assigns the due time of a change, unless further changes would postpone it for too long. It
+    /// always alters the stored time, so that ``reschedule(_:from:to:blockedBy:)`` recognises a
+    /// change made meanwhile.
+    static let dueAssignment = """
+        due = CASE WHEN blocked_by NOT NULL OR due IS NULL OR due > :due THEN :due
+            ELSE max(due + 1, min(:due, due_max)) END,
+        due_max = CASE WHEN blocked_by NOT NULL OR due IS NULL THEN :due + \(postponementMax)
+            ELSE min(due_max, :due + \(postponementMax)) END,
+        blocked_by = NULL
+        """
+
+    /// Makes those inodes that are pending due at a time, or at their current due time if that is
+    /// earlier and further changes have postponed it long enough.
+    func enqueue(_ inodes: some Sequence<InodeNumber>, due: Duration) throws {
+        let statement = try cachedStatement(
+            sql: "UPDATE pending SET \(Self.dueAssignment) WHERE inode = :inode")
+        for inode in inodes {
+            try statement.execute(arguments: ["inode": inode.rawValue, "due": due.nanoseconds])
+        }
+    }
+
+    /// Makes inodes due whose last attempt failed with a temporary error of one kind.
+    func hasten(failedAs kind: EngineError.Kind, limit: Int, due: Duration) throws {
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET \(Self.dueAssignment) WHERE inode IN (
+                    SELECT inode FROM pending WHERE kind = :kind AND NOT final LIMIT :limit)
+                """
+        ).execute(arguments: ["kind": kind.rawValue, "limit": limit, "due": due.nanoseconds])
+    }
+
+    /// Returns the inode that is due first, except some.
+    func firstDue(
+        except others: some Collection<InodeNumber>
+    ) throws -> (inode: InodeNumber, due: Duration)? {
+        let statement = try cachedStatement(
+            sql: """
+                SELECT inode, due FROM pending WHERE blocked_by IS NULL AND due NOT NULL
+                ORDER BY due LIMIT ?
+                """)
+        let rows = try Row.fetchCursor(statement, arguments: [others.count + 1])
+        while let row = try rows.next() {
+            let inode = InodeNumber(rawValue: row[0])
+            if !others.contains(inode) { return (inode, .nanoseconds(row[1] as Int64)) }
+        }
+        return nil
+    }
+
+    /// Assigns the next due time of a synchronised inode. If a change has enqueued it meanwhile, it
+    /// keeps the due time of that, and further changes may postpone it again.
+    ///
+    /// - Parameters:
+    ///   - started: The due time at which it was started.
+    ///   - due: nil if it waits for a user's decision.
+    func reschedule(
+        _ inode: InodeNumber, from started: Duration, to due: Duration?,
+        blockedBy blocker: InodeNumber? = nil, at now: Duration
+    ) throws {
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET blocked_by = iif(due = :started, :blocker, NULL),
+                    due = iif(due = :started, :due, max(due, :now)),
+                    due_max = \(Self.postponementMax)
+                        + coalesce(iif(due = :started, :due, max(due, :now)), 0)
+                WHERE inode = :inode
+                """
+        ).execute(arguments: [
+            "started": started.nanoseconds, "blocker": blocker?.rawValue,
+            "due": due?.nanoseconds, "now": now.nanoseconds, "inode": inode.rawValue,
+        ])
+    }
+
+    /// Makes up to 1,000 inodes due that wait for another one.
+    ///
+    /// - Returns: Whether there may be more; all in one transaction would take long.
+    func wakeWaiters(of inode: InodeNumber, due: Duration) throws -> Bool {
+        try cachedStatement(
+            sql: """
+                UPDATE pending SET blocked_by = NULL, due = max(due, ?)
+                WHERE inode IN (SELECT inode FROM pending WHERE blocked_by = ? LIMIT 1000)
+                """
+        ).execute(arguments: [due.nanoseconds, inode.rawValue])
+        return changesCount == 1_000
+    }
+
+    /// Makes all pending inodes due that wait for another one, or whose decision was lost.
+    ///
+    /// - Returns: The latest due time.
+    func recoverDue() throws -> Duration {
+        try execute(
+            sql: """
+                UPDATE pending SET due = 0, due_max = 0, blocked_by = NULL
+                WHERE blocked_by NOT NULL OR due > \(Int64.max / 2) OR due IS NULL AND NOT EXISTS (
+                    SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1)
+                """)
+        let latest = try Int64.fetchOne(
+            self, sql: "SELECT max(due) FROM pending WHERE blocked_by IS NULL")
+        return .nanoseconds(latest ?? 0)
+    }
+}
+
+extension Duration {
+    /// Rounded up, so that nothing is due before its time.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return seconds * 1_000_000_000 + whole + (rest > 0 ? 1 : 0)
+    }
+}

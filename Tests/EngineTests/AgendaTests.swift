@@ -1,0 +1,289 @@
+import GRDB
+import Logging
+import Synchronization
+import Testing
+
+@testable import Engine
+
+@Suite("The agenda")
+struct AgendaTests {
+    private final class Hands: Clock {
+        private let time = Mutex(Duration.zero)
+
+        let wallTime = Timestamp(seconds: 1)
+        var uptime: Duration {
+            get { time.withLock { $0 } }
+            set { time.withLock { $0 = newValue } }
+        }
+
+        func sleep(until instant: Duration) async throws {}
+    }
+
+    private let clock = Hands()
+    private let database: DatabaseQueue
+    private let store: Store
+    private let agenda: Agenda
+    private let first = InodeNumber(rawValue: 1)
+    private let second = InodeNumber(rawValue: 2)
+    private let third = InodeNumber(rawValue: 3)
+    private let fourth = InodeNumber(rawValue: 4)
+
+    init() throws {
+        database = try DatabaseQueue()
+        store = try Store(database)
+        agenda = try Self.agenda(store, clock)
+    }
+
+    private static func agenda(
+        _ store: Store, _ clock: Hands, runningMax: Int = 2
+    ) throws -> Agenda {
+        let agenda = Agenda(
+            store: store, clock: clock, logger: Logger(label: "test"), runningMax: runningMax)
+        try agenda.recover()
+        return agenda
+    }
+
+    private func change(_ inodes: InodeNumber..., after delay: Duration = .zero) throws {
+        try store.write { database in
+            for inode in inodes {
+                try database.markPending(
+                    inode, at: clock.wallTime, due: agenda.due(after: delay))
+            }
+        }
+    }
+
+    private func complete(_ inode: InodeNumber) throws {
+        try store.write { try $0.removePending(inode) }
+        agenda.finish(inode, .done)
+    }
+
+    private func isChanging(_ body: () throws -> Void) throws -> Bool {
+        let before = try database.read(\.totalChangesCount)
+        try body()
+        return try database.read(\.totalChangesCount) != before
+    }
+
+    @Test func `starts due inodes, the earliest first, up to its limit`() throws {
+        try change(second, after: .seconds(2))
+        try change(first, after: .seconds(1))
+        try change(third, after: .seconds(3))
+        #expect(agenda.next() == .wait(until: .seconds(1)))
+        clock.uptime = .seconds(5)
+        #expect(agenda.next() == .start(first))
+        #expect(agenda.next() == .start(second))
+        #expect(agenda.next() == .wait(until: .seconds(15)))
+        try complete(first)
+        #expect(agenda.next() == .start(third))
+    }
+
+    @Test func `starts nothing while it is paused`() throws {
+        try change(first)
+        agenda.setPaused(true)
+        #expect(agenda.next() == .wait(until: nil))
+        agenda.setPaused(false)
+        #expect(agenda.next() == .start(first))
+    }
+
+    @Test func `an inode done with another one is not started, and its waiters are`() throws {
+        try change(first, second)
+        #expect(agenda.next() == .start(first))
+        agenda.finish(first, .blocked(by: second))
+        try store.write { try $0.removePending(second) }
+        #expect(agenda.next() == .start(first))
+        try complete(first)
+        #expect(agenda.next() == .wait(until: nil))
+    }
+
+    @Test func `an inode without progress leaves its slot to others, up to a limit`() throws {
+        let inodes = (1...30).map(InodeNumber.init(rawValue:))
+        for inode in inodes { try change(inode) }
+        #expect(agenda.next() == .start(inodes[0]))
+        #expect(agenda.next() == .start(inodes[1]))
+        #expect(agenda.next() == .wait(until: .seconds(10)))
+        clock.uptime = .seconds(4)
+        agenda.noteMove(of: inodes[0])
+        clock.uptime = .seconds(10)
+        #expect(agenda.next() == .start(inodes[2]))
+        #expect(agenda.next() == .wait(until: .seconds(14)))
+        clock.uptime = .seconds(14)
+        #expect(agenda.next() == .start(inodes[3]))
+        // However long there is no progress.
+        var started = 4
+        for time in 2...100 {
+            clock.uptime = .seconds(time * 10)
+            while case .start = agenda.next() { started += 1 }
+        }
+        #expect(started == 2 + SyncSlots.standingMax)
+        #expect(agenda.next() == .wait(until: nil))
+        try complete(inodes[0])
+        #expect(agenda.next() == .start(inodes[started]))
+    }
+
+    @Test(arguments: [Agenda.Outcome.again(after: .seconds(60)), .held, .blocked(by: .root)])
+    func `a change during its run makes an inode due again`(outcome: Agenda.Outcome) throws {
+        try change(second)
+        #expect(agenda.next() == .start(second))
+        try change(second, after: .seconds(1))
+        agenda.finish(second, outcome)
+        #expect(agenda.next() == .wait(until: .seconds(1)))
+        clock.uptime = .seconds(1)
+        #expect(agenda.next() == .start(second))
+        // Even at the last moment up to which changes may postpone it.
+        for time in 31...40 {
+            clock.uptime = .seconds(time)
+            try change(second, after: .seconds(1))
+        }
+        agenda.finish(second, outcome)
+        #expect(agenda.next() == .start(second))
+        try change(second)
+        agenda.finish(second, outcome)
+        clock.uptime += .nanoseconds(1)
+        #expect(agenda.next() == .start(second))
+    }
+
+    @Test func `an inode that enqueues itself in every run does not run without a pause`() throws {
+        try change(first)
+        clock.uptime = .seconds(100)
+        var starts = 0
+        while case .start = agenda.next(), starts < 10 {
+            starts += 1
+            try change(first, after: .seconds(1))
+            agenda.finish(first, .again(after: .seconds(60)))
+        }
+        #expect(starts == 2)
+    }
+
+    @Test func `nothing starts by a fraction of a nanosecond too early`() throws {
+        clock.uptime = .seconds(1) + Duration(secondsComponent: 0, attosecondsComponent: 7)
+        try change(first)
+        #expect(agenda.next() == .wait(until: .seconds(1) + .nanoseconds(1)))
+    }
+
+    @Test func `each change begins the settle time again, for 30 seconds`() throws {
+        try change(first, after: .seconds(1))
+        try change(first, after: .seconds(2))
+        clock.uptime = .seconds(1)
+        #expect(agenda.next() == .wait(until: .seconds(2)))
+        for time in 2...40 {
+            clock.uptime = .seconds(time)
+            try change(first, after: .seconds(2))
+        }
+        #expect(agenda.next() == .start(first))
+        #expect(try store.read { try $0.pending(first)?.due } ?? .zero < .seconds(32))
+    }
+
+    @Test(arguments: [Agenda.Outcome.done, .again(after: .seconds(60)), .held])
+    func `waiters go on once an inode is finished, whatever its outcome`(
+        outcome: Agenda.Outcome
+    ) throws {
+        try change(first)
+        try change(second, after: .seconds(1))
+        #expect(agenda.next() == .start(first))
+        agenda.finish(first, .blocked(by: second))
+        clock.uptime = .seconds(1)
+        #expect(agenda.next() == .start(second))
+        #expect(agenda.next() == .wait(until: nil))
+        if outcome == .done { try complete(second) } else { agenda.finish(second, outcome) }
+        #expect(agenda.next() == .start(first))
+    }
+
+    @Test(arguments: [Agenda.Outcome.again(after: .seconds(60)), .held])
+    func `very many waiters go on`(outcome: Agenda.Outcome) throws {
+        let waiters = (10..<2_510).map(InodeNumber.init(rawValue:))
+        try change(first, after: .seconds(1))
+        for inode in waiters { try change(inode) }
+        for inode in waiters {
+            #expect(agenda.next() == .start(inode))
+            agenda.finish(inode, .blocked(by: first))
+        }
+        clock.uptime = .seconds(1)
+        #expect(agenda.next() == .start(first))
+        agenda.finish(first, outcome)
+        for inode in waiters {
+            #expect(agenda.next() == .start(inode))
+            try complete(inode)
+        }
+    }
+
+    @Test func `inodes that wait for each other are planned again after a second`() throws {
+        try change(first, second)
+        #expect(agenda.next() == .start(first))
+        #expect(agenda.next() == .start(second))
+        agenda.finish(first, .blocked(by: second))
+        agenda.finish(second, .blocked(by: first))
+        #expect(agenda.next() == .wait(until: .seconds(1)))
+        clock.uptime = .seconds(1)
+        #expect(agenda.next() == .start(first))
+        agenda.finish(first, .blocked(by: third))
+        #expect(try store.read { try $0.pending(second)?.due } == .seconds(2))
+        // The other one is not pending.
+        #expect(try store.read { try $0.pending(first)?.due } == .seconds(2))
+    }
+
+    @Test func `a failure is retried after its delay, earlier if the remote is reachable`() throws {
+        let failure = SyncFailure(kind: .unreachable, what: "a", why: "b", isFinal: false)
+        try change(first, second)
+        for inode in [first, second] {
+            #expect(agenda.next() == .start(inode))
+            agenda.finish(inode, .again(after: .seconds(8)))
+        }
+        try store.write { try $0.setFailure(failure, attempts: 1, of: second) }
+        #expect(agenda.next() == .wait(until: .seconds(8)))
+        agenda.hastenUnreachable()
+        #expect(agenda.next() == .start(second))
+        #expect(agenda.next() == .wait(until: .seconds(8)))
+    }
+
+    @Test func `a held inode waits for a change, also after a restart`() throws {
+        try change(first, second)
+        #expect(agenda.next() == .start(first))
+        agenda.finish(first, .held)
+        #expect(agenda.next() == .start(second))
+        agenda.finish(second, .blocked(by: first))
+        #expect(agenda.next() == .wait(until: nil))
+        try store.write { try $0.noteGone([third], isHeld: true, at: clock.wallTime, due: .zero) }
+        let agenda = try Self.agenda(store, clock, runningMax: 8)
+        // Of these, only the third one is held according to the database.
+        #expect([agenda.next(), agenda.next()] == [.start(first), .start(second)])
+        #expect(agenda.next() == .wait(until: nil))
+        try store.write { try $0.releaseHeld(due: agenda.due()) }
+        #expect(agenda.next() == .start(third))
+    }
+
+    @Test func `at a start everything is due in the old order, whatever the clock`() throws {
+        clock.uptime = .seconds(1_000)
+        try change(first, after: .seconds(500))
+        try change(second, after: .seconds(300))
+        clock.uptime = .zero
+        let agenda = try Self.agenda(store, clock, runningMax: 8)
+        #expect([agenda.next(), agenda.next()] == [.start(second), .start(first)])
+        try change(third)
+        try store.write {
+            try $0.markPending(
+                fourth, at: clock.wallTime, due: agenda.due(after: .seconds(1)))
+        }
+        #expect(agenda.next() == .start(third))
+        #expect(agenda.next() == .wait(until: .seconds(1)))
+    }
+
+    @Test func `a completed inode costs no transaction besides its own`() throws {
+        try change(first)
+        #expect(agenda.next() == .start(first))
+        try store.write { try $0.removePending(first) }
+        #expect(try !isChanging { agenda.finish(first, .done) })
+        #expect(try !isChanging { _ = agenda.next() })
+    }
+
+    @Test func `finds the next of very many without reading them`() throws {
+        let plan = try database.read {
+            try String.fetchAll(
+                $0,
+                sql: """
+                    EXPLAIN QUERY PLAN SELECT inode, due FROM pending
+                    WHERE blocked_by IS NULL AND due NOT NULL ORDER BY due LIMIT 1
+                    """, adapter: SuffixRowAdapter(fromIndex: 3))
+        }
+        #expect(plan.count == 1)
+        #expect(plan.first?.contains("INDEX pending_by_due (due>?)") == true)
+    }
+}
