@@ -68,7 +68,7 @@ final class CheckContext {
         if names.isEmpty {
             return try String.fetchOne(
                 database, sql: "SELECT path FROM check_paths WHERE inode = ?",
-                arguments: [inode.rawValue])
+                arguments: [inode])
         }
         return names.reversed().joined(separator: "/")
     }
@@ -77,7 +77,7 @@ final class CheckContext {
     func rememberPath(_ path: String, of inode: InodeNumber) throws {
         try database.execute(
             sql: "INSERT OR IGNORE INTO check_paths VALUES (?, ?)",
-            arguments: [inode.rawValue, path])
+            arguments: [inode, path])
     }
 
     // MARK: Rows
@@ -112,21 +112,21 @@ final class CheckContext {
     func contentSize(of inode: InodeNumber) throws -> UInt64? {
         try Int64.fetchOne(
             database, sql: "SELECT size FROM check_content WHERE inode = ?",
-            arguments: [inode.rawValue]
+            arguments: [inode]
         ).map { UInt64(stored: $0) }
     }
 
     /// Forgets a content file that is moved or removed.
     func forgetContent(of inode: InodeNumber) throws {
         try database.execute(
-            sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode.rawValue])
+            sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode])
     }
 
     /// Marks a directory for another listing, since the remote may hold more than is known.
     func unlist(_ directory: InodeNumber) throws {
         try database.execute(
             sql: "UPDATE inodes SET listed = 0 WHERE id = ? AND kind = 1",
-            arguments: [directory.rawValue])
+            arguments: [directory])
     }
 
     /// Stores an inode whose number is known from a name or a content file.
@@ -142,10 +142,10 @@ final class CheckContext {
                     :generation, 0, 0, :now)
                 """,
             arguments: [
-                "id": inode.rawValue, "kind": kind.rawValue, "mode": isFile ? 0o644 : 0o755,
+                "id": inode, "kind": kind, "mode": isFile ? 0o644 : 0o755,
                 "uid": owner.userID, "gid": owner.groupID, "links": isFile ? 1 : 2,
-                "size": size.stored, "now": now.nanoseconds,
-                "presence": (isFile ? Presence.whole : .remote).rawValue,
+                "size": size.stored, "now": now,
+                "presence": isFile ? Presence.whole : .remote,
                 "generation": isFile ? 1 : 0,
             ])
     }

@@ -13,7 +13,7 @@ struct ContentInventory: CheckStep {
             if let inode = StateFiles.inode(ofContentAt: path) {
                 try context.database.execute(
                     sql: "INSERT OR REPLACE INTO check_content VALUES (?, ?)",
-                    arguments: [inode.rawValue, size.stored])
+                    arguments: [inode, size.stored])
             } else {
                 let place = try context.files.moveToLost(path, inode: nil, was: nil)
                 try context.tell(
@@ -39,7 +39,7 @@ struct StrayCheck: CheckStep {
             """
         ) { row in
             guard row[1] as Int64 > 0 else { return }
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             let old = try context.describe(inode)
             let place = try context.files.moveToLost(
                 StateFiles.content(of: inode), inode: inode, was: old)

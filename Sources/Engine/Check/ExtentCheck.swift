@@ -18,7 +18,7 @@ struct ExtentCheck: CheckStep {
                     AND start > extent.start AND start < extent.stop)
             ) ORDER BY inode
             """
-        ) { row in try repair(InodeNumber(rawValue: row[0])) }
+        ) { row in try repair(row[0]) }
     }
 
     private func repair(_ inode: InodeNumber) throws {
@@ -47,7 +47,7 @@ struct ExtentCheck: CheckStep {
         var extents = ExtentSet()
         let rows = try Row.fetchAll(
             context.database, sql: "SELECT start, stop FROM extents WHERE inode = ?",
-            arguments: [record.id.rawValue])
+            arguments: [record.id])
         for row in rows {
             let (start, stop): (Int64, Int64) = (row[0], row[1])
             let end = stop == .max ? stop : min(stop, record.size.stored)

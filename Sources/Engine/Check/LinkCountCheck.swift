@@ -18,11 +18,11 @@ struct LinkCountCheck: CheckStep {
             ) WHERE links <> counted ORDER BY id
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             let (links, counted): (Int64, Int64) = (row[1], row[2])
             try context.database.execute(
                 sql: "UPDATE inodes SET links = ? WHERE id = ?",
-                arguments: [counted, inode.rawValue])
+                arguments: [counted, inode])
             try context.tell(
                 .links, inode, "its link count is \(links)", repair: "it is set to \(counted)")
         }

@@ -19,7 +19,7 @@ struct NameCheck: CheckStep {
                 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent) ORDER BY parent
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             guard inode.rawValue > 0 else { return }
             try context.recreate(inode, as: .directory)
             try context.tell(
@@ -32,9 +32,9 @@ struct NameCheck: CheckStep {
                 AND EXISTS (SELECT 1 FROM dirents WHERE parent = id) ORDER BY id
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             try context.database.execute(
-                sql: "UPDATE inodes SET links = 2 WHERE id = ?", arguments: [inode.rawValue])
+                sql: "UPDATE inodes SET links = 2 WHERE id = ?", arguments: [inode])
             try context.tell(
                 .name, inode, "a removed directory contains names", repair: "it is restored")
         }
@@ -48,9 +48,9 @@ struct NameCheck: CheckStep {
                 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode) ORDER BY cookie
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[1])
+            let inode: InodeNumber = row[1]
             let path = try context.describe(inode)
-            let isKnownThere = try context.hasRow("synced WHERE inode = ?", [inode.rawValue])
+            let isKnownThere = try context.hasRow("synced WHERE inode = ?", [inode])
             if !isKnownThere, let size = try context.contentSize(of: inode) {
                 try context.recreate(inode, as: .file, size: size)
                 try context.database.markPending(inode, at: context.now)
@@ -63,7 +63,7 @@ struct NameCheck: CheckStep {
             }
             try context.database.execute(
                 sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [row[0] as Int64])
-            try context.unlist(InodeNumber(rawValue: row[2]))
+            try context.unlist(row[2])
             try context.tell(
                 .name, inode, path: path, "the inode of a name is missing",
                 repair: isKnownThere
@@ -81,7 +81,7 @@ struct NameCheck: CheckStep {
                 (SELECT 1 FROM inodes WHERE id = parent AND kind = 1) ORDER BY cookie
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[1])
+            let inode: InodeNumber = row[1]
             try context.tell(
                 .name, inode, "the parent of a name is not a directory",
                 repair: "the name is removed, and its inode gets another")
@@ -99,7 +99,7 @@ struct NameCheck: CheckStep {
                     AND cookie < other.cookie) ORDER BY cookie
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[1])
+            let inode: InodeNumber = row[1]
             try context.database.execute(
                 sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [row[0] as Int64])
             try context.tell(
@@ -117,6 +117,6 @@ struct NameCheck: CheckStep {
         // Without a link it would count as unlinked, and not get a new name.
         try context.database.execute(
             sql: "UPDATE inodes SET links = max(links, 1) WHERE id = ?",
-            arguments: [inode.rawValue])
+            arguments: [inode])
     }
 }

@@ -17,9 +17,9 @@ struct PendingCheck: CheckStep {
                     AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode) ORDER BY inode
                 """
             ) { row in
-                let inode = InodeNumber(rawValue: row[0])
+                let inode: InodeNumber = row[0]
                 try context.database.execute(
-                    sql: "DELETE FROM \(table) WHERE inode = ?", arguments: [inode.rawValue])
+                    sql: "DELETE FROM \(table) WHERE inode = ?", arguments: [inode])
                 try context.tell(
                     kind, inode, "a row of \(table) refers to a missing inode",
                     repair: "the row is removed")
@@ -51,7 +51,7 @@ struct PendingCheck: CheckStep {
                 ) GROUP BY id ORDER BY id
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             try context.database.markPending(inode, at: context.now)
             try context.tell(
                 .pending, inode, "it differs from the remote, but is not marked as pending",

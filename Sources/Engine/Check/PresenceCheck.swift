@@ -17,7 +17,7 @@ struct PresenceCheck: CheckStep {
                 AND coalesce(content.size, 0) <> inodes.size
                 AND (writing = 0 OR content.size IS NULL) ORDER BY id
             """
-        ) { row in try repairWhole(InodeNumber(rawValue: row[0])) }
+        ) { row in try repairWhole(row[0]) }
         let needed = """
             (SELECT max(min(stop, inodes.size)) FROM extents
                 WHERE inode = id AND stop <> \(Int64.max))
@@ -27,7 +27,7 @@ struct PresenceCheck: CheckStep {
             SELECT id \(Self.files) AND presence = 1
                 AND (content.size IS NULL OR writing = 0 AND content.size < \(needed)) ORDER BY id
             """
-        ) { row in try repairPartial(InodeNumber(rawValue: row[0])) }
+        ) { row in try repairPartial(row[0]) }
         // An unchanged file that was deleted on the remote while it was open has a content file of
         // the right length, perhaps without bytes.
         try context.forEach(
@@ -37,7 +37,7 @@ struct PresenceCheck: CheckStep {
                 AND NOT EXISTS (SELECT 1 FROM synced WHERE inode = id AND etag NOT NULL
                     AND generation = inodes.generation) ORDER BY id
             """
-        ) { row in try repairAbsent(InodeNumber(rawValue: row[0])) }
+        ) { row in try repairAbsent(row[0]) }
         try removeForeignDurability()
     }
 
@@ -48,7 +48,7 @@ struct PresenceCheck: CheckStep {
                 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0) ORDER BY inode
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             try context.database.forgetDurability(of: inode)
             try context.tell(
                 .content, inode, "a row of unsynced does not refer to a file",

@@ -20,7 +20,7 @@ struct ReachCheck: CheckStep {
                     SELECT dirents.inode FROM below JOIN dirents ON dirents.parent = below.inode)
                 INSERT OR IGNORE INTO check_reached SELECT inode FROM below
                 """,
-            arguments: [inode.rawValue])
+            arguments: [inode])
     }
 
     private static let orphans = """
@@ -34,11 +34,11 @@ struct ReachCheck: CheckStep {
         while isProgress {
             isProgress = false
             try context.forEach(Self.orphans) { row in
-                let inode = InodeNumber(rawValue: row[0])
+                let inode: InodeNumber = row[0]
                 if try placeAsOnRemote(inode) { isProgress = true }
             }
         }
-        try context.forEach(Self.orphans) { row in try placeElsewhere(InodeNumber(rawValue: row[0]))
+        try context.forEach(Self.orphans) { row in try placeElsewhere(row[0])
         }
     }
 
@@ -49,7 +49,7 @@ struct ReachCheck: CheckStep {
                 """
                 check_reached JOIN inodes ON id = inode
                 WHERE inode = ? AND kind = 1 AND links > 0
-                """, [synced.parent.rawValue]),
+                """, [synced.parent]),
             try context.database.dirent(synced.name, in: synced.parent) == nil
         else { return false }
         try name(inode, synced.name, in: synced.parent)
@@ -61,7 +61,7 @@ struct ReachCheck: CheckStep {
     private func name(_ inode: InodeNumber, _ name: FileName, in parent: InodeNumber) throws {
         try context.database.execute(
             sql: "INSERT INTO dirents (parent, name, inode) VALUES (?, ?, ?)",
-            arguments: [parent.rawValue, name.data, inode.rawValue])
+            arguments: [parent, name, inode])
         try context.database.markPending(inode, at: context.now)
         try reach(from: inode)
     }
@@ -136,11 +136,11 @@ struct ReachCheck: CheckStep {
             let member = try memberOfCircle(above: InodeNumber(rawValue: start))
             guard let dirent = try context.database.dirent(of: member) else { return }
             try context.database.execute(
-                sql: "DELETE FROM dirents WHERE inode = ?", arguments: [member.rawValue])
+                sql: "DELETE FROM dirents WHERE inode = ?", arguments: [member])
             let synced = try context.database.synced(member)
             let name: FileName
             if let synced,
-                try context.hasRow("check_reached WHERE inode = ?", [synced.parent.rawValue]),
+                try context.hasRow("check_reached WHERE inode = ?", [synced.parent]),
                 try context.database.dirent(synced.name, in: synced.parent) == nil
             {
                 name = synced.name

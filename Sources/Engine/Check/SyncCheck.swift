@@ -11,12 +11,12 @@ struct SyncCheck: CheckStep {
                 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode) ORDER BY inode
             """
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             try context.tell(
                 .synced, inode, "the inode of a remote item is missing",
                 repair: "the next listing of the remote restores it")
             try context.database.removeSynced(inode)
-            try context.unlist(InodeNumber(rawValue: row[1]))
+            try context.unlist(row[1])
         }
         try context.forEach(
             """
@@ -27,7 +27,7 @@ struct SyncCheck: CheckStep {
             """
         ) { row in
             try relocate(
-                InodeNumber(rawValue: row[0]), "its remote parent is not known")
+                row[0], "its remote parent is not known")
         }
         try breakRemoteCircles()
     }
@@ -89,7 +89,7 @@ struct SyncCheck: CheckStep {
                         SELECT synced.inode FROM below JOIN synced ON synced.parent = below.inode)
                     INSERT OR IGNORE INTO check_reached SELECT inode FROM below
                     """,
-                arguments: [current.rawValue])
+                arguments: [current])
         }
     }
 }

@@ -180,12 +180,12 @@ struct ValueCheck: CheckStep {
             "SELECT inode FROM unsynced WHERE inode > :last AND (\(isBad)) ORDER BY inode"
         ) {
             row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             let isOurs =
                 try context.database.inode(inode).map { try context.isChanged($0) } ?? false
             try context.database.execute(
                 sql: "UPDATE unsynced SET state = 0, fsynced = ? WHERE inode = ?",
-                arguments: [isOurs, inode.rawValue])
+                arguments: [isOurs, inode])
             try context.tell(
                 .content, inode, "the record of its durability is invalid",
                 repair: "its bytes count as not on the disk yet")
@@ -197,7 +197,7 @@ struct ValueCheck: CheckStep {
         try context.forEach(
             "SELECT inode FROM xattrs WHERE inode > :last AND \(isBad) ORDER BY inode"
         ) { row in
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             let synced = try context.database.synced(inode)
             try context.database.setExtendedAttributes(
                 synced?.extendedAttributes ?? ExtendedAttributes(), of: inode)

@@ -139,7 +139,6 @@ extension Database {
                         UNION ALL SELECT 1 FROM synced WHERE inode = id))
                 ORDER BY id LIMIT ?
                 """)
-        return try Int64.fetchAll(statement, arguments: [inode.rawValue, limit])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [inode, limit])
     }
 }

@@ -21,7 +21,7 @@ extension Database {
     func notePathBeforeMove(of inode: InodeNumber) throws {
         let path = try path(of: inode).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
         try cachedStatement(sql: "UPDATE synced SET path_before_move = ? WHERE inode = ?")
-            .execute(arguments: [Data(path), inode.rawValue])
+            .execute(arguments: [Data(path), inode])
     }
 
     /// Returns the local path that an inode had before it got a temporary name; nil if it has none.
@@ -29,7 +29,7 @@ extension Database {
         guard try isAside(inode, at: synced) else { return nil }
         let statement = try cachedStatement(
             sql: "SELECT path_before_move FROM synced WHERE inode = ?")
-        return try Data.fetchOne(statement, arguments: [inode.rawValue])?
+        return try Data.fetchOne(statement, arguments: [inode])?
             .split(separator: UInt8(ascii: "/")).map { FileName(stored: Array($0)) }
     }
 }

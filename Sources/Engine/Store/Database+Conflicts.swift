@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 
 // Rows of `conflicts`: inodes that lost their name to the remote's version.
@@ -7,20 +6,19 @@ extension Database {
     func noteConflict(_ inode: InodeNumber, original: FileName, at now: Timestamp) throws {
         try cachedStatement(
             sql: "INSERT INTO conflicts VALUES (?, ?, ?) ON CONFLICT (inode) DO NOTHING"
-        ).execute(arguments: [inode.rawValue, original.data, now.nanoseconds])
+        ).execute(arguments: [inode, original, now])
     }
 
     /// Removes a conflict that was resolved.
     func removeConflict(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM conflicts WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
     }
 
     /// Returns the original name of a displaced inode.
     func conflictOriginal(of inode: InodeNumber) throws -> FileName? {
         let statement = try cachedStatement(sql: "SELECT original FROM conflicts WHERE inode = ?")
-        return try Data.fetchOne(statement, arguments: [inode.rawValue])
-            .map { FileName(stored: [UInt8]($0)) }
+        return try FileName.fetchOne(statement, arguments: [inode])
     }
 
     /// Returns the versions that were displaced from a name.
@@ -31,9 +29,8 @@ extension Database {
                 JOIN dirents ON dirents.inode = conflicts.inode
                 WHERE parent = ? AND original = ? ORDER BY conflicts.inode
                 """)
-        return try Int64.fetchAll(
-            statement, arguments: [dirent.parent.rawValue, dirent.name.data]
-        ).compactMap { try self.dirent(of: InodeNumber(rawValue: $0)) }
+        return try InodeNumber.fetchAll(statement, arguments: [dirent.parent, dirent.name])
+            .compactMap { try self.dirent(of: $0) }
     }
 
     /// Returns the number of conflicts at or below a directory.
@@ -59,6 +56,6 @@ extension Database {
                 """)
         return try Row.fetchAll(
             statement, arguments: Self.arguments(ancestor, ["limit": limit])
-        ).map { (InodeNumber(rawValue: $0[0]), Timestamp(nanoseconds: $0[1])) }
+        ).map { ($0[0], $0[1]) }
     }
 }

@@ -12,13 +12,13 @@ extension Database {
     func markUnsafe(_ inode: InodeNumber) throws -> Bool {
         let state = try Int.fetchOne(
             cachedStatement(sql: "SELECT state FROM unsynced WHERE inode = ?"),
-            arguments: [inode.rawValue])
+            arguments: [inode])
         if state == 0 { return false }
         try cachedStatement(
             sql: """
                 INSERT INTO unsynced VALUES (?, 0, 0) ON CONFLICT (inode) DO UPDATE SET state = 0
                 """
-        ).execute(arguments: [inode.rawValue])
+        ).execute(arguments: [inode])
         return state != 1
     }
 
@@ -31,27 +31,27 @@ extension Database {
                 INSERT INTO unsynced VALUES (?1, ?2, 1)
                 ON CONFLICT (inode) DO UPDATE SET state = ?2, fsynced = 1
                 """
-        ).execute(arguments: [inode.rawValue, isSafe ? 2 : 0])
+        ).execute(arguments: [inode, isSafe ? 2 : 0])
     }
 
     func isFsynced(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND fsynced = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
     }
 
     func isUnsafe(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND state < 2)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
     }
 
     /// Records that the remote has the bytes that a program synchronised.
     func markSent(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE unsynced SET fsynced = 0 WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
         try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND state = 2")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
     }
 
     /// Removes the record of an inode whose bytes are deleted.
@@ -61,7 +61,7 @@ extension Database {
     func forgetDurability(of inode: InodeNumber) throws -> Bool {
         let isUnsafe = try isUnsafe(inode)
         try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
         return !isUnsafe
     }
 
@@ -74,16 +74,15 @@ extension Database {
                 JOIN inodes ON inodes.id = unsynced.inode
                 WHERE state < 2 AND presence > 0 AND links > 0 AND writing = 0 LIMIT ?
                 """)
-        return try Int64.fetchAll(statement, arguments: [limit])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [limit])
     }
 
     /// Records that an inode's bytes are on the disk.
     func markSafe(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND fsynced = 0")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
         try cachedStatement(sql: "UPDATE unsynced SET state = 2 WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
     }
 
     func hasUnsafe() throws -> Bool {
@@ -112,8 +111,7 @@ extension Database {
                 SELECT unsynced.inode FROM unsynced JOIN inodes ON inodes.id = unsynced.inode
                 WHERE state = 1 AND presence > 0 AND links > 0 LIMIT ?
                 """)
-        return try Int64.fetchAll(statement, arguments: [limit])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [limit])
     }
 
     /// Records as safe the marked inodes that were not changed since.
@@ -131,6 +129,6 @@ extension Database {
                 FROM inodes LEFT JOIN unsynced ON unsynced.inode = id
                 WHERE links > 0 AND (presence > 0 OR writing = 1) AND inodes.kind = 0
                 """
-        ).map { (InodeNumber(rawValue: $0[0]), $0[1], $0[2]) }
+        ).map { ($0[0], $0[1], $0[2]) }
     }
 }

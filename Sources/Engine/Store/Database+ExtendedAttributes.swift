@@ -7,8 +7,8 @@ extension Database {
     func extendedAttributes(of inode: InodeNumber) throws -> ExtendedAttributes {
         let statement = try cachedStatement(
             sql: "SELECT attributes FROM xattrs WHERE inode = ?")
-        return ExtendedAttributes(
-            stored: try Data.fetchOne(statement, arguments: [inode.rawValue]))
+        return try ExtendedAttributes.fetchOne(statement, arguments: [inode])
+            ?? ExtendedAttributes()
     }
 
     func setExtendedAttributes(
@@ -16,10 +16,10 @@ extension Database {
     ) throws {
         if attributes.isEmpty {
             try cachedStatement(sql: "DELETE FROM xattrs WHERE inode = ?")
-                .execute(arguments: [inode.rawValue])
+                .execute(arguments: [inode])
         } else {
             try cachedStatement(sql: "INSERT OR REPLACE INTO xattrs VALUES (?, ?)")
-                .execute(arguments: [inode.rawValue, attributes.data])
+                .execute(arguments: [inode, attributes])
         }
     }
 

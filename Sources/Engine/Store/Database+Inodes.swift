@@ -7,7 +7,7 @@ extension Database {
     func inode(_ number: InodeNumber) throws -> InodeRecord? {
         let statement = try cachedStatement(
             sql: "SELECT \(InodeRecord.columns) FROM inodes WHERE id = ?")
-        return try Row.fetchOne(statement, arguments: [number.rawValue]).map { InodeRecord($0) }
+        return try Row.fetchOne(statement, arguments: [number]).map { InodeRecord($0) }
     }
 
     /// - Throws: `.changedRemotely` if it does not exist any more: a caller that knows the number
@@ -50,10 +50,10 @@ extension Database {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         try statement.execute(arguments: [
-            inode.kind.rawValue, inode.mode, inode.userID, inode.groupID, inode.links,
-            inode.size.stored, inode.modified.nanoseconds, inode.changed.nanoseconds,
-            inode.target.map { Data($0) }, inode.presence.rawValue, inode.generation,
-            inode.isWriting, inode.isListed, inode.accessed.nanoseconds, inode.hasMetadata,
+            inode.kind, inode.mode, inode.userID, inode.groupID, inode.links,
+            inode.size.stored, inode.modified, inode.changed,
+            inode.target.map { Data($0) }, inode.presence, inode.generation,
+            inode.isWriting, inode.isListed, inode.accessed, inode.hasMetadata,
             inode.isMadeHere,
         ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
@@ -70,46 +70,46 @@ extension Database {
                 """)
         try statement.execute(arguments: [
             inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
-            inode.modified.nanoseconds, inode.changed.nanoseconds, inode.target.map { Data($0) },
-            inode.presence.rawValue, inode.generation, inode.isWriting, inode.isListed,
-            inode.hasMetadata, inode.id.rawValue,
+            inode.modified, inode.changed, inode.target.map { Data($0) },
+            inode.presence, inode.generation, inode.isWriting, inode.isListed,
+            inode.hasMetadata, inode.id,
         ])
     }
 
     /// Records the last use of content, for eviction.
     func touch(_ number: InodeNumber, at now: Timestamp) throws {
         let statement = try cachedStatement(sql: "UPDATE inodes SET accessed = ? WHERE id = ?")
-        try statement.execute(arguments: [now.nanoseconds, number.rawValue])
+        try statement.execute(arguments: [now, number])
     }
 
     /// Records that the file may be open for writing (I1).
     func markWriting(_ number: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE inodes SET writing = 1 WHERE id = ?")
-            .execute(arguments: [number.rawValue])
+            .execute(arguments: [number])
     }
 
     /// Records that some bytes of a file are local, and its size.
     func setPartial(_ number: InodeNumber, size: UInt64) throws {
         try cachedStatement(sql: "UPDATE inodes SET presence = ?, size = ? WHERE id = ?")
-            .execute(arguments: [Presence.partial.rawValue, size.stored, number.rawValue])
+            .execute(arguments: [Presence.partial, size.stored, number])
     }
 
     /// Records a change of attributes or name. POSIX: `st_ctim`.
     func touchChanged(_ number: InodeNumber, at now: Timestamp) throws {
         let statement = try cachedStatement(sql: "UPDATE inodes SET changed = ? WHERE id = ?")
-        try statement.execute(arguments: [now.nanoseconds, number.rawValue])
+        try statement.execute(arguments: [now, number])
     }
 
     /// Removes an inode that has no name on either side, with its rows in other tables.
     func deleteInode(_ number: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM inodes WHERE id = ?")
-            .execute(arguments: [number.rawValue])
+            .execute(arguments: [number])
     }
 
     func inodes(where condition: String, limit: Int) throws -> [InodeNumber] {
         let statement = try cachedStatement(
             sql: "SELECT id FROM inodes WHERE \(condition) LIMIT ?")
-        return try Int64.fetchAll(statement, arguments: [limit]).map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [limit])
     }
 
     // MARK: Extents
@@ -117,18 +117,18 @@ extension Database {
     func extents(of number: InodeNumber) throws -> ExtentSet {
         let statement = try cachedStatement(
             sql: "SELECT start, stop FROM extents WHERE inode = ? ORDER BY start")
-        let rows = try Row.fetchAll(statement, arguments: [number.rawValue])
+        let rows = try Row.fetchAll(statement, arguments: [number])
         return ExtentSet(rows.map { UInt64(stored: $0[0])..<UInt64(stored: $0[1]) })
     }
 
     /// Replaces the stored set of a file's local bytes.
     func setExtents(_ extents: ExtentSet, of number: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM extents WHERE inode = ?")
-            .execute(arguments: [number.rawValue])
+            .execute(arguments: [number])
         let insertion = try cachedStatement(sql: "INSERT INTO extents VALUES (?, ?, ?)")
         for range in extents.ranges {
             try insertion.execute(arguments: [
-                number.rawValue, range.lowerBound.stored, range.upperBound.stored,
+                number, range.lowerBound.stored, range.upperBound.stored,
             ])
         }
     }
@@ -151,6 +151,6 @@ extension Database {
             sql: "DELETE FROM extents WHERE inode = ? AND start <= ? AND stop >= ?"
         ).execute(arguments: bounds)
         try cachedStatement(sql: "INSERT INTO extents VALUES (?, ?, ?)")
-            .execute(arguments: [number.rawValue, start.stored, stop])
+            .execute(arguments: [number, start.stored, stop])
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 
 /// One row of `discarded`: a file deleted on the remote that is to be moved to the trash.
@@ -7,25 +6,27 @@ struct DiscardedRecord {
     /// The time at which the deletion was seen.
     var time: Timestamp
 }
+
+extension DiscardedRecord: FetchableRecord {
+    init(row: Row) {
+        self.init(name: row["name"], time: row["time"])
+    }
+}
+
 extension Database {
     func setDiscarded(_ discarded: DiscardedRecord, of inode: InodeNumber) throws {
         try cachedStatement(sql: "INSERT OR REPLACE INTO discarded VALUES (?, ?, ?)").execute(
-            arguments: [inode.rawValue, discarded.name.data, discarded.time.nanoseconds])
+            arguments: [inode, discarded.name, discarded.time])
     }
 
     func discarded(_ inode: InodeNumber) throws -> DiscardedRecord? {
         let statement = try cachedStatement(
             sql: "SELECT name, time FROM discarded WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { row in
-            DiscardedRecord(
-                name: FileName(stored: [UInt8](row[0] as Data)),
-                time: Timestamp(nanoseconds: row[1]))
-        }
+        return try DiscardedRecord.fetchOne(statement, arguments: [inode])
     }
 
     func discardedInodes() throws -> [InodeNumber] {
-        try Int64.fetchAll(cachedStatement(sql: "SELECT inode FROM discarded ORDER BY inode"))
-            .map { InodeNumber(rawValue: $0) }
+        try InodeNumber.fetchAll(cachedStatement(sql: "SELECT inode FROM discarded ORDER BY inode"))
     }
 
     /// Removes the rows of files that may be torn after a power failure: these are not worth

@@ -20,23 +20,22 @@ extension Database {
     func upload(of inode: InodeNumber) throws -> UploadRecord? {
         let statement = try cachedStatement(
             sql: "SELECT generation, key, base, token FROM uploads WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(UploadRecord.init)
+        return try UploadRecord.fetchOne(statement, arguments: [inode])
     }
 
     func setUpload(_ upload: UploadRecord, of inode: InodeNumber) throws {
-        let base: String? =
-            if case .version(let etag) = upload.base { etag.description } else { nil }
+        let base: ETag? = if case .version(let etag) = upload.base { etag } else { nil }
         try cachedStatement(sql: "INSERT OR REPLACE INTO uploads VALUES (?, ?, ?, ?, ?)")
             .execute(arguments: [
-                inode.rawValue, upload.generation,
+                inode, upload.generation,
                 Data(upload.key.names.map(\.bytes).joined(separator: [UInt8(ascii: "/")])),
-                base, upload.token.rawValue,
+                base, upload.token,
             ])
     }
 
     func removeUpload(of inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM uploads WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
     }
 
     /// Returns uploads that will not be resumed, as their inodes are no longer pending.
@@ -47,17 +46,17 @@ extension Database {
                 WHERE inode NOT IN (SELECT inode FROM pending) ORDER BY random() LIMIT ?
                 """)
         return try Row.fetchAll(statement, arguments: [limit])
-            .map { (InodeNumber(rawValue: $0[4]), UploadRecord($0)) }
+            .map { ($0["inode"], UploadRecord(row: $0)) }
     }
 }
 
-extension UploadRecord {
-    fileprivate init(_ row: Row) {
-        generation = row[0]
-        let bytes = [UInt8](row[1] as Data)
+extension UploadRecord: FetchableRecord {
+    init(row: Row) {
+        generation = row["generation"]
+        let bytes = [UInt8](row["key"] as Data)
         key = ObjectKey(
             bytes.split(separator: UInt8(ascii: "/")).map { FileName(stored: Array($0)) })
-        base = (row[2] as String?).map { .version(ETag($0)) } ?? .absent
-        token = UploadToken(row[3])
+        base = (row["base"] as ETag?).map { .version($0) } ?? .absent
+        token = row["token"]
     }
 }
