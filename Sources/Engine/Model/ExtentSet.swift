@@ -54,18 +54,10 @@ package struct ExtentSet: Hashable, Sendable {
     /// The parts of `range` that are not in the set, ascending.
     package func gaps(in range: Range<UInt64>) -> [Range<UInt64>] {
         var gaps: [Range<UInt64>] = []
-        var position = range.lowerBound
-        var index = firstIndex(endingAfter: range.lowerBound)
-        while position < range.upperBound {
-            guard index < ranges.count, ranges[index].lowerBound < range.upperBound else {
-                gaps.append(position..<range.upperBound)
-                break
-            }
-            if position < ranges[index].lowerBound {
-                gaps.append(position..<ranges[index].lowerBound)
-            }
-            position = ranges[index].upperBound
-            index += 1
+        var rest = range
+        while let gap = firstGap(in: rest) {
+            gaps.append(gap)
+            rest = gap.upperBound..<range.upperBound
         }
         return gaps
     }

@@ -40,40 +40,57 @@ struct Look: Hashable, CustomStringConvertible {
     }
 }
 
-/// Compares a mounted tree with the model.
+/// Compares a mounted tree with a model.
 struct TreeCheck {
     let engine: Engine
     let model: ReferenceModel
+    /// Inodes that may differ or be missing in the model.
+    var exceptions: Set<InodeNumber> = []
+    /// Whether modes and extended attributes have to be equal.
+    var comparesMetadata = true
 
-    /// Compares all names, attributes and symbolic link targets, without fetching content.
-    func checkNames() async throws(ProgramFailure) {
-        try await checkNames(of: Path([]), InodeNumber.root, ReferenceModel.root)
+    /// Compares all names, attributes and symbolic link targets.
+    ///
+    /// - Parameter readsBytes: Whether to compare the content of files too, which fetches it.
+    func check(readsBytes: Bool) async throws(ProgramFailure) {
+        try await check(Path([]), .root, ReferenceModel.root, readsBytes)
     }
 
-    private func checkNames(
-        of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
+    private func check(
+        _ path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number, _ readsBytes: Bool
     ) async throws(ProgramFailure) {
-        let entries = try await asking(nil, "list \(path)") { () async throws(EngineError) in
+        let entries = try await asking("list \(path)") { () async throws(EngineError) in
             try await engine.allEntries(of: inode)
         }
-        let names = entries.map(\.name).sorted()
         let expected = model[node].children
-        guard names == expected.keys.sorted() else {
-            throw ProgramFailure("\(path) holds \(names), not \(expected.keys.sorted())")
+        let required = entries.filter { !exceptions.contains($0.attributes.inode) }.map(\.name)
+        guard required.allSatisfy({ expected[$0] != nil }),
+            Set(expected.keys).isSubset(of: entries.map(\.name))
+        else {
+            throw ProgramFailure(
+                "\(path) holds \(entries.map(\.name).sorted()), not \(expected.keys.sorted())")
         }
         for entry in entries.sorted(by: { $0.name < $1.name }) {
-            guard let child = expected[entry.name] else { continue }
+            let inode = entry.attributes.inode
+            guard let child = expected[entry.name], !exceptions.contains(inode) else { continue }
             let path = path.appending(entry.name)
-            let (look, right) = (Look(entry.attributes), Look(child, in: model))
+            var (look, right) = (Look(entry.attributes), Look(child, in: model))
+            if !comparesMetadata { (look.mode, right.mode) = (0, 0) }
             guard look.agrees(with: right) else {
                 throw ProgramFailure("\(path) is \(look), not \(right)")
             }
-            if look.kind != .symlink {
-                try await checkAttributes(of: path, entry.attributes.inode, child)
+            if comparesMetadata, look.kind != .symlink {
+                try await checkAttributes(of: path, inode, child)
             }
             switch look.kind {
-            case .directory: try await checkNames(of: path, entry.attributes.inode, child)
-            case .symlink: try await checkTarget(of: path, entry.attributes.inode, child)
+            case .directory: try await check(path, inode, child, readsBytes)
+            case .symlink: try await checkTarget(of: path, inode, child)
+            case .file where readsBytes:
+                let bytes = try await bytes(of: path, inode)
+                guard bytes == model[child].bytes else {
+                    throw ProgramFailure(
+                        "\(path) " + Difference(bytes, model[child].bytes).description)
+                }
             case .file: break
             }
         }
@@ -82,7 +99,7 @@ struct TreeCheck {
     private func checkAttributes(
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
-        let attributes = try await asking(nil, "look at \(path)") { () async throws(EngineError) in
+        let attributes = try await asking("look at \(path)") { () async throws(EngineError) in
             try await engine.retrying { () throws(Blocked) in
                 try engine.extendedAttributes(of: inode)
             }
@@ -96,7 +113,7 @@ struct TreeCheck {
     private func checkTarget(
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
-        let target = try await asking(nil, "read \(path)") { () async throws(EngineError) in
+        let target = try await asking("read \(path)") { () async throws(EngineError) in
             try await engine.retrying { () throws(Blocked) in try engine.readSymlink(inode) }
         }
         guard target == model[node].target else {
@@ -104,38 +121,27 @@ struct TreeCheck {
         }
     }
 
-    /// Compares the bytes of all files, after ``checkNames()``.
-    func checkBytes() async throws(ProgramFailure) {
-        for (names, node) in model.tree() where model[node].kind == .file {
-            let path = Path(names)
-            let bytes = try await bytes(of: path)
-            guard bytes == model[node].bytes else {
-                throw ProgramFailure(
-                    "\(path) " + Difference(bytes, model[node].bytes).description)
-            }
-        }
-    }
-
     /// Returns the bytes of a file as a program reads them.
-    func bytes(of path: Path) async throws(ProgramFailure) -> [UInt8] {
-        try await asking(nil, "read \(path)") { () async throws(EngineError) in
-            try await engine.content(of: try await find(path, engine))
+    ///
+    /// - Parameter inode: `nil` to follow the path.
+    func bytes(
+        of path: Path, _ inode: InodeNumber? = nil
+    ) async throws(ProgramFailure) -> [UInt8] {
+        try await asking("read \(path)") { () async throws(EngineError) in
+            if let inode { return try await engine.content(of: inode) }
+            return try await engine.content(of: try await find(path, engine))
         }
     }
-}
 
-/// Performs an operation that a correct engine does not refuse.
-///
-/// - Parameter invariant: The invariant that a refusal violates, if it has a number.
-func asking<Answer>(
-    _ invariant: String?, _ attempt: @autoclosure () -> String,
-    _ ask: () async throws(EngineError) -> Answer
-) async throws(ProgramFailure) -> Answer {
-    do throws(EngineError) {
-        return try await ask()
-    } catch {
-        let prefix = invariant.map { "\($0): " } ?? ""
-        throw ProgramFailure("\(prefix)cannot \(attempt()): \(error)")
+    /// Performs an operation that a correct engine does not refuse.
+    private func asking<Answer>(
+        _ attempt: @autoclosure () -> String, _ ask: () async throws(EngineError) -> Answer
+    ) async throws(ProgramFailure) -> Answer {
+        do throws(EngineError) {
+            return try await ask()
+        } catch {
+            throw ProgramFailure("cannot \(attempt()): \(error)")
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 /// A failed check in the run of a program.
 package struct ProgramFailure: Error, CustomStringConvertible {
-    private let reason: String
+    let reason: String
     /// The step of the program; `nil` at its end.
     package var step: Int?
     /// The last lines of the log.

@@ -39,6 +39,28 @@ package struct ReferenceModel: Equatable, Sendable {
         nodes = [Self.root: Node(kind: .directory, mode: 0o755)]
     }
 
+    /// The tree of a remote.
+    init(
+        _ entries: [ObjectKey: SimulatedSnapshotEntry], _ attributes: [ObjectKey: ObjectAttributes]
+    ) {
+        self.init()
+        for (key, entry) in entries.sorted(by: { $0.key.names.count < $1.key.names.count }) {
+            guard let attributes = attributes[key],
+                let (name, parent) = try? place(Path(key.names), in: self)
+            else { preconditionFailure("\"\(key)\" has no attributes or parent") }
+            var node: Node
+            switch entry {
+            case .directory: node = Node(kind: .directory, mode: attributes.mode)
+            case .file(let bytes): node = Node(kind: .file, mode: attributes.mode, bytes: bytes)
+            case .symlink(let target):
+                node = Node(kind: .symlink, mode: attributes.mode, target: target)
+            }
+            if node.kind != .directory { node.modified = attributes.modified }
+            node.extendedAttributes = attributes.extendedAttributes
+            _ = try? create(node, name, in: parent)
+        }
+    }
+
     package subscript(number: Number) -> Node {
         guard let node = nodes[number] else { preconditionFailure("there is no node \(number)") }
         return node

@@ -148,12 +148,12 @@ package final class SimulatedProvider: Provider {
 
     /// All objects except the root.
     package func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
-        state.withLock { $0.tree.snapshot() }
+        state.withLock { $0.tree.everyNode().mapValues(\.snapshot) }
     }
 
     /// The attributes of all objects except the root.
     package func attributes() -> [ObjectKey: ObjectAttributes] {
-        state.withLock { $0.tree.attributes() }
+        state.withLock { $0.tree.everyNode().mapValues(\.attributes) }
     }
 
     /// All versions that `key` ever held, in order, of all clients.

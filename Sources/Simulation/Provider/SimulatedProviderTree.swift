@@ -18,6 +18,14 @@ struct SimulatedProviderTree {
         /// The previous listing, for stale ones.
         var listed: [RemoteObject]?
 
+        var snapshot: SimulatedSnapshotEntry {
+            switch kind {
+            case .file: .file(bytes)
+            case .symlink: .symlink(target: target ?? [])
+            case .directory: .directory
+            }
+        }
+
         var attributes: ObjectAttributes {
             ObjectAttributes(
                 modified: modified, mode: mode, extendedAttributes: extendedAttributes)
@@ -92,38 +100,17 @@ struct SimulatedProviderTree {
             .map { object($0.key, node($0.value)) }
     }
 
-    func attributes() -> [ObjectKey: ObjectAttributes] {
-        var attributes: [ObjectKey: ObjectAttributes] = [:]
+    /// All objects except the root.
+    func everyNode() -> [ObjectKey: Node] {
+        var nodes: [ObjectKey: Node] = [:]
         func collect(_ number: Int, _ key: ObjectKey) {
             for (name, child) in node(number).children {
-                attributes[key.appending(name)] = node(child).attributes
+                nodes[key.appending(name)] = node(child)
                 collect(child, key.appending(name))
             }
         }
         collect(0, .root)
-        return attributes
-    }
-
-    func snapshot() -> [ObjectKey: SimulatedSnapshotEntry] {
-        var entries: [ObjectKey: SimulatedSnapshotEntry] = [:]
-        collect(0, .root, into: &entries)
-        return entries
-    }
-
-    private func collect(
-        _ number: Int, _ key: ObjectKey, into entries: inout [ObjectKey: SimulatedSnapshotEntry]
-    ) {
-        for (name, child) in node(number).children {
-            let key = key.appending(name)
-            let node = node(child)
-            switch node.kind {
-            case .file: entries[key] = .file(node.bytes)
-            case .symlink: entries[key] = .symlink(target: node.target ?? [])
-            case .directory:
-                entries[key] = .directory
-                collect(child, key, into: &entries)
-            }
-        }
+        return nodes
     }
 
     // MARK: Changing

@@ -123,7 +123,7 @@ struct ModelJudge: Judge {
         like candidate: ReferenceModel, among candidates: [ReferenceModel]
     ) async throws(ProgramFailure) -> ReferenceModel {
         let check = TreeCheck(engine: mount.engine, model: candidate)
-        try await check.checkNames()
+        try await check.check(readsBytes: false)
         var state = candidate
         for (names, node) in candidate.tree() where candidate[node].kind == .file {
             let versions = candidates.filter { $0.has(node) }.map { $0[node].bytes }
@@ -147,9 +147,7 @@ struct ModelJudge: Judge {
             let items = try mount.engine.status(below: .root, limit: 5).items
             throw ProgramFailure("changes stay pending: \(items)")
         }
-        let check = TreeCheck(engine: mount.engine, model: model)
-        try await check.checkNames()
-        try await check.checkBytes()
+        try await TreeCheck(engine: mount.engine, model: model).check(readsBytes: true)
         try RemoteCheck(mount: mount).check(model)
         try checkMoments()
     }
