@@ -12,8 +12,8 @@ import Testing
     private func run(seed: UInt64) throws -> (log: [String], files: [String]) {
         let clock = SimulatedClock()
         let executor = SeededExecutor(seed: seed, clock: clock)
-        let provider = SimulatedProvider(
-            clock: clock, random: SeededGenerator(seed: seed), faults: .all(0.1))
+        let provider = SimulatedProvider(clock: clock, random: SeededGenerator(seed: seed))
+        provider.setFaults(.all(0.1))
         let log = Log()
         try executor.run {
             await withTaskGroup(of: Void.self) { group in
@@ -63,8 +63,8 @@ import Testing
     func `no version is ever torn, and each one is remembered`(seed: UInt64) throws {
         let clock = SimulatedClock()
         let executor = SeededExecutor(seed: seed, clock: clock)
-        let provider = SimulatedProvider(
-            clock: clock, random: SeededGenerator(seed: seed), faults: .all(0.1))
+        let provider = SimulatedProvider(clock: clock, random: SeededGenerator(seed: seed))
+        provider.setFaults(.all(0.1))
         try executor.run {
             await withTaskGroup(of: Void.self) { group in
                 for writer in 0..<4 as Range<UInt8> {

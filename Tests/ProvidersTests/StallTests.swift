@@ -143,8 +143,7 @@ import Transport
             let read = await #expect(throws: ProviderError.self) {
                 try await client.read(
                     path: "a", range: 0..<10,
-                    into: RcloneReadSink("read", range: 0..<10, size: 10, into: NoSink()),
-                    attempt: "read")
+                    into: RcloneReadSink(range: 0..<10, size: 10, into: NoSink()))
             }
             #expect(read?.kind == .unreachable)
             let features = #"{"Features":{},"Hashes":null,"Precision":1}"#
@@ -154,7 +153,7 @@ import Transport
                     opened: try JSONDecoder().decode(
                         RcloneFileSystem.self, from: Data(features.utf8))),
                 file: RcloneSpool.File(directory: directory.path, name: "a"), size: 10,
-                session: UntrackedUpload(), attempt: "write")
+                session: UntrackedUpload())
             let write = await #expect(throws: ProviderError.self) { try await upload.run(to: "a") }
             #expect(write?.kind == .unreachable)
         }
