@@ -6,7 +6,7 @@ import Testing
 struct CommitCountTests {
     @Test func `counts each transaction that changes something`() throws {
         let store = try Store(DatabaseQueue())
-        let inode = InodeNumber(rawValue: 2)
+        let inode = InodeNumber.root
         let start = store.commitCount
         try store.read { _ = try $0.isPending(inode) }
         try store.write { _ = try $0.isPending(inode) }

@@ -1,0 +1,35 @@
+/// One call of a provider, for wrappers and messages.
+package enum ProviderCall: Sendable {
+    case list(ObjectKey)
+    case stat(ObjectKey)
+    case read(ObjectKey)
+    case write(ObjectKey)
+    case abandon(ObjectKey)
+    case createDirectory(ObjectKey)
+    case createSymlink(ObjectKey)
+    case setAttributes(ObjectKey)
+    /// - Parameter isFile: Whether the object is a file, with an expected version.
+    case move(ObjectKey, isFile: Bool)
+    case delete(ObjectKey)
+    case space
+    case publicLink(ObjectKey)
+}
+
+extension ProviderCall: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .list(let key): "list \"\(key)\""
+        case .stat(let key): "read the metadata of \"\(key)\""
+        case .read(let key): "read \"\(key)\""
+        case .write(let key): "write \"\(key)\""
+        case .abandon(let key): "abandon an upload of \"\(key)\""
+        case .createDirectory(let key): "create the directory \"\(key)\""
+        case .createSymlink(let key): "create the symbolic link \"\(key)\""
+        case .setAttributes(let key): "set the attributes of \"\(key)\""
+        case .move(let key, _): "move \"\(key)\""
+        case .delete(let key): "delete \"\(key)\""
+        case .space: "read the free space"
+        case .publicLink(let key): "make a link to \"\(key)\""
+        }
+    }
+}
