@@ -157,7 +157,10 @@ let package = Package(
             name: "TransportTests", dependencies: ["TestServer", "Transport", crypto, log],
             swiftSettings: settings),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Engine", "Simulation"],
+            name: "SimulationTests",
+            dependencies: [
+                "Engine", "Simulation", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ProvidersTests",

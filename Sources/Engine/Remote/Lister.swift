@@ -65,14 +65,19 @@ extension Lister {
         var page: PageToken?
         repeat {
             let listing = try await fetch(page, of: directory, at: key)
-            let newNames = Set(listing.objects.lazy.map(\.name)).subtracting(listed.seen).count
+            let knownNames = listed.seen.count
+            listed.seen.formUnion(listing.objects.lazy.map(\.name))
+            let newNames = listed.seen.count - knownNames
             if newNames > 0 { flight.noteProgress(at: clock.uptime) }
             try requireEnd(of: listing, newNames: newNames, &course, key)
             page = listing.next
             try space.requireBallast("list \"\(key)\"")
-            let isCurrent = try merger.merge { merge in
-                try merge.take(listing.objects, isLast: page == nil, &listed)
+            let isLast = page == nil
+            let differences = try merger.compare {
+                try $0.differences(in: listing.objects, isLast: isLast, listed)
             }
+            guard let differences else { continue }
+            let isCurrent = try merger.merge { try $0.take(differences, isLast: isLast, listed) }
             guard isCurrent else {
                 try answers.settleDoubt(atOrAbove: directory)
                 throw ProviderError(

@@ -30,8 +30,8 @@ struct InodeRecord {
     var isMadeHere: Bool
 
     static let columns = """
-        inodes.id, kind, mode, uid, gid, links, size, modified, changed, target, presence,
-        generation, writing, listed, accessed, detailed, made_here
+        inodes.id, kind, inodes.mode, uid, gid, links, inodes.size, inodes.modified, changed, target,
+        presence, inodes.generation, writing, listed, accessed, detailed, made_here
         """
 
     /// - Parameter first: The index of the first of ``columns`` in the row.

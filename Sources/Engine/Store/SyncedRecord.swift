@@ -15,6 +15,11 @@ struct SyncedRecord: Hashable {
     /// The ``InodeRecord/generation`` of the bytes on the remote; of a directory, of its time.
     var generation: Int64
     var extendedAttributes: ExtendedAttributes
+
+    static let columns = """
+        synced.parent, synced.name, etag, synced.size, synced.mode, synced.modified,
+        synced.generation, xattrs
+        """
 }
 
 // Rows of `synced` and `remote`: the names and versions on the remote.
@@ -22,10 +27,7 @@ struct SyncedRecord: Hashable {
 extension Database {
     func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
         let statement = try cachedStatement(
-            sql: """
-                SELECT parent, name, etag, size, mode, modified, generation, xattrs
-                FROM synced WHERE inode = ?
-                """)
+            sql: "SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?")
         return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { SyncedRecord($0) }
     }
 
@@ -208,14 +210,15 @@ extension Database {
 }
 
 extension SyncedRecord {
-    fileprivate init(_ row: Row) {
-        parent = InodeNumber(rawValue: row[0])
-        name = FileName(stored: [UInt8](row[1] as Data))
-        etag = (row[2] as String?).map { ETag($0) }
-        size = UInt64(stored: row[3])
-        mode = row[4]
-        modified = Timestamp(nanoseconds: row[5])
-        generation = row[6]
-        extendedAttributes = ExtendedAttributes(stored: row[7])
+    /// - Parameter first: The index of the first of ``columns`` in the row.
+    init(_ row: Row, from first: Int = 0) {
+        parent = InodeNumber(rawValue: row[first])
+        name = FileName(stored: [UInt8](row[first + 1] as Data))
+        etag = (row[first + 2] as String?).map { ETag($0) }
+        size = UInt64(stored: row[first + 3])
+        mode = row[first + 4]
+        modified = Timestamp(nanoseconds: row[first + 5])
+        generation = row[first + 6]
+        extendedAttributes = ExtendedAttributes(stored: row[first + 7])
     }
 }
