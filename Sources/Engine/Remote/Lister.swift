@@ -66,12 +66,18 @@ extension Lister {
         var page: ListingPage
         repeat {
             page = try await fetch(cursor, of: directory, at: key)
-            let newNames = Set(page.objects.lazy.map(\.name)).subtracting(listed.seen).count
+            let knownNames = listed.seen.count
+            listed.seen.formUnion(page.objects.lazy.map(\.name))
+            let newNames = listed.seen.count - knownNames
             if newNames > 0 { flight.noteProgress(at: clock.uptime) }
             try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
             try space.requireBallast("list \"\(key)\"")
-            let isCurrent = try merger.merge { merge in
-                try merge.take(page.objects, isLast: page.isLast, &listed)
+            let differences = try merger.compare {
+                try $0.differences(in: page.objects, isLast: page.isLast, listed)
+            }
+            guard let differences else { continue }
+            let isCurrent = try merger.merge {
+                try $0.take(differences, isLast: page.isLast, listed)
             }
             guard isCurrent else {
                 try answers.settleDoubt(atOrAbove: directory)

@@ -13,23 +13,46 @@ struct ListingMerge {
     func isTouched(_ name: FileName) -> Bool {
         activity.isTouched(key.appending(name), watch)
     }
+
+    /// Whether a complete listing lacks a name, and not because of an operation of our own.
+    func lacks(_ name: FileName) -> Bool {
+        !seen.contains(name) && !isTouched(name)
+    }
 }
 
 extension Merge {
+    /// Compares a page of a listing with the known state, without a change.
+    ///
+    /// The order of a page is arbitrary, so that omitting unchanged objects equals merging them
+    /// first.
+    ///
+    /// - Returns: The objects that ``take(_:isLast:_:)`` has to merge; nil if the page changes
+    ///   nothing.
+    func differences(
+        in objects: [RemoteObject], isLast: Bool, _ listing: ListingMerge
+    ) throws -> [RemoteObject]? {
+        guard let directory = try currentDirectory(of: listing) else { return objects }
+        let known = try database.knownObjects(objects.map(\.name), in: listing.directory)
+        let differing = zip(objects, known).filter { object, known in
+            known.map { isUnchanged(object, $0) } != true
+        }.map(\.0)
+        if !differing.isEmpty { return differing }
+        guard isLast else { return nil }
+        let isAllKnown =
+            try directory.isListed && missingInodes(in: listing).isEmpty
+            && newInodesUnseen(in: listing).isEmpty
+        return isAllKnown ? nil : []
+    }
+
     /// Merges a page of a listing.
     ///
+    /// - Parameter objects: The ``differences(in:isLast:_:)``.
     /// - Returns: false if the directory was moved or removed since; the page is then ignored.
     mutating func take(
-        _ objects: [RemoteObject], isLast: Bool, _ listing: inout ListingMerge
+        _ objects: [RemoteObject], isLast: Bool, _ listing: ListingMerge
     ) throws -> Bool {
-        // In a directory that may be in the middle of a move, a missing name proves nothing.
-        guard !listing.activity.isMoved(listing.watch),
-            try database.remoteKey(of: listing.directory) == listing.key,
-            try database.uncertainInode(atOrAbove: listing.directory) == nil,
-            let directory = try database.inode(listing.directory), directory.links > 0
-        else { return false }
+        guard let directory = try currentDirectory(of: listing) else { return false }
         for object in objects {
-            listing.seen.insert(object.name)
             if listing.isTouched(object.name) { continue }
             // Possibly the result of our own request; its verification decides.
             if try database.intendedInode(object.name, in: listing.directory) != nil { continue }
@@ -42,9 +65,7 @@ extension Merge {
             try database.update(filled)
         }
         guard isLast else { return true }
-        let gone = try database.syncedChildren(of: listing.directory).filter { _, name in
-            !listing.seen.contains(name) && !listing.isTouched(name)
-        }.map(\.inode)
+        let gone = try missingInodes(in: listing)
         if directory.isListed {
             try observeGone(gone)
         } else {
@@ -58,14 +79,34 @@ extension Merge {
         }
         // An object that was seen under the name of a new local file, and is gone again, is not a
         // version of that file.
-        for (name, inode) in try database.newInodesObserved(in: listing.directory)
-        where !listing.seen.contains(name)
-            && !listing.isTouched(name)
-        {
+        for inode in try newInodesUnseen(in: listing) {
             try database.setRemote(nil, of: inode)
             try enqueue([inode])
         }
         return true
+    }
+
+    /// Returns the listed directory; nil if the listing may no longer be of this directory. In the
+    /// middle of a move, a missing name proves nothing.
+    private func currentDirectory(of listing: ListingMerge) throws -> InodeRecord? {
+        guard !listing.activity.isMoved(listing.watch),
+            try database.remoteKey(of: listing.directory) == listing.key,
+            try database.uncertainInode(atOrAbove: listing.directory) == nil,
+            let directory = try database.inode(listing.directory), directory.links > 0
+        else { return nil }
+        return directory
+    }
+
+    /// Returns the known objects that a complete listing lacks.
+    private func missingInodes(in listing: ListingMerge) throws -> [InodeNumber] {
+        try database.syncedChildren(of: listing.directory)
+            .filter { listing.lacks($0.name) }.map(\.inode)
+    }
+
+    /// Returns new local inodes whose names were on the remote, and are missing in a complete listing.
+    private func newInodesUnseen(in listing: ListingMerge) throws -> [InodeNumber] {
+        try database.newInodesObserved(in: listing.directory)
+            .filter { listing.lacks($0.name) }.map(\.inode)
     }
 
     /// With more leftovers of an interrupted listing, this would take too long; the next listing

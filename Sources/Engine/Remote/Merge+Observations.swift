@@ -81,10 +81,22 @@ extension Merge {
     private func keepMark(
         of object: RemoteObject, _ inode: InodeNumber, _ synced: SyncedRecord
     ) throws {
-        guard object.kind == .file, synced.etag != object.etag else { return }
+        guard !hasMark(of: object, synced) else { return }
         var synced = synced
         synced.etag = object.etag
         try database.setSynced(synced, of: inode)
+    }
+
+    private func hasMark(of object: RemoteObject, _ synced: SyncedRecord) -> Bool {
+        object.kind != .file || synced.etag == object.etag
+    }
+
+    /// Whether ``observe(_:in:)`` would change nothing.
+    func isUnchanged(_ object: RemoteObject, _ known: KnownObject) -> Bool {
+        let (record, synced) = (known.record, known.synced)
+        return isAgreed(object, record, synced) && hasMark(of: object, synced)
+            && adopting(object, record, synced).synced == synced
+            && !isModifiedLater(object, record, than: known.remoteModified)
     }
 
     /// Whether an object is the version that both sides agreed on.
@@ -108,15 +120,20 @@ extension Merge {
     private mutating func noteRemoteModified(
         _ object: RemoteObject, _ record: InodeRecord
     ) throws {
-        guard record.kind == .file, !object.hasMetadata, let remoteModified = object.remoteModified
-        else {
-            return
-        }
         let former = try database.remoteModified(record.id)
-        if let former, remoteModified <= former { return }
-        try database.setRemoteModified(remoteModified, of: record.id)
+        guard isModifiedLater(object, record, than: former) else { return }
+        try database.setRemoteModified(object.remoteModified, of: record.id)
         guard former != nil, try database.forgetMetadata(of: record.id) else { return }
         changes.cacheChanges.append(.inode(record.id))
+    }
+
+    private func isModifiedLater(
+        _ object: RemoteObject, _ record: InodeRecord, than former: Timestamp?
+    ) -> Bool {
+        guard record.kind == .file, !object.hasMetadata, let modified = object.remoteModified else {
+            return false
+        }
+        return former.map { modified > $0 } ?? true
     }
 
     /// Adopts remote attribute changes: the mode, if it is unchanged locally; extended attributes;
@@ -124,26 +141,36 @@ extension Merge {
     private mutating func adoptAttributes(
         of object: RemoteObject, _ record: InodeRecord
     ) throws {
-        guard object.kind == record.kind, let former = try database.synced(record.id) else {
-            return
-        }
-        var (record, synced) = (record, former)
+        guard let former = try database.synced(record.id) else { return }
+        var (record, synced) = adopting(object, record, former)
+        guard synced != former else { return }
+        synced.extendedAttributes = try database.adopt(
+            synced.extendedAttributes, of: record.id, since: former.extendedAttributes)
+        record.changed = clock.wallTime
+        try database.update(record)
+        try database.setSynced(synced, of: record.id)
+        changes.cacheChanges.append(.inode(record.id))
+    }
+
+    /// Returns both states with the adopted attributes, except the local extended attributes.
+    private func adopting(
+        _ object: RemoteObject, _ record: InodeRecord, _ synced: SyncedRecord
+    ) -> (record: InodeRecord, synced: SyncedRecord) {
+        var (record, synced) = (record, synced)
+        guard object.kind == record.kind else { return (record, synced) }
         if record.kind == .symlink {
             // A coarse time may be the known one, rounded.
-            guard gate.traits.hasFineTimes, record.modified == synced.modified else { return }
+            guard gate.traits.hasFineTimes, record.modified == synced.modified else {
+                return (record, synced)
+            }
             (record.modified, synced.modified) = (object.modified, object.modified)
         } else {
             if let mode = object.mode, record.mode == synced.mode {
                 (record.mode, synced.mode) = (mode, mode)
             }
-            synced.extendedAttributes = try database.adopt(
-                object.extendedAttributes, of: record.id, since: former.extendedAttributes)
+            if let attributes = object.extendedAttributes { synced.extendedAttributes = attributes }
         }
-        guard synced != former else { return }
-        record.changed = clock.wallTime
-        try database.update(record)
-        try database.setSynced(synced, of: record.id)
-        changes.cacheChanges.append(.inode(record.id))
+        return (record, synced)
     }
 
     mutating func applyMetadata(

@@ -100,4 +100,9 @@ struct Merger: Sendable {
         try aftermath.finish(changes)
         return value
     }
+
+    /// Runs `body`, which changes nothing, on the last commit, without waiting for writers.
+    func compare<Value>(_ body: (Merge) throws -> Value) throws(Blocked) -> Value {
+        try store.read { try body(Merge($0, context)) }
+    }
 }

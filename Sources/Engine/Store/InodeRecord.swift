@@ -30,8 +30,9 @@ struct InodeRecord {
     var isMadeHere: Bool
 
     static let columns = """
-        inodes.id, kind, mode, uid, gid, links, size, modified, changed, target, presence,
-        generation, writing, listed, accessed, has_metadata, made_here
+        inodes.id, inodes.kind, inodes.mode, uid, gid, links, inodes.size, inodes.modified, changed,
+        inodes.target, presence, inodes.generation, writing, listed, accessed, inodes.has_metadata,
+        made_here
         """
 
     /// - Parameter first: The index of the first of ``columns`` in the row.
