@@ -180,3 +180,13 @@ struct RefreshScheduleTests {
         #expect(used.takeDue(at: .seconds(40)).due == [.root, directories[0]])
     }
 }
+
+@Suite("A provider's failure")
+struct ProviderErrorTests {
+    @Test func `is named after the call, unless it names its operation`() {
+        let failure = ProviderError(.missing, "nothing has this name")
+        #expect(failure.during(.stat(.root)).attempt == ProviderCall.stat(.root).description)
+        let named = ProviderError(.busy, attempt: "move a directory", reason: "it is in use")
+        #expect(named.during(.stat(.root)).attempt == "move a directory")
+    }
+}

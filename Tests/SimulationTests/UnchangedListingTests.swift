@@ -170,8 +170,8 @@ private enum RemoteChange: CaseIterable {
             object.mode = nil
             object.extendedAttributes = nil
             let seconds: [Self: Int64] = [.earlier: 9, .same: 10, .later: 11]
-            object.written = seconds[self].map { Timestamp(seconds: $0) }
-        case .complete: object.written = Timestamp(seconds: 11)
+            object.remoteModified = seconds[self].map { Timestamp(seconds: $0) }
+        case .complete: object.remoteModified = Timestamp(seconds: 11)
         case .name: object.name = FileName(stored: [0xFF])
         }
         return object

@@ -7,22 +7,21 @@ extension SimulatedProvider {
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "move \"\(key)\" to \"\(destination)\""
-        try await arrive(attempt)
+        try await arrive("move \"\(key)\" to \"\(destination)\"")
         let kind = state.withLock { try? $0.tree.node(key).kind }
         if kind == .directory, etag == nil, !settings.movesDirectoriesAtOnce {
-            return try await moveInSteps(key, to: destination, attempt, continues: continues)
+            return try await moveInSteps(key, to: destination, continues: continues)
         }
         guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
-            return try change(attempt) { tree throws(Tree.Failure) in
+            return try change { tree throws(Tree.Failure) in
                 try tree.move(key, etag: etag, to: destination, base: base)
             }
         }
-        let copy = try change(attempt) { tree throws(Tree.Failure) in
+        let copy = try change { tree throws(Tree.Failure) in
             try tree.copy(key, etag: etag, to: destination, base: base)
         }
-        try await pause(attempt)
-        try step(attempt) { tree throws(Tree.Failure) in
+        try await pause()
+        try step { tree throws(Tree.Failure) in
             try tree.delete(key, kind: kind, etag: etag)
         }
         return copy
@@ -30,9 +29,9 @@ extension SimulatedProvider {
 
     /// Moves a directory object by object. Objects moved before a failure stay in the new place.
     private func moveInSteps(
-        _ key: ObjectKey, to destination: ObjectKey, _ attempt: String, continues: Bool
+        _ key: ObjectKey, to destination: ObjectKey, continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try step(attempt) { tree throws(Tree.Failure) in
+        try step { tree throws(Tree.Failure) in
             guard !destination.names.starts(with: key.names) else {
                 throw Tree.Failure(.unsupported, "a directory cannot move below itself")
             }
@@ -50,17 +49,17 @@ extension SimulatedProvider {
         }
         var staying: Set<FileName> = []
         while true {
-            try await pause(attempt)
-            switch try moveChild(of: key, to: destination, except: staying, attempt) {
+            try await pause()
+            switch try moveChild(of: key, to: destination, except: staying) {
             case .none:
-                return try change(attempt) { tree throws(Tree.Failure) in
+                return try change { tree throws(Tree.Failure) in
                     try tree.object(destination)
                 }
             case .moved: break
             case .stays(let name): staying.insert(name)
             case .copied(let copied):
-                try await pause(attempt)
-                try step(attempt) { tree throws(Tree.Failure) in
+                try await pause()
+                try step { tree throws(Tree.Failure) in
                     try tree.delete(
                         key.appending(copied.name), kind: copied.kind, etag: copied.etag)
                 }
@@ -79,10 +78,9 @@ extension SimulatedProvider {
 
     /// Moves the first child of a directory that can be moved, or removes an empty directory.
     private func moveChild(
-        of key: ObjectKey, to destination: ObjectKey, except staying: Set<FileName>,
-        _ attempt: String
+        of key: ObjectKey, to destination: ObjectKey, except staying: Set<FileName>
     ) throws(ProviderError) -> MovedChild {
-        try step(attempt) { tree throws(Tree.Failure) in
+        try step { tree throws(Tree.Failure) in
             let children = try tree.children(of: key)
             guard let child = children.first(where: { !staying.contains($0.name) }) else {
                 if children.isEmpty { try tree.delete(key, kind: .directory, etag: nil) }

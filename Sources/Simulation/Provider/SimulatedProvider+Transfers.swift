@@ -6,9 +6,9 @@ extension SimulatedProvider {
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
-        let attempt = "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\""
-        if settings.turnDelay > .zero { try await wait(settings.turnDelay, attempt) }
-        try await arrive(attempt, isTransfer: true)
+        if settings.turnDelay > .zero { try await wait(settings.turnDelay) }
+        try await arrive(
+            "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\"", isTransfer: true)
         let (isDamaged, isShort) = state.withLock { state in
             (
                 state.random.happens(state.faults.damagedRead),
@@ -20,33 +20,33 @@ extension SimulatedProvider {
             ? range.lowerBound + (range.upperBound - range.lowerBound) / 2 : range.upperBound
         var offset = range.lowerBound
         while offset < end {
-            let piece = try piece(of: key, from: offset, to: end, etag: etag, attempt)
+            let piece = try piece(of: key, from: offset, to: end, etag: etag)
             do {
                 try (isDamaged ? piece.map { ~$0 } : piece).withUnsafeBytes { bytes in
                     try sink.write(bytes, at: offset)
                 }
             } catch {
                 throw ProviderError(
-                    .sink, attempt: attempt, reason: "the bytes were not taken", cause: error)
+                    .sink, "the bytes were not taken", cause: error)
             }
             offset += UInt64(piece.count)
-            if offset < end { try await pause(attempt) }
+            if offset < end { try await pause() }
         }
         if isDamaged || isShort {
-            throw ProviderError(.corrupt, attempt: attempt, reason: "the reply was damaged")
+            throw ProviderError(.corrupt, "the reply was damaged")
         }
     }
 
     private func piece(
-        of key: ObjectKey, from start: UInt64, to end: UInt64, etag: ETag, _ attempt: String
+        of key: ObjectKey, from start: UInt64, to end: UInt64, etag: ETag
     ) throws(ProviderError) -> [UInt8] {
         try state.withLock { state throws(ProviderError) in
-            try Self.checkReachable(state, attempt)
-            let file = try Self.attempting(attempt) { () throws(Tree.Failure) in
+            try Self.checkReachable(state)
+            let file = try Self.attempting { () throws(Tree.Failure) in
                 try state.tree.file(key, etag: etag)
             }
             guard end <= UInt64(file.bytes.count) else {
-                throw ProviderError(.unsupported, attempt: attempt, reason: "it is shorter")
+                throw ProviderError(.unsupported, "it is shorter")
             }
             let count = min(
                 Int(end - start), Int.random(in: settings.pieceBytes, using: &state.random))
@@ -58,14 +58,13 @@ extension SimulatedProvider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "write \(source.size) bytes to \"\(key)\""
-        try await arrive(attempt, isTransfer: true)
-        let token = try beginUpload(attempt, session)
-        let bytes = try await take(source, attempt, token, session)
+        try await arrive("write \(source.size) bytes to \"\(key)\"", isTransfer: true)
+        let token = try beginUpload(session)
+        let bytes = try await take(source, token, session)
         let isWhole = settings.storesAttributesAtOnce
         let first =
             isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
-        let object = try change(attempt) { tree throws(Tree.Failure) in
+        let object = try change { tree throws(Tree.Failure) in
             guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
                 throw Tree.Failure(.full, "there is no room")
             }
@@ -73,8 +72,8 @@ extension SimulatedProvider {
         }
         if let token { state.withLock { $0.uploads[token] = nil } }
         if isWhole { return object }
-        try await pause(attempt)
-        return try step(attempt) { tree throws(Tree.Failure) in
+        try await pause()
+        return try step { tree throws(Tree.Failure) in
             try tree.setAttributes(key, to: attributes, etag: object.etag)
         }
     }
@@ -92,7 +91,7 @@ extension SimulatedProvider {
 
     /// - Returns: The token of the upload, or `nil` if the store does not keep its state.
     private func beginUpload(
-        _ attempt: String, _ session: any UploadSession
+        _ session: any UploadSession
     ) throws(ProviderError) -> UploadToken? {
         guard settings.resumesUploads else { return nil }
         let (token, isNew) = state.withLock { state in
@@ -107,22 +106,22 @@ extension SimulatedProvider {
             try session.keep(token)
         } catch {
             throw ProviderError(
-                .source, attempt: attempt, reason: "the upload cannot be kept", cause: error)
+                .source, "the upload cannot be kept", cause: error)
         }
         return token
     }
 
     /// Receives the bytes a piece at a time, from the point where the upload stopped.
     private func take(
-        _ source: any ByteSource, _ attempt: String, _ token: UploadToken?,
+        _ source: any ByteSource, _ token: UploadToken?,
         _ session: any UploadSession
     ) async throws(ProviderError) -> [UInt8] {
         var bytes = token.flatMap { token in state.withLock { $0.uploads[token] } } ?? []
         session.noteSent(UInt64(bytes.count))
-        if settings.turnDelay > .zero { try await wait(settings.turnDelay, attempt) }
+        if settings.turnDelay > .zero { try await wait(settings.turnDelay) }
         while UInt64(bytes.count) < source.size {
             try state.withLock { state throws(ProviderError) in
-                try Self.checkReachable(state, attempt)
+                try Self.checkReachable(state)
             }
             let wanted = state.withLock { Int.random(in: settings.pieceBytes, using: &$0.random) }
             let count = min(wanted, Int(source.size) - bytes.count)
@@ -135,19 +134,18 @@ extension SimulatedProvider {
                 bytes += piece
             } catch {
                 throw ProviderError(
-                    .source, attempt: attempt, reason: "no bytes were given", cause: error)
+                    .source, "no bytes were given", cause: error)
             }
             guard UInt64(bytes.count) > start else {
                 throw ProviderError(
-                    .source, attempt: attempt,
-                    reason: "it ended at \(start) of \(source.size) bytes")
+                    .source, "it ended at \(start) of \(source.size) bytes")
             }
             state.withLock { state in
                 state.bytesReceived += UInt64(bytes.count) - start
                 if let token, state.uploads[token] != nil { state.uploads[token] = bytes }
             }
             session.noteSent(UInt64(bytes.count))
-            try await pause(attempt)
+            try await pause()
         }
         return bytes
     }

@@ -16,7 +16,7 @@ package final class SimulatedProvider: Provider {
         var isReachable = true
         /// See ``setSettlesAtOnce(_:)``.
         var settlesAtOnce = true
-        /// Calls whose attempt contains this are not answered.
+        /// Calls whose text contains this are not answered.
         var standing: String?
         /// The bytes received of uploads that can be resumed.
         var uploads: [UploadToken: [UInt8]] = [:]
@@ -93,7 +93,7 @@ package final class SimulatedProvider: Provider {
     ///
     /// - Parameters:
     ///   - kind: `nil` to refuse none.
-    ///   - attempts: Only calls whose ``ProviderError/attempt`` contains this.
+    ///   - attempts: Only calls whose text contains this.
     ///   - retryAfter: The delay that the refusal asks for.
     package func refuse(
         _ kind: ProviderError.Kind?, attempts: String = "", retryAfter: Duration? = nil
@@ -116,7 +116,7 @@ package final class SimulatedProvider: Provider {
     /// Sets whether calls are left unanswered. Transfers then end after 30 seconds, as in any
     /// provider.
     ///
-    /// - Parameter attempts: Only calls whose ``ProviderError/attempt`` contains this; empty for
+    /// - Parameter attempts: Only calls whose text contains this; empty for
     /// all.
     package func stand(_ isStandingStill: Bool, attempts: String = "") {
         state.withLock { $0.standing = isStandingStill ? attempts : nil }
@@ -183,8 +183,7 @@ package final class SimulatedProvider: Provider {
     private func page(
         of directory: ObjectKey, _ place: inout ListingPlace
     ) async throws(ProviderError) -> ListingPage {
-        let attempt = "list \"\(directory)\""
-        try await arrive(attempt)
+        try await arrive("list \"\(directory)\"")
         return try state.withLock { state throws(ProviderError) in
             let isStart = place.isStart
             place.isStart = false
@@ -193,7 +192,7 @@ package final class SimulatedProvider: Provider {
             {
                 return ListingPage(objects: listed, isLast: true)
             }
-            var objects = try Self.attempting(attempt) { () throws(Tree.Failure) in
+            var objects = try Self.attempting { () throws(Tree.Failure) in
                 try state.tree.children(of: directory)
             }
             if !settings.listsMetadata { objects = objects.map(\.withoutDetails) }
@@ -211,10 +210,9 @@ package final class SimulatedProvider: Provider {
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
-        let attempt = "stat \"\(key)\""
-        try await arrive(attempt)
+        try await arrive("stat \"\(key)\"")
         return try state.withLock { state throws(ProviderError) in
-            var object = try Self.attempting(attempt) { () throws(Tree.Failure) in
+            var object = try Self.attempting { () throws(Tree.Failure) in
                 if state.hasEveryName, let name = key.names.last,
                     (try? state.tree.number(of: key)) == nil
                 {
@@ -243,10 +241,9 @@ package final class SimulatedProvider: Provider {
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
-        let attempt = "make a link to \"\(key)\""
-        try await arrive(attempt)
+        try await arrive("make a link to \"\(key)\"")
         return try state.withLock { state throws(ProviderError) in
-            try Self.attempting(attempt) { () throws(Tree.Failure) in
+            try Self.attempting { () throws(Tree.Failure) in
                 _ = try state.tree.object(key)
                 return "https://cloud.example.org/\(key)"
             }
@@ -258,9 +255,8 @@ package final class SimulatedProvider: Provider {
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "create the directory \"\(key)\""
-        try await arrive(attempt)
-        return try change(attempt) { tree throws(Tree.Failure) in
+        try await arrive("create the directory \"\(key)\"")
+        return try change { tree throws(Tree.Failure) in
             let node = Tree.Node(
                 kind: .directory, modified: attributes.modified, mode: attributes.mode,
                 extendedAttributes: attributes.extendedAttributes)
@@ -271,9 +267,8 @@ package final class SimulatedProvider: Provider {
     package func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "create the symbolic link \"\(key)\""
-        try await arrive(attempt)
-        return try change(attempt) { tree throws(Tree.Failure) in
+        try await arrive("create the symbolic link \"\(key)\"")
+        return try change { tree throws(Tree.Failure) in
             guard (1...4095).contains(target.count), !target.contains(0) else {
                 throw Tree.Failure(.unsupported, "no link points there")
             }
@@ -286,9 +281,8 @@ package final class SimulatedProvider: Provider {
     package func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        let attempt = "set the attributes of \"\(key)\""
-        try await arrive(attempt)
-        return try change(attempt) { tree throws(Tree.Failure) in
+        try await arrive("set the attributes of \"\(key)\"")
+        return try change { tree throws(Tree.Failure) in
             try tree.setAttributes(key, to: attributes, etag: etag)
         }
     }
@@ -296,9 +290,8 @@ package final class SimulatedProvider: Provider {
     package func delete(
         _ key: ObjectKey, kind: FileKind, etag: ETag?
     ) async throws(ProviderError) {
-        let attempt = "delete \"\(key)\""
-        try await arrive(attempt)
-        try change(attempt) { tree throws(Tree.Failure) in
+        try await arrive("delete \"\(key)\"")
+        try change { tree throws(Tree.Failure) in
             try tree.delete(key, kind: kind, etag: etag)
         }
     }
@@ -307,14 +300,14 @@ package final class SimulatedProvider: Provider {
 
     /// Performs one of several steps of a change; the connection may break after any.
     func step<Value: Sendable>(
-        _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
+        _ step: (inout Tree) throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         do throws(ProviderError) {
-            return try change(attempt, step)
+            return try change(step)
         } catch {
             // Earlier steps are not undone, so the caller has to look up the result.
             if error.kind == .missing || error.kind == .changed {
-                throw ProviderError(.unreachable, attempt: attempt, reason: error.reason)
+                throw ProviderError(.unreachable, error.reason)
             }
             throw error
         }
@@ -328,81 +321,81 @@ package final class SimulatedProvider: Provider {
             state.withLock(\.standing).map { $0.isEmpty || attempt.contains($0) } ?? false
         let latency = state.withLock { $0.random.duration(in: settings.latency) }
         if isStandingStill {
-            try await wait(.seconds(isTransfer ? 30 : 1_000_000), attempt)
+            try await wait(.seconds(isTransfer ? 30 : 1_000_000))
             if isTransfer {
-                throw ProviderError(.unreachable, attempt: attempt, reason: "no byte moved")
+                throw ProviderError(.unreachable, "no byte moved")
             }
         } else {
-            try await wait(latency, attempt)
+            try await wait(latency)
         }
         try state.withLock { state throws(ProviderError) in
-            try Self.checkReachable(state, attempt)
+            try Self.checkReachable(state)
             if let refusal = state.refusal,
                 refusal.attempts.isEmpty || attempt.contains(refusal.attempts)
             {
                 state.refusalsGiven += 1
                 throw ProviderError(
-                    refusal.kind, attempt: attempt, reason: "it is refused",
+                    refusal.kind, "it is refused",
                     retryAfter: refusal.retryAfter)
             }
             if state.random.happens(state.faults.unreachableBefore) {
-                throw ProviderError(.unreachable, attempt: attempt, reason: "the request was lost")
+                throw ProviderError(.unreachable, "the request was lost")
             }
             if state.random.happens(state.faults.busy) {
                 throw ProviderError(
-                    .busy, attempt: attempt, reason: "too many requests",
+                    .busy, "too many requests",
                     retryAfter: settings.retryAfter)
             }
         }
     }
 
-    func pause(_ attempt: String) async throws(ProviderError) {
-        try await wait(state.withLock { $0.random.duration(in: settings.pieceDelay) }, attempt)
+    func pause() async throws(ProviderError) {
+        try await wait(state.withLock { $0.random.duration(in: settings.pieceDelay) })
     }
 
-    func wait(_ duration: Duration, _ attempt: String) async throws(ProviderError) {
+    func wait(_ duration: Duration) async throws(ProviderError) {
         do {
             try await clock.sleep(until: clock.uptime + duration)
             try Task.checkCancellation()
         } catch {
-            throw ProviderError(.cancelled, attempt: attempt, reason: "cancelled")
+            throw ProviderError(.cancelled, "cancelled")
         }
     }
 
     /// Makes a change in one step. Its reply may be lost afterwards.
     func change<Value: Sendable>(
-        _ attempt: String, _ step: (inout Tree) throws(Tree.Failure) -> Value
+        _ step: (inout Tree) throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         try state.withLock { state throws(ProviderError) in
-            try Self.checkReachable(state, attempt)
-            let value = try Self.attempting(attempt) { () throws(Tree.Failure) in
+            try Self.checkReachable(state)
+            let value = try Self.attempting { () throws(Tree.Failure) in
                 try step(&state.tree)
             }
             if state.random.happens(state.faults.unreachableAfter) {
-                throw ProviderError(.unreachable, attempt: attempt, reason: "the answer was lost")
+                throw ProviderError(.unreachable, "the answer was lost")
             }
             return value
         }
     }
 
     static func checkReachable(
-        _ state: borrowing State, _ attempt: String
+        _ state: borrowing State
     ) throws(ProviderError) {
         guard state.isReachable else {
-            throw ProviderError(.unreachable, attempt: attempt, reason: "there is no network")
+            throw ProviderError(.unreachable, "there is no network")
         }
         guard state.isAuthorized else {
-            throw ProviderError(.unauthorized, attempt: attempt, reason: "the token has expired")
+            throw ProviderError(.unauthorized, "the token has expired")
         }
     }
 
     static func attempting<Value: Sendable>(
-        _ attempt: String, _ step: () throws(Tree.Failure) -> Value
+        _ step: () throws(Tree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         do {
             return try step()
         } catch {
-            throw ProviderError(error.kind, attempt: attempt, reason: error.reason)
+            throw ProviderError(error.kind, error.reason)
         }
     }
 
@@ -438,13 +431,12 @@ package final class SimulatedProvider: Provider {
 
     /// Runs a change as another client of the same store would make it: at once, without faults.
     func edit<Value: Sendable>(
-        _ attempt: String,
         _ step: (inout SimulatedProviderTree) throws(SimulatedProviderTree.Failure) -> Value
     ) throws(ProviderError) -> Value {
         try state.withLock { state throws(ProviderError) in
             state.tree.client = .other
             defer { state.tree.client = .mount }
-            return try Self.attempting(attempt) { () throws(Tree.Failure) in
+            return try Self.attempting { () throws(Tree.Failure) in
                 try step(&state.tree)
             }
         }
