@@ -2,15 +2,6 @@ import Engine
 
 // The steps, as requests of the kernel.
 
-/// The answer of an engine or of the model to a step.
-enum ProgramAnswer {
-    case done
-    case inode(InodeNumber)
-    case bytes([UInt8])
-    case look(Look)
-    case names([FileName])
-}
-
 extension ProgramRun {
     /// - Returns: `nil` if the step's slot has no suitable file.
     mutating func perform(_ step: ProgramStep) async throws(EngineError) -> ProgramAnswer? {
