@@ -35,7 +35,7 @@ struct AgendaTests {
             try $0.execute(
                 sql: """
                     WITH RECURSIVE numbers (id) AS (
-                        SELECT 2 UNION ALL SELECT id + 1 FROM numbers WHERE id < 2600)
+                        SELECT 1 UNION ALL SELECT id + 1 FROM numbers WHERE id < 2600)
                     INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
                         presence, generation, writing, listed, accessed)
                     SELECT id, 0, 420, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0 FROM numbers

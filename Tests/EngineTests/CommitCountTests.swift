@@ -7,6 +7,14 @@ struct CommitCountTests {
     @Test func `counts each transaction that changes something`() throws {
         let store = try Store(DatabaseQueue())
         let inode = InodeNumber.root
+        try store.write {
+            try $0.execute(
+                sql: """
+                    INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
+                        presence, generation, writing, listed, accessed)
+                    VALUES (1, 1, 493, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0)
+                    """)
+        }
         let start = store.commitCount
         try store.read { _ = try $0.isPending(inode) }
         try store.write { _ = try $0.isPending(inode) }

@@ -85,14 +85,14 @@ extension Engine {
                                 logger: context.logger,
                                 gate: PreciseEtags(inner: context.gate),
                                 deletions: context.deletions,
-                                conflictNames: context.conflictNames,
+                                agenda: context.agenda,
                                 trashBytesMax: context.trashBytesMax))
                         let known = try database.knownObjects([changed.name], in: .root)
                         let isUnchanged = known[0].map { merge.isUnchanged(changed, $0) } ?? false
                         let before = database.totalChangesCount
                         try merge.observe(changed, in: .root)
                         let isMergeIdle =
-                            database.totalChangesCount == before && merge.changes.pending.isEmpty
+                            database.totalChangesCount == before
                             && merge.changes.cacheChanges.isEmpty
                         #expect(isUnchanged == isMergeIdle, "\(object.name) \(state) \(variant)")
                         verdicts.insert(isUnchanged)
@@ -129,7 +129,8 @@ private enum LocalChange: CaseIterable {
         case .incomplete: record.hasMetadata = false
         case .pending: try database.markPending(inode, at: Timestamp(seconds: 1))
         case .unlinked: record.links = 0
-        case .held: _ = try database.noteGone([inode], isHeld: true, at: Timestamp(seconds: 1))
+        case .held:
+            _ = try database.noteGone([inode], isHeld: true, at: Timestamp(seconds: 1), due: .zero)
         case .observed: break
         case .noEtag: synced.etag = nil
         case .longerEtag: synced.etag = synced.etag.map { ETag($0.description + "+") }
