@@ -9,7 +9,7 @@ package enum ProviderCall: Sendable {
     case createSymlink(ObjectKey)
     case setAttributes(ObjectKey)
     /// - Parameter isFile: Whether the object is a file, with an expected version.
-    case move(ObjectKey, isFile: Bool)
+    case move(ObjectKey, to: ObjectKey, isFile: Bool)
     case delete(ObjectKey)
     case space
     case publicLink(ObjectKey)
@@ -26,7 +26,7 @@ extension ProviderCall: CustomStringConvertible {
         case .createDirectory(let key): "create the directory \"\(key)\""
         case .createSymlink(let key): "create the symbolic link \"\(key)\""
         case .setAttributes(let key): "set the attributes of \"\(key)\""
-        case .move(let key, _): "move \"\(key)\""
+        case .move(let key, let destination, _): "move \"\(key)\" to \"\(destination)\""
         case .delete(let key): "delete \"\(key)\""
         case .space: "read the free space"
         case .publicLink(let key): "make a link to \"\(key)\""

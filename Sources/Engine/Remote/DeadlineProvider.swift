@@ -32,7 +32,7 @@ struct DeadlineProvider: ProviderWrapper {
         case .list, .abandon, .createDirectory, .createSymlink, .delete, .publicLink:
             Self.changeMax
         case .setAttributes: Self.copyMax
-        case .move(_, let isFile): traits.movesDirectoriesAtOnce || isFile ? Self.copyMax : nil
+        case .move(_, _, let isFile): traits.movesDirectoriesAtOnce || isFile ? Self.copyMax : nil
         }
     }
 }

@@ -82,7 +82,8 @@ extension ProviderWrapper {
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try await around(.move(key, isFile: etag != nil)) { () async throws(ProviderError) in
+        try await around(.move(key, to: destination, isFile: etag != nil)) {
+            () async throws(ProviderError) in
             try await inner.move(
                 key, etag: etag, to: destination, base: base, continues: continues)
         }
