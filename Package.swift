@@ -46,7 +46,8 @@ let package = Package(
         .systemLibrary(
             name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
 
-        .target(name: "System", dependencies: ["CLinux"], swiftSettings: settings),
+        // Not `System`: other packages import a module of that name if there is one.
+        .target(name: "SystemCalls", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "Digests", dependencies: ["CCrypto"], swiftSettings: settings),
 
         // The system part.
@@ -57,31 +58,34 @@ let package = Package(
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
         .target(
-            name: "Host", dependencies: ["CLinux", "Engine", "System"], swiftSettings: settings),
+            name: "Host", dependencies: ["CLinux", "Engine", "SystemCalls"], swiftSettings: settings
+        ),
         .target(name: "Transport", dependencies: ["CCurl", log], swiftSettings: settings),
         // The clouds, a target each, so that none can refer to another.
         .target(
             name: "ProviderSupport",
             dependencies: [
-                "CLinux", "CXML", "Engine", "System", "Transport", log,
+                "CLinux", "CXML", "Engine", "SystemCalls", "Transport", log,
                 .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             path: "Sources/Providers/Support", swiftSettings: settings),
         .target(
             name: "ProviderFolder",
-            dependencies: ["CLinux", "Engine", "ProviderSupport", "System"],
+            dependencies: ["CLinux", "Engine", "ProviderSupport", "SystemCalls"],
             path: "Sources/Providers/Folder", swiftSettings: settings),
         .target(
             name: "ProviderWebDAV",
-            dependencies: ["Engine", "ProviderSupport", "System", "Transport", log],
+            dependencies: ["Engine", "ProviderSupport", "SystemCalls", "Transport", log],
             path: "Sources/Providers/WebDAV", swiftSettings: settings),
         .target(
             name: "ProviderS3",
-            dependencies: ["Digests", "Engine", "ProviderSupport", "System", "Transport", log],
+            dependencies: [
+                "Digests", "Engine", "ProviderSupport", "SystemCalls", "Transport", log,
+            ],
             path: "Sources/Providers/S3", swiftSettings: settings),
         .target(
             name: "ProviderRclone",
-            dependencies: ["Engine", "ProviderSupport", "System", "Transport", log],
+            dependencies: ["Engine", "ProviderSupport", "SystemCalls", "Transport", log],
             path: "Sources/Providers/Rclone", swiftSettings: settings),
         .target(
             name: "Providers",
@@ -106,13 +110,13 @@ let package = Package(
 
         // What the user meets.
         .target(
-            name: "Mount", dependencies: ["CFuse", "Engine", "System", log],
+            name: "Mount", dependencies: ["CFuse", "Engine", "SystemCalls", log],
             swiftSettings: settings),
-        .target(name: "Filters", dependencies: ["CVips", "System"], swiftSettings: settings),
+        .target(name: "Filters", dependencies: ["CVips", "SystemCalls"], swiftSettings: settings),
         .target(
             name: "Control",
             dependencies: [
-                "CLinux", "System", "Transport", log,
+                "CLinux", "SystemCalls", "Transport", log,
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -124,7 +128,7 @@ let package = Package(
             name: "apus",
             dependencies: [
                 "CLinux", "Control", "Engine", "Filters", "Host", "Mount", "ProviderSupport",
-                "Providers", "System", "Transport", arguments, log,
+                "Providers", "SystemCalls", "Transport", arguments, log,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Sources/Command",
@@ -143,7 +147,8 @@ let package = Package(
         .testTarget(
             name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),
         .testTarget(
-            name: "HostTests", dependencies: ["CLinux", "Engine", "Host", "Simulation", "System"],
+            name: "HostTests",
+            dependencies: ["CLinux", "Engine", "Host", "Simulation", "SystemCalls"],
             swiftSettings: settings),
         .testTarget(
             name: "CheckTests",
@@ -168,7 +173,7 @@ let package = Package(
             dependencies: [
                 "Digests", "Engine", "Host", "ProviderConformance", "ProviderFolder",
                 "ProviderRclone", "ProviderS3", "ProviderSupport", "ProviderWebDAV", "Providers",
-                "Simulation", "System", "TestServer", "Transport", log,
+                "Simulation", "SystemCalls", "TestServer", "Transport", log,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -1,6 +1,6 @@
 import Control
 import Foundation
-import System
+import SystemCalls
 
 /// The output of commands.
 enum Console {

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import System
+import SystemCalls
 
 /// The directory beneath a mount.
 ///

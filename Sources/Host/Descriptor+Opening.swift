@@ -1,6 +1,6 @@
 import Engine
 import Glibc
-import System
+import SystemCalls
 
 extension Descriptor: OpenDescriptor {
     /// POSIX: `openat` with `O_CLOEXEC`, and with `O_NOFOLLOW`, as our files are never links.

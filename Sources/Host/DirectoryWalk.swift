@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// Finds the regular files of a tree. Skips everything that we never make: links, sockets, names
 /// that are not UTF-8.

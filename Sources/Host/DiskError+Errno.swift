@@ -1,6 +1,6 @@
 import Engine
 import Glibc
-import System
+import SystemCalls
 
 extension DiskError {
     /// The only translation of an `errno` of the local disk.

@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// Puts the names of files on the medium, with those of the directories above them.
 ///

@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 import Glibc
-import System
+import SystemCalls
 
 /// A process that was killed or is exiting, but has not ended.
 ///

@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// A file of a ``PosixDisk`` while it is in use: its path, and its descriptor unless that was
 /// closed because the file is idle.

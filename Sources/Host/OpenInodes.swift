@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// The files of a ``PosixDisk`` in use, in any number, of which a bounded number keep their descriptor.
 ///

@@ -1,7 +1,7 @@
 package import Engine
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// A file of the state directory that reserves blocks for the database; its bytes mean nothing.
 ///

@@ -2,7 +2,7 @@ import CLinux
 package import Engine
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// The disk of this machine, below one directory that only we use.
 ///

@@ -2,7 +2,7 @@ import CLinux
 package import Engine
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// An open file of a ``PosixDisk``.
 ///

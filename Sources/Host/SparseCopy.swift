@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import System
+import SystemCalls
 
 /// Copies a file's bytes into an empty file, with the source's holes.
 ///

@@ -1,6 +1,6 @@
 import Engine
 import Glibc
-import System
+import SystemCalls
 
 /// The directory with the state of one mount, held exclusively by this process.
 ///

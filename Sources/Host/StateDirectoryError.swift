@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// The reason why a state directory cannot be used.
 package struct StateDirectoryError: Error, CustomStringConvertible {

@@ -1,6 +1,6 @@
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// A fixed number of named threads that run Swift tasks which may block.
 ///

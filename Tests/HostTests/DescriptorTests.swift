@@ -2,7 +2,7 @@ import Engine
 import Foundation
 import Simulation
 import Synchronization
-import System
+import SystemCalls
 import Testing
 
 @testable import Host

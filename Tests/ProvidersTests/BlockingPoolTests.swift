@@ -1,7 +1,7 @@
 import Glibc
 import ProviderSupport
 import Synchronization
-import System
+import SystemCalls
 import Testing
 
 @Suite struct BlockingPoolTests {

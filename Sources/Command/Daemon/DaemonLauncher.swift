@@ -2,7 +2,7 @@ import CLinux
 import Control
 import Foundation
 import Host
-import System
+import SystemCalls
 
 /// Starts this program as a mount's daemon and waits until the folder is usable.
 struct DaemonLauncher {

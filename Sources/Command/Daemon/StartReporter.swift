@@ -1,7 +1,7 @@
 import Control
 import Foundation
 import Synchronization
-import System
+import SystemCalls
 
 /// A message from a daemon to the command that started it: a line of JSON on a pipe. The first one
 /// without `waitsFor` is the last.

@@ -1,7 +1,7 @@
 import CLinux
 import Control
 import Foundation
-import System
+import SystemCalls
 
 /// Waits until a mount and its daemon have ended.
 ///

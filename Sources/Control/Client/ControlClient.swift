@@ -1,5 +1,5 @@
 import Foundation
-import System
+import SystemCalls
 package import Transport
 
 /// A client of one mount's daemon, over its control socket.

@@ -1,4 +1,4 @@
-import System
+import SystemCalls
 
 /// A bounded first-in, first-out queue between two stages of a run.
 ///

@@ -1,4 +1,4 @@
-import System
+import SystemCalls
 
 /// The reason a file could not be read or replaced; the file is unchanged.
 package struct FileError: Error, Hashable {

@@ -1,6 +1,6 @@
 import CVips
 import Glibc
-import System
+import SystemCalls
 
 /// A new version of a file, written to a hidden temporary file beside it.
 ///

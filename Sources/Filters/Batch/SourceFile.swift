@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// An image file, read completely into memory.
 struct SourceFile: Sendable {

@@ -1,5 +1,5 @@
 import Synchronization
-import System
+import SystemCalls
 
 /// Threads that may block: image and file work would starve Swift's cooperative pool.
 enum ThreadPool {

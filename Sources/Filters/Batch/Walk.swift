@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// Finds the files below the given paths.
 ///

@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// Returns a small text file such as those of `/proc` and `/etc`, or nil if it cannot be read.
 func readText(_ path: String) -> String? {

@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// Unmounts a mount that is not in use: as root with the system call, else with `fusermount3`.
 ///

@@ -2,7 +2,7 @@ import CLinux
 import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 /// Reads and writes the extended attributes of a file for programs, `user.*`. xattr(7).
 ///

@@ -2,7 +2,7 @@ import CLinux
 import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 extension FolderDirectory {
     /// Sets mode, modification time and extended attributes of the object at `name`.

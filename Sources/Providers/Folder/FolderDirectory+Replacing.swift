@@ -2,7 +2,7 @@ import Engine
 import Glibc
 import ProviderSupport
 import Synchronization
-import System
+import SystemCalls
 
 /// Conditional changes, on a file system that has none.
 ///

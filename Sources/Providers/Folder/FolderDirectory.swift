@@ -2,7 +2,7 @@ import CLinux
 import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 /// One open directory, with the operations on the names in it. Every call blocks.
 ///

@@ -1,7 +1,7 @@
 import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The names in one directory, in the file system's order.
 final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one call at a time

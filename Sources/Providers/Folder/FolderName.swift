@@ -1,5 +1,5 @@
 import Engine
-import System
+import SystemCalls
 
 /// The names that this provider reserves for itself, and never lists.
 ///

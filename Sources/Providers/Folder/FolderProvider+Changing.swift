@@ -1,6 +1,6 @@
 package import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 extension FolderProvider {
     package func setAttributes(

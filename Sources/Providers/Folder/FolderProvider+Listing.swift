@@ -1,6 +1,6 @@
 package import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 extension FolderProvider {
     /// The directory stays open from the first page to the last: only then does POSIX guarantee that

@@ -1,7 +1,7 @@
 package import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 extension FolderProvider {
     package func read(

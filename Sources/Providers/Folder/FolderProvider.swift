@@ -2,7 +2,7 @@ import CLinux
 package import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 /// A directory of this machine that serves as the cloud: a disk, a USB stick, an NFS mount.
 ///

@@ -2,7 +2,7 @@ import CLinux
 import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The directory that serves as the cloud, identified by its device and inode.
 ///

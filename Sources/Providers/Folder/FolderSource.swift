@@ -1,7 +1,7 @@
 package import Engine
 import Glibc
 package import ProviderSupport
-import System
+import SystemCalls
 
 /// The `folder:` form of a ``Source``.
 package struct FolderSource: SourceForm, Hashable {

@@ -2,7 +2,7 @@ import Engine
 import Glibc
 import ProviderSupport
 import Synchronization
-import System
+import SystemCalls
 
 /// A new file under a hidden name, until it is published or dropped.
 ///

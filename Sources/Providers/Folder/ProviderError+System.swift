@@ -1,7 +1,7 @@
 import Engine
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 extension ProviderError {
     /// Converts a failed system call.

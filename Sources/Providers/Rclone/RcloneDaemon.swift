@@ -3,7 +3,7 @@ import Glibc
 import Logging
 import ProviderSupport
 import Synchronization
-import System
+import SystemCalls
 
 /// A running `rclone rcd`, restarted whenever it ends, until the last reference is gone.
 ///

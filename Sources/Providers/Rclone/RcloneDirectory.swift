@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import ProviderSupport
 import Synchronization
-import System
+import SystemCalls
 
 /// A directory for one rclone: its socket, and files being uploaded. It has mode 0700 and is removed
 /// with its last reference.

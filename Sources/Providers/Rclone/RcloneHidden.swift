@@ -1,5 +1,5 @@
 import Engine
-import System
+import SystemCalls
 
 /// Names that Apus uses itself on the remote, and never shows.
 enum RcloneHidden {

@@ -2,7 +2,7 @@ import Engine
 import Foundation
 import Logging
 import ProviderSupport
-import System
+import SystemCalls
 
 extension RcloneProvider {
     /// The time that rclone has until it listens.

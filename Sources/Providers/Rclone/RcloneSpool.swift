@@ -2,7 +2,7 @@ import Engine
 import Foundation
 import Glibc
 import ProviderSupport
-import System
+import SystemCalls
 
 /// Holds files for rclone, which can only upload files, in the private directory. Blocking calls run
 /// on threads of its own.

@@ -1,4 +1,4 @@
-import System
+import SystemCalls
 
 /// The conditions that a store honours. The store itself decides on those; for the others Apus looks
 /// before it acts, and a change by another client in between goes unnoticed.

@@ -1,7 +1,7 @@
 import Digests
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The SHA-256 of bytes to be sent.
 struct S3PayloadHash: Hashable, Sendable {

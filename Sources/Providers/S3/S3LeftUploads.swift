@@ -1,5 +1,5 @@
 import Engine
-import System
+import SystemCalls
 
 // Multipart uploads that a crash or a lost answer left unfinished. S3 does not tell who started one;
 // docs/decisions/008-left-uploads.md explains how ours are recognised.

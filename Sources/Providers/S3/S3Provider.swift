@@ -1,6 +1,6 @@
 package import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// A bucket of S3, or a part of it, as a cloud.
 ///

@@ -1,4 +1,4 @@
-import System
+import SystemCalls
 
 /// The address of a bucket, and how it is used.
 struct S3Settings: Hashable, Sendable {

@@ -1,7 +1,7 @@
 package import Engine
 import Logging
 package import ProviderSupport
-import System
+import SystemCalls
 import Transport
 
 /// The `s3:` form of a ``Source``: `s3://BUCKET[/PREFIX][?PARAMETERS]`.

@@ -1,4 +1,4 @@
-import System
+import SystemCalls
 
 /// Names for a source's files on this machine.
 package enum StateName {

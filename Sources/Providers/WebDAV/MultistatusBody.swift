@@ -1,5 +1,5 @@
 import ProviderSupport
-import System
+import SystemCalls
 import Transport
 
 /// The body of a multistatus: in memory if it is short, else in an unnamed file.

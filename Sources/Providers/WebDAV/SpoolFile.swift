@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// An unnamed temporary file, removed with its last reference.
 final class SpoolFile: Sendable {

@@ -1,6 +1,6 @@
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The address of a WebDAV collection, and the URLs of the resources below it.
 struct WebDAVAddress: Hashable, Sendable {

@@ -1,6 +1,6 @@
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The attributes that WebDAV has no property for, in one dead property of our own.
 ///

@@ -1,6 +1,6 @@
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The multistatus of one directory, converted into entries page by page.
 struct WebDAVListing: Sendable {

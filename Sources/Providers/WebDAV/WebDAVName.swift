@@ -1,6 +1,6 @@
 import Engine
 import Foundation
-import System
+import SystemCalls
 
 /// Reserved names, which are never listed: `.apus-new-RANDOM` is an unfinished upload.
 enum WebDAVName {

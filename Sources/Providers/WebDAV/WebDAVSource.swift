@@ -1,7 +1,7 @@
 package import Engine
 import Logging
 package import ProviderSupport
-import System
+import SystemCalls
 
 /// The `webdav:` forms of a ``Source``.
 ///

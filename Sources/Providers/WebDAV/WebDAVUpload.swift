@@ -1,6 +1,6 @@
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 import Transport
 
 /// One file to be stored.

@@ -1,5 +1,5 @@
 import Engine
-import System
+import SystemCalls
 
 /// The information that distinguishes versions of a file, as far as the server reports it.
 ///

@@ -1,6 +1,6 @@
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 import Testing
 
 @testable import ProviderS3

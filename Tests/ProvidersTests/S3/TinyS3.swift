@@ -3,7 +3,7 @@ import Engine
 import Foundation
 import Logging
 import Synchronization
-import System
+import SystemCalls
 import Testing
 import Transport
 

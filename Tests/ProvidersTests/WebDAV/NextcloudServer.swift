@@ -1,6 +1,6 @@
 import Foundation
 import Synchronization
-import System
+import SystemCalls
 import TestServer
 
 @testable import ProviderSupport

@@ -1,7 +1,7 @@
 import Engine
 import Host
 import Logging
-import System
+import SystemCalls
 import Testing
 import Transport
 

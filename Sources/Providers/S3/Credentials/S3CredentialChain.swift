@@ -1,7 +1,7 @@
 import Engine
 import Foundation
 import ProviderSupport
-import System
+import SystemCalls
 import Transport
 
 /// Sends a request and collects a small answer.

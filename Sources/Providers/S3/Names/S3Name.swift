@@ -1,5 +1,5 @@
 import Engine
-import System
+import SystemCalls
 
 /// Maps any part of a key to a file name and back: each name stands for one part, and each part has
 /// one name.

@@ -1,6 +1,6 @@
 import Engine
 import Foundation
-import System
+import SystemCalls
 
 /// Extended attributes in the header that s3fs uses for them, `x-amz-meta-xattr`.
 ///

@@ -2,7 +2,7 @@ import Digests
 import Engine
 import Foundation
 import ProviderSupport
-import System
+import SystemCalls
 import Transport
 
 /// The properties of one object, from the headers of an answer.

@@ -1,6 +1,6 @@
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// A page of ListObjectsV2.
 struct S3Listing: Hashable, Sendable {

@@ -1,7 +1,7 @@
 import Engine
 import Foundation
 import ProviderSupport
-import System
+import SystemCalls
 
 /// The attributes of a file, in `x-amz-meta-*` headers that other tools also understand.
 ///

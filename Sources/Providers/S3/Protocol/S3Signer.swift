@@ -1,7 +1,7 @@
 import Digests
 import Engine
 import ProviderSupport
-import System
+import SystemCalls
 
 /// Signature Version 4: proves the identity of the client with each request, without sending the
 /// secret.

@@ -1,5 +1,5 @@
 import Glibc
-import System
+import SystemCalls
 
 /// A file with secrets, which only its owner may access.
 enum PrivateFile {

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 import Synchronization
-import System
+import SystemCalls
 
 /// One run of a shell command, which another thread may stop.
 final class SecretCommandRun: Sendable {

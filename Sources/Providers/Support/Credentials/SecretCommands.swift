@@ -1,7 +1,7 @@
 import Glibc
 package import Logging
 import Synchronization
-import System
+import SystemCalls
 
 /// Runs the commands of one source, which end with it.
 package final class SecretCommands: Sendable {
