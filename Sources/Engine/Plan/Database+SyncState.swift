@@ -5,7 +5,7 @@ extension Database {
     /// Returns everything that the plan for an inode depends on; nil if there is no such inode.
     func syncState(of inode: InodeNumber) throws -> SyncState? {
         let statement = try cachedStatement(sql: SyncRow.query)
-        guard let row = try SyncRow.fetchOne(statement, arguments: [inode.rawValue]) else {
+        guard let row = try SyncRow.fetchOne(statement, arguments: [inode]) else {
             return nil
         }
         var state = row.state
@@ -73,15 +73,15 @@ private struct SyncRow: FetchableRecord {
             (row[index] as Int64?).map { InodeNumber(rawValue: $0) }
         }
         state = SyncState(
-            inode: InodeNumber(rawValue: row[0]), kind: FileKind(stored: row[1]),
+            inode: row[0], kind: FileKind(stored: row[1]),
             synced: row.hasNull(atIndex: 16) ? nil : SyncedRecord(row, from: 16),
             intent: row.hasNull(atIndex: 24) ? nil : IntentRecord(row, from: 24),
             claimant: inode(13), isParentSynced: true)
         if let parent = inode(8) {
             state.local = LocalState(
-                parent: parent, name: FileName(stored: [UInt8](row[9] as Data)), mode: row[2],
+                parent: parent, name: row[9], mode: row[2],
                 extendedAttributes: ExtendedAttributes(stored: row[7] as Data?),
-                modified: Timestamp(nanoseconds: row[3]), generation: row[4], isWriting: row[5],
+                modified: row[3], generation: row[4], isWriting: row[5],
                 isWhole: Presence(stored: row[6]) == .whole)
             state.isParentSynced = row[10]
         }

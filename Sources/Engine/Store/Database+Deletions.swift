@@ -16,8 +16,7 @@ extension Database {
                     SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
                 ORDER BY inode
                 """)
-        return try Int64.fetchAll(statement, arguments: [Self.list(inodes)])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [Self.list(inodes)])
     }
 
     /// Returns the inodes known to be on the remote at or below some, without locally deleted ones.
@@ -60,7 +59,7 @@ extension Database {
                 ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment)
                 """
         ).execute(arguments: [
-            "since": now.nanoseconds, "kind": reason?.kind.rawValue, "what": reason?.what,
+            "since": now, "kind": reason?.kind, "what": reason?.what,
             "why": reason?.why, "remedy": reason?.remedy, "final": reason?.isFinal,
             "isHeld": isHeld, "due": due.nanoseconds, "list": list,
         ])
@@ -73,8 +72,7 @@ extension Database {
                 SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
                 ORDER BY inode LIMIT ?
                 """)
-        return try Int64.fetchAll(statement, arguments: [inode.rawValue, limit])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [inode, limit])
     }
 
     /// The number of objects known to be on the remote.
@@ -93,7 +91,7 @@ extension Database {
     func isHeld(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND held = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
     }
 
     /// Returns the nearest directory, by the places on the remote, whose deletion is held.
@@ -115,7 +113,7 @@ extension Database {
                     SELECT remote.inode, inodes.kind FROM remote
                     JOIN inodes ON inodes.id = remote.inode WHERE held = 1
                     """)
-        ).filter { try ancestor == .root || isBelow(ancestor, InodeNumber(rawValue: $0[0])) }
+        ).filter { try ancestor == .root || isBelow(ancestor, $0[0]) }
         held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
         // An inode below a held directory may have been seen to be deleted earlier; it counts once.
         let statement = try cachedStatement(
@@ -127,7 +125,7 @@ extension Database {
                 )
                 SELECT count(*) FROM tree
                 """)
-        let list = Self.list(roots.map { InodeNumber(rawValue: $0[0]) })
+        let list = Self.list(roots.map { $0[0] })
         held.items = try Int.fetchOne(statement, arguments: [list]) ?? 0
         held.itemsInDirectories = held.items - roots.count
         return held
@@ -164,7 +162,7 @@ extension Database {
                     SELECT pending.inode \(Self.pendingDeletions)
                     WHERE pending.inode > :inode ORDER BY pending.inode LIMIT :limit)
                 """
-        ).execute(arguments: ["due": due.nanoseconds, "inode": inode.rawValue, "limit": limit])
+        ).execute(arguments: ["due": due.nanoseconds, "inode": inode, "limit": limit])
     }
 
     func hasPendingDeletions(over count: Int) throws -> Bool {
@@ -185,8 +183,8 @@ extension Database {
                     ORDER BY pending.inode LIMIT ?)
                 """
         ).execute(arguments: [
-            reason.kind.rawValue, reason.what, reason.why, reason.remedy, reason.isFinal,
-            inode.rawValue, limit,
+            reason.kind, reason.what, reason.why, reason.remedy, reason.isFinal,
+            inode, limit,
         ])
     }
 

@@ -23,7 +23,7 @@ extension Database {
         let statement = try cachedStatement(
             sql: "UPDATE pending SET \(Self.dueAssignment) WHERE inode = :inode")
         for inode in inodes {
-            try statement.execute(arguments: ["inode": inode.rawValue, "due": due.nanoseconds])
+            try statement.execute(arguments: ["inode": inode, "due": due.nanoseconds])
         }
     }
 
@@ -34,7 +34,7 @@ extension Database {
                 UPDATE pending SET \(Self.dueAssignment) WHERE inode IN (
                     SELECT inode FROM pending WHERE kind = :kind AND NOT final LIMIT :limit)
                 """
-        ).execute(arguments: ["kind": kind.rawValue, "limit": limit, "due": due.nanoseconds])
+        ).execute(arguments: ["kind": kind, "limit": limit, "due": due.nanoseconds])
     }
 
     /// Returns the inode that is due first, except some.
@@ -48,7 +48,7 @@ extension Database {
                 """)
         let rows = try Row.fetchCursor(statement, arguments: [others.count + 1])
         while let row = try rows.next() {
-            let inode = InodeNumber(rawValue: row[0])
+            let inode: InodeNumber = row[0]
             if !others.contains(inode) { return (inode, .nanoseconds(row[1] as Int64)) }
         }
         return nil
@@ -73,8 +73,8 @@ extension Database {
                 WHERE inode = :inode
                 """
         ).execute(arguments: [
-            "started": started.nanoseconds, "blocker": blocker?.rawValue,
-            "due": due?.nanoseconds, "now": now.nanoseconds, "inode": inode.rawValue,
+            "started": started.nanoseconds, "blocker": blocker,
+            "due": due?.nanoseconds, "now": now.nanoseconds, "inode": inode,
         ])
     }
 
@@ -87,7 +87,7 @@ extension Database {
                 UPDATE pending SET blocked_by = NULL, due = max(due, ?)
                 WHERE inode IN (SELECT inode FROM pending WHERE blocked_by = ? LIMIT 1000)
                 """
-        ).execute(arguments: [due.nanoseconds, inode.rawValue])
+        ).execute(arguments: [due.nanoseconds, inode])
         return changesCount == 1_000
     }
 

@@ -27,20 +27,20 @@ extension Database {
                 ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
                 """
         ).execute(arguments: [
-            "inode": inode.rawValue, "since": now.nanoseconds, "due": due?.nanoseconds,
+            "inode": inode, "since": now, "due": due?.nanoseconds,
         ])
     }
 
     /// Removes an inode from the pending ones. The inodes that wait for it become due.
     func removePending(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM pending WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
     }
 
     func isPending(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM pending WHERE inode = ?)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
     }
 
     func setFailure(_ failure: SyncFailure?, attempts: Int, of inode: InodeNumber) throws {
@@ -51,8 +51,8 @@ extension Database {
                 WHERE inode = ?7
                 """
         ).execute(arguments: [
-            attempts, failure?.kind.rawValue, failure?.what, failure?.why, failure?.remedy,
-            failure?.isFinal, inode.rawValue,
+            attempts, failure?.kind, failure?.what, failure?.why, failure?.remedy,
+            failure?.isFinal, inode,
         ])
     }
 
@@ -65,9 +65,9 @@ extension Database {
                     SELECT 1 FROM pending
                     WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT reported)
                 """)
-        guard try Bool.fetchOne(statement, arguments: [inode.rawValue]) == true else { return nil }
+        guard try Bool.fetchOne(statement, arguments: [inode]) == true else { return nil }
         try cachedStatement(sql: "UPDATE pending SET reported = 1 WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
         return try pending(inode)?.failure
     }
 
@@ -79,7 +79,7 @@ extension Database {
     func pending(_ inode: InodeNumber) throws -> PendingRecord? {
         let statement = try cachedStatement(
             sql: "SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map(PendingRecord.init)
+        return try Row.fetchOne(statement, arguments: [inode]).map(PendingRecord.init)
     }
 
     /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
@@ -152,7 +152,7 @@ extension Database {
                 SELECT synced.parent FROM pending JOIN synced ON synced.inode = pending.inode
                 LIMIT ?
                 """)
-        return try Int64.fetchAll(statement, arguments: [limit]).map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchAll(statement, arguments: [limit])
     }
 
     func direntCount() throws -> UInt64 {
@@ -191,8 +191,8 @@ extension Database {
 
 extension PendingRecord {
     fileprivate init(_ row: Row) {
-        inode = InodeNumber(rawValue: row[0])
-        since = Timestamp(nanoseconds: row[1])
+        inode = row[0]
+        since = row[1]
         attempts = row[2]
         if let what = row[3] as String? {
             failure = SyncFailure(

@@ -34,39 +34,37 @@ extension Database {
     func intent(of inode: InodeNumber) throws -> IntentRecord? {
         let statement = try cachedStatement(
             sql: "SELECT \(IntentRecord.columns) FROM intents WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { IntentRecord($0) }
+        return try Row.fetchOne(statement, arguments: [inode]).map { IntentRecord($0) }
     }
 
     /// Returns the inode that may have taken a name on the remote.
     func intendedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM intents WHERE parent = ? AND name = ? LIMIT 1")
-        return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchOne(statement, arguments: [parent, name])
     }
 
     /// Returns an inode that may have taken a name on the remote below a directory.
     func firstIntendedChild(of parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM intents WHERE parent = ? LIMIT 1")
-        return try Int64.fetchOne(statement, arguments: [parent.rawValue])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchOne(statement, arguments: [parent])
     }
 
     func setIntent(_ intent: IntentRecord, of inode: InodeNumber) throws {
         try cachedStatement(
             sql: "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(arguments: [
-            inode.rawValue, intent.parent.rawValue, intent.name.data, intent.size.stored,
-            intent.mode, intent.modified.nanoseconds, intent.generation,
-            intent.replaced?.rawValue, intent.digest.map { Data($0.bytes) },
-            intent.extendedAttributes.data,
+            inode, intent.parent, intent.name, intent.size.stored,
+            intent.mode, intent.modified, intent.generation,
+            intent.replaced, intent.digest,
+            intent.extendedAttributes,
         ])
     }
 
     func removeIntent(of inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM intents WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
     }
 
     /// Returns the inode that may have moved if the position of `inode` on the remote is uncertain:
@@ -112,14 +110,14 @@ extension Database {
 extension IntentRecord {
     /// - Parameter first: The index of the first of ``columns`` in the row.
     init(_ row: Row, from first: Int = 0) {
-        parent = InodeNumber(rawValue: row[first])
-        name = FileName(stored: [UInt8](row[first + 1] as Data))
+        parent = row[first]
+        name = row[first + 1]
         size = UInt64(stored: row[first + 2])
         mode = row[first + 3]
-        modified = Timestamp(nanoseconds: row[first + 4])
+        modified = row[first + 4]
         generation = row[first + 5]
-        replaced = (row[first + 6] as Int64?).map { InodeNumber(rawValue: $0) }
-        digest = (row[first + 7] as Data?).map { ContentDigest(bytes: [UInt8]($0)) }
+        replaced = row[first + 6]
+        digest = row[first + 7]
         extendedAttributes = ExtendedAttributes(stored: row[first + 8])
     }
 }

@@ -28,15 +28,14 @@ extension Database {
     func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
         let statement = try cachedStatement(
             sql: "SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode.rawValue]).map { SyncedRecord($0) }
+        return try Row.fetchOne(statement, arguments: [inode]).map { SyncedRecord($0) }
     }
 
     /// Returns the inode that has a name on the remote.
     func syncedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM synced WHERE parent = ? AND name = ?")
-        return try Int64.fetchOne(statement, arguments: [parent.rawValue, name.data])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchOne(statement, arguments: [parent, name])
     }
 
     /// Returns the contents of a directory on the remote, without objects seen to be deleted.
@@ -48,8 +47,8 @@ extension Database {
                 SELECT inode, name FROM synced WHERE parent = ? AND NOT EXISTS (
                     SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
                 """)
-        return try Row.fetchAll(statement, arguments: [parent.rawValue]).map {
-            (InodeNumber(rawValue: $0[0]), FileName(stored: [UInt8]($0[1] as Data)))
+        return try Row.fetchAll(statement, arguments: [parent]).map {
+            ($0[0], $0[1])
         }
     }
 
@@ -64,8 +63,8 @@ extension Database {
                 WHERE dirents.parent = ?1 AND synced.parent = ?1 AND cookie > ?2
                 ORDER BY cookie LIMIT ?3
                 """)
-        return try Row.fetchAll(statement, arguments: [parent.rawValue, cookie, limit])
-            .map { ($0[0], InodeNumber(rawValue: $0[1])) }
+        return try Row.fetchAll(statement, arguments: [parent, cookie, limit])
+            .map { ($0[0], $0[1]) }
     }
 
     /// Whether a directory has an entry only on the local side.
@@ -77,14 +76,13 @@ extension Database {
                         SELECT 1 FROM synced
                         WHERE synced.inode = dirents.inode AND synced.parent = ?1))
                 """)
-        return try Bool.fetchOne(statement, arguments: [directory.rawValue]) ?? false
+        return try Bool.fetchOne(statement, arguments: [directory]) ?? false
     }
 
     func firstSyncedChild(of parent: InodeNumber) throws -> InodeNumber? {
         let statement = try cachedStatement(
             sql: "SELECT inode FROM synced WHERE parent = ? LIMIT 1")
-        return try Int64.fetchOne(statement, arguments: [parent.rawValue])
-            .map { InodeNumber(rawValue: $0) }
+        return try InodeNumber.fetchOne(statement, arguments: [parent])
     }
 
     /// Stores the state that both sides now agree on, and removes earlier observations.
@@ -100,9 +98,9 @@ extension Database {
                     generation = excluded.generation, xattrs = excluded.xattrs
                 """
         ).execute(arguments: [
-            inode.rawValue, synced.parent.rawValue, synced.name.data, synced.etag?.description,
-            synced.size.stored, synced.mode, synced.modified.nanoseconds, synced.generation,
-            synced.extendedAttributes.data,
+            inode, synced.parent, synced.name, synced.etag,
+            synced.size.stored, synced.mode, synced.modified, synced.generation,
+            synced.extendedAttributes,
         ])
         try setRemote(nil, of: inode)
     }
@@ -112,18 +110,17 @@ extension Database {
     func remoteModified(_ inode: InodeNumber) throws -> Timestamp? {
         let statement = try cachedStatement(
             sql: "SELECT remote_modified FROM synced WHERE inode = ?")
-        return try Int64.fetchOne(statement, arguments: [inode.rawValue])
-            .map { Timestamp(nanoseconds: $0) }
+        return try Timestamp.fetchOne(statement, arguments: [inode])
     }
 
     func setRemoteModified(_ time: Timestamp?, of inode: InodeNumber) throws {
         try cachedStatement(sql: "UPDATE synced SET remote_modified = ? WHERE inode = ?")
-            .execute(arguments: [time?.nanoseconds, inode.rawValue])
+            .execute(arguments: [time, inode])
     }
 
     func removeSynced(_ inode: InodeNumber) throws {
         try cachedStatement(sql: "DELETE FROM synced WHERE inode = ?")
-            .execute(arguments: [inode.rawValue])
+            .execute(arguments: [inode])
         try setRemote(nil, of: inode)
     }
 
@@ -142,7 +139,7 @@ extension Database {
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
         let statement = try cachedStatement(
             sql: "SELECT \(RemoteObservation.columns) FROM remote WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode.rawValue])
+        return try Row.fetchOne(statement, arguments: [inode])
             .map { RemoteObservation($0, name: name) }
     }
 
@@ -150,7 +147,7 @@ extension Database {
     func isObserved(_ inode: InodeNumber) throws -> Bool {
         let statement = try cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ?)")
-        return try Bool.fetchOne(statement, arguments: [inode.rawValue]) ?? false
+        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
     }
 
     /// Returns the entries of a local directory that were never on the remote and in whose intended
@@ -165,15 +162,15 @@ extension Database {
                 WHERE dirents.parent = ?
                 AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = remote.inode)
                 """)
-        return try Row.fetchAll(statement, arguments: [directory.rawValue]).map {
-            (FileName(stored: [UInt8]($0[0] as Data)), InodeNumber(rawValue: $0[1]))
+        return try Row.fetchAll(statement, arguments: [directory]).map {
+            ($0[0], $0[1])
         }
     }
 
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
         guard let observation else {
             try cachedStatement(sql: "DELETE FROM remote WHERE inode = ?")
-                .execute(arguments: [inode.rawValue])
+                .execute(arguments: [inode])
             return
         }
         let insertion = try cachedStatement(
@@ -186,13 +183,13 @@ extension Database {
         switch observation {
         case .gone:
             try insertion.execute(arguments: [
-                inode.rawValue, true, 0, nil, 0, 0, nil, nil, true, nil,
+                inode, true, 0, nil, 0, 0, nil, nil, true, nil,
             ])
         case .object(let object):
             try insertion.execute(arguments: [
-                inode.rawValue, false, object.kind.rawValue, object.etag?.description,
-                object.size.stored, object.modified.nanoseconds, object.mode,
-                object.target.map { Data($0) }, object.hasMetadata, object.extendedAttributes?.data,
+                inode, false, object.kind, object.etag,
+                object.size.stored, object.modified, object.mode,
+                object.target.map { Data($0) }, object.hasMetadata, object.extendedAttributes,
             ])
         }
     }
@@ -201,12 +198,12 @@ extension Database {
 extension SyncedRecord {
     /// - Parameter first: The index of the first of ``columns`` in the row.
     init(_ row: Row, from first: Int = 0) {
-        parent = InodeNumber(rawValue: row[first])
-        name = FileName(stored: [UInt8](row[first + 1] as Data))
-        etag = (row[first + 2] as String?).map { ETag($0) }
+        parent = row[first]
+        name = row[first + 1]
+        etag = row[first + 2]
         size = UInt64(stored: row[first + 3])
         mode = row[first + 4]
-        modified = Timestamp(nanoseconds: row[first + 5])
+        modified = row[first + 5]
         generation = row[first + 6]
         extendedAttributes = ExtendedAttributes(stored: row[first + 7])
     }
@@ -227,9 +224,9 @@ extension RemoteObservation {
         self = .object(
             RemoteObject(
                 name: name, kind: FileKind(rawValue: row[first + 1]) ?? .file,
-                etag: (row[first + 2] as String?).map { ETag($0) },
+                etag: row[first + 2],
                 size: UInt64(stored: row[first + 3]),
-                modified: Timestamp(nanoseconds: row[first + 4]), mode: row[first + 5],
+                modified: row[first + 4], mode: row[first + 5],
                 target: (row[first + 6] as Data?).map { [UInt8]($0) },
                 hasMetadata: row[first + 7],
                 extendedAttributes: (row[first + 8] as Data?)
