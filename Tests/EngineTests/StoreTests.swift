@@ -94,3 +94,15 @@ import Testing
         #expect(halt?.failure.kind == (hasQuota ? .outOfSpace : .failed))
     }
 }
+
+@Suite("A store without descriptors") struct DescriptorlessStoreTests {
+    @Test func `fails as the machine's lack, once it is open`() throws {
+        let store = try Store(DatabaseQueue())
+        for request in [store.read, store.write] as [((Database) throws -> Void) throws -> Void] {
+            let error = #expect(throws: Blocked.self) {
+                try request { _ in throw DatabaseError(resultCode: .SQLITE_CANTOPEN) }
+            }
+            #expect(error?.failure.kind == .tooManyOpen)
+        }
+    }
+}

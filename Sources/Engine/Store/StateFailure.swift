@@ -14,7 +14,10 @@ extension DatabaseError {
 
 extension EngineError {
     /// Describes a failure of the state database.
-    init(database error: any Error, _ attempt: String) {
+    ///
+    /// - Parameter isOpen: Whether it was opened before. SQLite then opens further files only for
+    ///   more readers at once, or for the log, and fails if the process has no descriptors left.
+    init(database error: any Error, _ attempt: String, isOpen: Bool = false) {
         let failure = error as? DatabaseError
         let (kind, remedy): (Kind, String?) =
             if failure?.saysFull == true {
@@ -23,6 +26,7 @@ extension EngineError {
                 switch failure?.resultCode {
                 case .SQLITE_CORRUPT, .SQLITE_NOTADB:
                     (.damaged, "unmount, then run `apus check` on the state directory")
+                case .SQLITE_CANTOPEN where isOpen: (.tooManyOpen, Self.openFilesRemedy)
                 case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN:
                     (.denied, Self.deniedRemedy)
                 default: (.failed, nil)

@@ -74,7 +74,7 @@ package final class Store: Sendable {
         } catch let halt as Blocked {
             throw halt
         } catch {
-            throw .failure(EngineError(database: error, "read the state database"))
+            throw .failure(EngineError(database: error, "read the state database", isOpen: true))
         }
     }
 
@@ -97,7 +97,7 @@ package final class Store: Sendable {
         } catch let halt as Blocked {
             throw halt
         } catch {
-            throw .failure(EngineError(database: error, "write the state database"))
+            throw .failure(EngineError(database: error, "write the state database", isOpen: true))
         }
     }
 
