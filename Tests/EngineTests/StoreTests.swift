@@ -95,6 +95,20 @@ import Testing
     }
 }
 
+@Suite("A closed store") struct ClosedStoreTests {
+    @Test func `fails, instead of asking a connection that is gone`() throws {
+        let queue = try DatabaseQueue()
+        let store = try Store(queue)
+        try queue.close()
+        #expect(throws: Blocked.self) {
+            try store.write { try $0.execute(sql: "DELETE FROM settings") }
+        }
+        #expect(throws: Blocked.self) {
+            try store.read { _ = try Int.fetchOne($0, sql: "SELECT count(*) FROM settings") }
+        }
+    }
+}
+
 @Suite("A store without descriptors") struct DescriptorlessStoreTests {
     @Test func `fails as the machine's lack, once it is open`() throws {
         let store = try Store(DatabaseQueue())

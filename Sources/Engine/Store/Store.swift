@@ -83,9 +83,15 @@ package final class Store: Sendable {
     private static func withoutChanges<Value>(
         in database: Database, _ body: () throws -> Value
     ) rethrows -> Value {
-        let before = database.totalChangesCount
-        defer { precondition(database.totalChangesCount == before, "a read changed the database") }
+        let before = changeCount(database)
+        defer { precondition(changeCount(database) == before, "a read changed the database") }
         return try body()
+    }
+
+    /// Returns the number of changed rows since the connection was opened; 0 once it is closed, as
+    /// SQLite must not be asked then. The next statement fails.
+    private static func changeCount(_ database: Database) -> Int {
+        database.sqliteConnection == nil ? 0 : database.totalChangesCount
     }
 
     /// Runs `body` as one transaction: committed on return, rolled back if it throws.
@@ -103,9 +109,9 @@ package final class Store: Sendable {
 
     private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try writer.writeWithoutTransaction { database in
-            let before = database.totalChangesCount
+            let before = Self.changeCount(database)
             defer {
-                if database.totalChangesCount != before { commits.add(1, ordering: .releasing) }
+                if Self.changeCount(database) != before { commits.add(1, ordering: .releasing) }
             }
             var value: Value?
             try database.inTransaction {
