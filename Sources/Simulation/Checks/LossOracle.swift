@@ -37,6 +37,8 @@ struct LossOracle {
     /// Versions whose end a local program asked for.
     private var endings: Set<ETag> = []
     private var moments: Set<ContentMark> = [ContentMark([])]
+    /// Contents that a local program changed into others, and the inodes that had them.
+    private var overwritten: [ContentMark: Set<InodeNumber>] = [:]
     /// Sets of possible contents of which any mixture may exist.
     private var tears: [[[UInt8]]] = []
 
@@ -56,7 +58,8 @@ struct LossOracle {
         _ inode: InodeNumber, version: ETag?, isCertain: Bool, _ edit: (inout [UInt8]) -> Void
     ) {
         guard var file = files[inode] else { return }
-        var after = file.contents
+        let former = file.contents
+        var after = former
         for index in after.indices { edit(&after[index]) }
         if file.contents.count > 16 { file.isOwed = false }
         file.contents = isCertain ? after : file.contents + after
@@ -65,6 +68,9 @@ struct LossOracle {
         file.isSynchronised = false
         if file.wasSynchronised { file.sinceSynchronised += after }
         for bytes in after { moments.insert(ContentMark(bytes)) }
+        for (before, after) in zip(former, after) where before != after {
+            overwritten[ContentMark(before), default: []].insert(inode)
+        }
         files[inode] = file
         if let version { endings.insert(version) }
     }
@@ -170,10 +176,14 @@ struct LossOracle {
 
     // MARK: The end
 
-    /// - Parameter incomplete: Inodes that cannot be uploaded because the remote lost their missing bytes.
+    /// - Parameters:
+    ///   - incomplete: Inodes that cannot be uploaded because the remote lost their missing bytes.
+    ///   - hadStaleListings: Whether a name may have been hidden from local programs. Such a
+    ///     program may create an equal file there, whose upload finds itself done if its answer is
+    ///     lost, and then change it.
     /// - Throws: ``ProgramFailure`` naming the violated invariant.
     func check(
-        incomplete: Set<InodeNumber>,
+        incomplete: Set<InodeNumber>, hadStaleListings: Bool,
         _ snapshot: [ObjectKey: SimulatedSnapshotEntry], _ everything: [SimulatedContent]
     ) throws(ProgramFailure) {
         var left: Set<ContentMark> = []
@@ -201,6 +211,8 @@ struct LossOracle {
         where file.isOwed && !file.isRemoved && !incomplete.contains(inode) {
             let marks = file.contents.map { ContentMark($0) }
             if marks.contains(where: { left.contains($0) || ended.contains($0) }) { continue }
+            let others = marks.flatMap { overwritten[$0] ?? [] }
+            if hadStaleListings, others.contains(where: { $0 != inode }) { continue }
             let isThereInPart = everything.contains { content in
                 let mark = ContentMark(content.bytes)
                 return (left.contains(mark) || ended.contains(mark))

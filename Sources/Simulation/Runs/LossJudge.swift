@@ -207,7 +207,8 @@ struct LossJudge: Judge {
             mount: mount, mayShowAside: faultPlan.hadStaleListings
         ).waitForAgreement()
         try oracle.check(
-            incomplete: incomplete, mount.provider.snapshot(), mount.provider.everyContent())
+            incomplete: incomplete, hadStaleListings: faultPlan.hadStaleListings,
+            mount.provider.snapshot(), mount.provider.everyContent())
     }
 }
 
