@@ -198,7 +198,10 @@ static int handle_sync(sqlite3_file *base, int flags) {
     int code = refusal(handle->disk, SIMULATED_SYNC);
     if (code != SQLITE_OK) return code;
     struct simulated_file *file = handle->file;
-    image_copy(&file->durable, &file->current);
+    // The changes lead from the durable image to the current one, and are much smaller.
+    for (int64_t index = 0; index < file->change_count; index++) {
+        image_apply(&file->durable, &file->changes[index]);
+    }
     file->is_durable = file->has_name;
     file_forget_changes(file);
     // A journaling file system commits the removals that went before along with it. SQLite relies
