@@ -184,7 +184,7 @@ final class StateFixture {
                 tree[path] = .some(nil)
                 tree.merge(try read(entry.attributes.inode, path, engine)) { $1 }
             case .symlink:
-                let target = try engine.readSymlink(entry.attributes.inode)
+                let target = try engine.symbolicLink(entry.attributes.inode).target
                 tree[path] = String(decoding: target, as: UTF8.self)
             case .file:
                 tree[path] = .some(try? bytes(of: entry.attributes, engine))

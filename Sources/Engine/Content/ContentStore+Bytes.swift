@@ -1,10 +1,15 @@
 import Logging
 import Synchronization
 
+/// A range of readable bytes: a file, and the number of bytes available from the requested offset
+/// on.
+package struct ReadableRange: Sendable {
+    package var file: any DiskFile
+    /// 0 at and beyond the end of the file.
+    package var count: Int
+}
+
 extension ContentStore {
-    /// Returns the bytes from `offset` on that exist, at most `length`.
-    ///
-    /// - Throws: `.isDirectory`, `.notFound`.
     func read(
         _ inode: InodeNumber, at offset: UInt64, length: Int
     ) throws(Blocked) -> ReadableRange {
@@ -21,9 +26,6 @@ extension ContentStore {
         }
     }
 
-    /// Writes all of `bytes`. The inode is dirty in the database before this returns (I1).
-    ///
-    /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
     func write(
         _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
     ) throws(Blocked) {
@@ -131,10 +133,6 @@ extension ContentStore {
         }
     }
 
-    /// Makes the written bytes survive power loss (I1). Also for directories.
-    ///
-    /// - Throws: A permanent failure to upload them that has not been reported to a program, once
-    ///   they are on the disk: `.denied`, `.outOfSpace`, and so on.
     func synchronize(_ inode: InodeNumber) throws(Blocked) {
         if let file = files.existing(inode) {
             let content = file.state.withLock { state in
@@ -165,9 +163,7 @@ extension ContentStore {
     }
 
     /// Prepares a change of content: uploads continue from a clone, and the inode becomes pending.
-    private func beginChange(
-        _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Blocked) {
+    private func beginChange(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         detachFrozen(&state)
         if state.isChanged { return try durability.markUnsafe(inode, &state) }
         if state.writers == 0 { try markWriting(inode, &state) }
@@ -235,13 +231,8 @@ extension ContentStore {
     }
 
     /// Stores in the database which bytes are local.
-    func storePresence(
-        _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Blocked) {
-        let presence: Presence =
-            state.isWhole
-            ? .whole
-            : state.present.gaps(in: 0..<state.size) == [0..<state.size] ? .remote : .partial
+    func storePresence(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
+        let presence = state.presence
         guard presence != .remote || state.stored != .remote || state.isMarkedWriting else {
             return
         }

@@ -4,13 +4,10 @@ import Synchronization
 extension ContentStore {
     func isNothingHere(of file: OpenFile) -> Bool {
         file.state.withLock { state in
-            !state.isMarkedWriting && state.size > 0
-                && state.present.gaps(in: 0..<state.size) == [0..<state.size]
+            !state.isMarkedWriting && state.size > 0 && state.presence == .remote
         }
     }
 
-    /// Releases the handle of one ``open(_:access:truncating:)`` or
-    /// ``createFile(_:in:mode:caller:)``.
     func release(_ inode: InodeNumber, access: FileAccess) {
         if access == .write, let file = files.existing(inode) {
             let isLast = file.state.withLock { state in
@@ -27,9 +24,7 @@ extension ContentStore {
     ///
     /// - Throws: `.changedRemotely` for an inode that lost its name to the remote meanwhile: the
     ///   kernel then looks the name up again.
-    func markWriting(
-        _ inode: InodeNumber, _ state: inout OpenFile.State
-    ) throws(Blocked) {
+    func markWriting(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         guard !state.isMarkedWriting else { return }
         // After a kill, the time of the content file is the time of the last write.
         try storeTime(inode, state)
@@ -88,6 +83,36 @@ extension ContentStore {
             detachFrozen(&state)
             try markWriting(file.inode, &state)
             state.writers += 1
+        }
+    }
+
+    /// Stores the current version and freezes its content for an upload.
+    func freeze(_ file: OpenFile) throws(Blocked) -> (FrozenContent, InodeRecord) {
+        try file.withState { state throws(Blocked) in
+            let record = try storeVersion(file.inode, &state)
+            let frozen = FrozenContent(
+                state.file, size: state.size,
+                clonePath: DiskPath("\(StateFiles.frozenFolder)/\(file.inode)-\(record.generation)")
+            )
+            if state.writers > 0 {
+                try onDisk("freeze inode \(file.inode)") { () throws(DiskError) in
+                    frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
+                }
+            } else {
+                state.frozen.append(frozen)
+            }
+            return (frozen, record)
+        }
+    }
+
+    func thaw(_ frozen: FrozenContent, of file: OpenFile) {
+        file.state.withLock { state in state.frozen.removeAll { $0 === frozen } }
+        guard frozen.isDetached else { return }
+        do throws(DiskError) {
+            try disk.remove(frozen.clonePath)
+        } catch {
+            // The next start removes it.
+            logger.warning("frozen content not removed", metadata: ["reason": "\(error.reason)"])
         }
     }
 }

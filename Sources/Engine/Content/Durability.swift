@@ -1,47 +1,27 @@
 import Logging
-import Synchronization
 
 /// Makes content survive power loss (I1, I5).
 ///
 /// Written or fetched bytes are marked unsafe and synchronised a few seconds later. After a restart
 /// of the machine, bytes that are still unsafe are not trusted, see ``Recovery``.
-final class Durability: Sendable {
-    private let store: Store
-    private let disk: any Disk
-    private let clock: any Clock
-    private let logger: Logger
+struct Durability: Sendable {
+    let store: Store
+    let disk: any Disk
+    let clock: any Clock
+    let logger: Logger
     /// Evicted inodes whose eviction may not survive a power cut yet.
-    let evictionsUnsynced = Mutex<Set<InodeNumber>>([])
-
-    init(store: Store, disk: any Disk, clock: any Clock, logger: Logger) {
-        self.store = store
-        self.disk = disk
-        self.clock = clock
-        self.logger = logger
-    }
-}
-
-extension Durability {
-    private static var safekeepingInterval: Duration { .seconds(5) }
+    let evictionsUnsynced = Locked<Set<InodeNumber>>([])
 
     /// Synchronises files that are no longer being written, until cancelled.
     func run() async {
         while !Task.isCancelled {
-            keepSafeOrLog()
-            do {
-                try await clock.sleep(until: clock.uptime + Self.safekeepingInterval)
+            do throws(Blocked) {
+                try keepSafe()
+                try keepEvictionsSafe()
             } catch {
-                return
+                logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
             }
-        }
-    }
-
-    func keepSafeOrLog() {
-        do throws(Blocked) {
-            try keepSafe()
-            try keepEvictionsSafe()
-        } catch {
-            logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
+            try? await clock.sleep(until: clock.uptime + .seconds(5))
         }
     }
 

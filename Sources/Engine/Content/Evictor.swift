@@ -8,19 +8,15 @@ struct Evictor: Sendable {
     let space: Space
     let trash: Trash
     let cacheBytesMax: UInt64
-}
 
-extension Evictor {
-    /// Evicts the least recently used files while the cache exceeds its bound, and prunes the
-    /// trash.
+    /// Evicts the least recently used files, and prunes the trash, until it is cancelled.
     func run() async {
-        var pruned: (notifications: UInt64, next: Duration)?
+        var (notifications, next) = (UInt64.max, Duration.zero)
         while !Task.isCancelled {
             do throws(Blocked) {
-                if pruned.map({
-                    $0.notifications != trash.signal.notifications || $0.next <= clock.uptime
-                }) ?? true {
-                    pruned = (trash.signal.notifications, clock.uptime + .seconds(3600))
+                if notifications != trash.signal.notifications || next <= clock.uptime {
+                    notifications = trash.signal.notifications
+                    next = clock.uptime + .seconds(3600)
                     try trash.prune()
                 }
                 try evictDownToBound()
@@ -28,20 +24,15 @@ extension Evictor {
             } catch {
                 logger.warning("eviction failed", metadata: ["reason": "\(error)"])
             }
-            do {
-                try await clock.sleep(until: clock.uptime + .seconds(5))
-            } catch {
-                return
-            }
+            try? await clock.sleep(until: clock.uptime + .seconds(5))
         }
     }
 
     private func evictDownToBound() throws(Blocked) {
-        let bound = cacheBytesMax
         let total = try store.read { try $0.presentBytes() }
-        guard total > bound else { return }
-        let freed = try space.evictLeastRecentlyUsed(atLeast: total - bound)
-        if freed < total - bound {
+        guard total > cacheBytesMax else { return }
+        let freed = try space.evictLeastRecentlyUsed(atLeast: total - cacheBytesMax)
+        if freed < total - cacheBytesMax {
             logger.debug("cache exceeds its bound", metadata: ["bytes": "\(total - freed)"])
         }
     }

@@ -9,9 +9,7 @@ final class FillQueue: Sendable {
     func removeFirst() -> InodeNumber? {
         queue.withLock { $0.isEmpty ? nil : $0.removeFirst() }
     }
-}
 
-extension FillQueue {
     /// Schedules the rest of a partial file to be fetched in the background.
     func request(_ file: OpenFile) {
         let isNew = file.state.withLock { state in

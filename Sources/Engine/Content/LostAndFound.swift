@@ -1,9 +1,7 @@
 /// Keeps bytes without a place in `lost+found/`.
 struct LostAndFound: Sendable {
     let disk: any Disk
-}
 
-extension LostAndFound {
     /// Returns a name as part of a path on the disk, at most 200 bytes.
     static func shown(_ name: FileName) -> String {
         var shown = String(decoding: name.bytes.prefix(150), as: UTF8.self)
@@ -35,7 +33,6 @@ extension LostAndFound {
         }
     }
 
-    /// Returns the number of files in `lost+found/`, where this mount or a check has put them.
     func count() throws(EngineError) -> Int {
         do throws(DiskError) {
             return try disk.files(below: StateFiles.lostFolder).count

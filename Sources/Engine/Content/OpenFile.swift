@@ -2,14 +2,12 @@ import Synchronization
 
 /// The content of one file in use by open handles, an upload or an eviction.
 ///
-/// Its lock orders all accesses to the bytes. It is taken before the database's and never held
-/// while waiting for the network.
+/// Its lock orders all accesses to the bytes. It is never held while waiting for the network.
 final class OpenFile: Sendable {
     struct State {
         let file: any DiskFile
         /// The kernel's handles that may write.
         var writers = 0
-        /// Length in bytes.
         var size: UInt64
         var modified: Timestamp
         /// The local bytes. Bytes written here are local, as are zeros past the end.
@@ -36,6 +34,17 @@ final class OpenFile: Sendable {
 
         var isWhole: Bool { present.contains(0..<size) }
 
+        /// How much of the file is local.
+        var presence: Presence {
+            guard let gap = present.firstGap(in: 0..<size) else { return .whole }
+            return gap == 0..<size ? .remote : .partial
+        }
+
+        /// Returns the first part of a range that is neither local nor being fetched.
+        func firstMissing(in range: Range<UInt64>) -> Range<UInt64>? {
+            present.gaps(in: range).lazy.compactMap { inFlight.firstGap(in: $0) }.first
+        }
+
         /// Whether missing bytes are being fetched.
         var isFetching: Bool { (isFilling || !inFlight.isEmpty) && !isWhole }
 
@@ -58,18 +67,10 @@ final class OpenFile: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Runs `body` under the lock.
-    func withState<Value>(
+    func withState<Value: Sendable>(
         _ body: (inout State) throws(Blocked) -> Value
     ) throws(Blocked) -> Value {
-        let result: Result<Value, Blocked> = state.withLock { state in
-            do throws(Blocked) {
-                return .success(try body(&state))
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
+        try state.withLock { state throws(Blocked) in try body(&state) }
     }
 
     /// Size and time while the file may be being written; otherwise nil, as the database has them.

@@ -13,16 +13,12 @@ struct Reaper: Sendable {
     let trash: Trash
     /// The maximum number of inodes removed in one transaction.
     let removalsMax: Int
-}
 
-extension Reaper {
     /// Removes unlinked inodes. Open ones are removed at their last release, failed ones at the
     /// next start.
     func reap(_ inodes: [InodeNumber]) {
-        var rest = inodes[...]
-        while !rest.isEmpty {
-            let batch = rest.prefix(removalsMax)
-            rest = rest.dropFirst(batch.count)
+        for start in stride(from: 0, to: inodes.count, by: removalsMax) {
+            let batch = inodes[start...].prefix(removalsMax)
             do throws(Blocked) {
                 try files.withUnused(Array(batch)) { unused throws(Blocked) in
                     let records = try store.read { database in

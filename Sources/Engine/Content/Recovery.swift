@@ -11,9 +11,7 @@ struct Recovery: Sendable {
     let random: @Sendable () -> UInt64
     let content: ContentStore
     let lostAndFound: LostAndFound
-}
 
-extension Recovery {
     /// Repairs the state of the previous engine, however it ended.
     func run() throws(Blocked) {
         try identify()
@@ -106,6 +104,127 @@ extension Recovery {
         try onDisk("remove a leftover of a crash") { () throws(DiskError) in
             try disk.remove(path)
         }
+    }
+
+    /// Discards bytes that may be torn, if the machine was restarted since the last mount.
+    func recoverFromPowerCut() throws(Blocked) {
+        let boot = configuration.boot
+        let last = try store.read {
+            try String.fetchOne($0, sql: "SELECT value FROM settings WHERE key = 'boot'")
+        }
+        if last == boot { return }
+        if last != nil { try distrustContent() }
+        try store.write { database in
+            try database.execute(
+                sql: "INSERT OR REPLACE INTO settings VALUES ('boot', ?)", arguments: [boot])
+        }
+        try store.synchronize()
+    }
+
+    private func distrustContent() throws(Blocked) {
+        try store.write { try $0.forgetUnsafeDiscarded() }
+        for (inode, isSafe, isFsynced) in try store.read({ try $0.presentInodes() }) {
+            let size = try onDisk("read the content size of inode \(inode)") {
+                () throws(DiskError) in try disk.open(StateFiles.content(of: inode)).status().size
+            }
+            let length = try store.write { database -> UInt64? in
+                guard var record = try database.inode(inode) else { return nil }
+                let isWhole = record.presence == .whole && !record.isWriting
+                let needed =
+                    record.presence == .whole
+                    ? record.size : try database.extents(of: inode).end(below: record.size)
+                let isShort = size < needed
+                // An empty content file was removed, by an unlink that the power cut has undone.
+                let isMissing = size == 0 && needed > 0 && !record.isWriting
+                let isCut = isShort && record.presence != .whole
+                if isFsynced, !isMissing, !isCut {
+                    if isSafe, !isShort || record.isWriting { return nil }
+                    // The end of bytes written after the last synchronisation may be missing, and
+                    // the bytes uploaded of it may differ.
+                    if isShort, !record.isWriting { record.size = size }
+                    record.generation += 1
+                    try database.update(record)
+                    try database.markPending(inode, at: clock.wallTime)
+                } else if !isSafe || isShort, record.size > 0 || record.isWriting {
+                    try discardContent(of: record, database)
+                    return nil
+                }
+                return isWhole ? record.size : nil
+            }
+            guard let length, size > length else { continue }
+            // A truncation that did not reach the disk. Otherwise the next writer, and the next
+            // synchronisation, would take the bytes beyond the end for the file's own.
+            try onDisk("truncate the content of inode \(inode)") { () throws(DiskError) in
+                try disk.open(StateFiles.content(of: inode)).truncate(to: length)
+            }
+        }
+    }
+
+    /// Removes the bytes first: without them, recovery comes to the same result again; without the
+    /// database's record they would be taken for the remote's.
+    private func discardContent(of record: InodeRecord, _ database: Database) throws {
+        if try database.isPending(record.id) {
+            try lostAndFound.keep(
+                StateFiles.content(of: record.id), of: record.id,
+                name: database.dirent(of: record.id)?.name)
+        }
+        logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])
+        var record = record
+        try database.forgetDurability(of: record.id)
+        if let synced = try database.synced(record.id), synced.etag != nil {
+            try revert(&record, to: synced, database)
+        } else {
+            record.presence = .remote
+            record.isWriting = false
+            record.generation += 1
+            try database.setExtents(ExtentSet(), of: record.id)
+            try database.removeIntent(of: record.id)
+            if let dirent = try database.dirent(of: record.id) {
+                try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
+                try restoreReplaced(by: dirent, database)
+            }
+            record.links = 0
+        }
+        try database.update(record)
+        try database.markPending(record.id, at: clock.wallTime)
+    }
+
+    /// Makes the synced version of a file the local one.
+    private func revert(
+        _ record: inout InodeRecord, to synced: SyncedRecord, _ database: Database
+    ) throws {
+        let intent = try database.intent(of: record.id)
+        record.presence = .remote
+        record.isWriting = false
+        record.size = synced.size
+        record.modified = synced.modified
+        // No generation is used twice: an upload of other bytes may have been interrupted.
+        record.generation = max(record.generation, synced.generation) + 1
+        if var intent, intent.generation == synced.generation {
+            // The intent concerns the synced version, which is current again.
+            intent.generation = record.generation
+            try database.setIntent(intent, of: record.id)
+        } else {
+            // If its request succeeded after all, it is seen as a change by another client.
+            try database.removeIntent(of: record.id)
+        }
+        try database.setExtents(ExtentSet(), of: record.id)
+        var agreed = synced
+        agreed.generation = record.generation
+        try database.setSynced(agreed, of: record.id)
+    }
+
+    /// Restores the name of the version that a lost file was to replace.
+    private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
+        guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
+            var record = try database.inode(former), record.links == 0,
+            let synced = try database.synced(former), record.kind == .file
+        else { return }
+        record.links = 1
+        try revert(&record, to: synced, database)
+        try database.update(record)
+        try database.insertDirent(dirent.name, in: dirent.parent, to: record, at: clock.wallTime)
+        try database.markPending(former, at: clock.wallTime)
     }
 }
 

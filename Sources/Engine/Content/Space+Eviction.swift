@@ -1,6 +1,3 @@
-import Logging
-import Synchronization
-
 /// The result of an eviction.
 package struct EvictionReport: Sendable {
     package var files = 0
@@ -10,14 +7,10 @@ package struct EvictionReport: Sendable {
 }
 
 extension Space {
-    /// Drops the local bytes of a file, or of all files below a directory. Files that are not
-    /// uploaded yet, or in use, are refused and stay.
     func evict(_ inode: InodeNumber) throws(EngineError) -> EvictionReport {
         var report = EvictionReport()
-        do throws(Blocked) {
+        try completed { () throws(Blocked) in
             try evict(inode, &report)
-        } catch {
-            throw error.failure
         }
         return report
     }

@@ -1,9 +1,8 @@
 import Logging
-import Synchronization
 
 /// Keeps the state directory within its bounds: reserves space for new bytes, and evicts clean
 /// files.
-final class Space: Sendable {
+struct Space: Sendable {
     let store: Store
     let disk: any Disk
     let clock: any Clock
@@ -11,28 +10,13 @@ final class Space: Sendable {
     let files: OpenFileTable
     let durability: Durability
     let kernelCache: KernelCacheRelay
-    private let budget = Mutex(SpaceBudget())
-
-    init(
-        store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
-        durability: Durability, kernelCache: KernelCacheRelay
-    ) {
-        self.store = store
-        self.disk = disk
-        self.clock = clock
-        self.logger = logger
-        self.files = files
-        self.durability = durability
-        self.kernelCache = kernelCache
-    }
+    let budget = Locked(SpaceBudget())
 
     /// Records that the disk has refused bytes that should have fitted.
     func noteRefusal() {
         budget.withLock { $0.refuse() }
     }
-}
 
-extension Space {
     /// The minimum to free by one eviction, so that not every write starts another.
     private static var evictionBytes: UInt64 { 16 << 20 }
 
@@ -87,16 +71,11 @@ extension Space {
     private func takeRoom(_ bytes: UInt64, at now: Duration) throws(Blocked) -> Bool {
         // Written bytes are useless if they cannot be recorded.
         guard isBallastWhole(at: now) else { return false }
-        let result = budget.withLock { room -> Result<Bool, Blocked> in
-            do {
-                return .success(try room.take(bytes, at: now) { try disk.space() })
-            } catch let error as DiskError {
-                return .failure(.failure(EngineError(error, "measure the local disk")))
-            } catch {
-                preconditionFailure("a disk throws its own errors")
+        return try onDisk("measure the local disk") { () throws(DiskError) in
+            try budget.withLock { room throws(DiskError) in
+                try room.take(bytes, at: now, measure: disk.space)
             }
         }
-        return try result.get()
     }
 
     private static func noRoom(_ attempt: String) -> Blocked {

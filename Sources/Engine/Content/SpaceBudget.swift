@@ -16,9 +16,9 @@ struct SpaceBudget {
     /// Subtracts `bytes` from the remaining room.
     ///
     /// - Returns: Whether there is that much; otherwise nothing is subtracted.
-    mutating func take(
-        _ bytes: UInt64, at now: Duration, measure: () throws -> StorageSpace
-    ) rethrows -> Bool {
+    mutating func take<Failure: Error>(
+        _ bytes: UInt64, at now: Duration, measure: () throws(Failure) -> StorageSpace
+    ) throws(Failure) -> Bool {
         guard !isRefused else { return false }
         let isOld = measured.map { now - $0 > Self.age } ?? true
         if isOld || bytes > left {

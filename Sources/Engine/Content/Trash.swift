@@ -1,36 +1,20 @@
 import Logging
-import Synchronization
 
 /// Keeps files that were deleted on the remote, and whose local bytes were complete, in the state
 /// directory for a while.
 ///
 /// The deletion and the entry in `discarded` are one transaction, so that if the process dies
 /// before the bytes are moved, its next start moves them.
-final class Trash: Sendable {
-    private let store: Store
-    private let disk: any Disk
-    private let clock: any Clock
-    private let logger: Logger
-    private let files: OpenFileTable
+struct Trash: Sendable {
+    let store: Store
+    let disk: any Disk
+    let clock: any Clock
+    let logger: Logger
+    let files: OpenFileTable
     /// The maximum of bytes kept; the oldest files are removed first.
     let bytesMax: UInt64
     /// Notified when a file is added.
     let signal = Signal()
-
-    init(
-        store: Store, disk: any Disk, clock: any Clock, logger: Logger, files: OpenFileTable,
-        bytesMax: UInt64
-    ) {
-        self.store = store
-        self.disk = disk
-        self.clock = clock
-        self.logger = logger
-        self.files = files
-        self.bytesMax = bytesMax
-    }
-}
-
-extension Trash {
 
     /// How long a file is kept, in nanoseconds.
     private static var trashAgeMax: Int64 { 30 * 86_400 * 1_000_000_000 }

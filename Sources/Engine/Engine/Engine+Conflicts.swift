@@ -1,7 +1,3 @@
-import GRDB
-import Logging
-import Synchronization
-
 /// Which of two conflicting versions keeps the name.
 package enum ConflictResolution: String, CaseIterable, Sendable {
     /// The local version; it replaces the remote's.
@@ -111,17 +107,6 @@ extension Engine {
                 }
                 return (ours, dirent.name)
             }
-        }
-    }
-
-    /// Runs a local operation that needs nothing from the remote.
-    private func completed<Value>(
-        _ work: () throws(Blocked) -> Value
-    ) throws(EngineError) -> Value {
-        do throws(Blocked) {
-            return try work()
-        } catch {
-            throw error.failure
         }
     }
 }

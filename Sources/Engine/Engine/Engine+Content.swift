@@ -1,5 +1,3 @@
-import GRDB
-import Logging
 import Synchronization
 
 extension Engine {
@@ -60,9 +58,7 @@ extension Engine {
     /// - Parameter truncating: POSIX: `O_TRUNC`.
     /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` if the
     ///   remote has another version, or no file: the kernel then looks the name up again.
-    package func open(
-        _ inode: InodeNumber, access: FileAccess, truncating: Bool
-    ) throws(Blocked) {
+    package func open(_ inode: InodeNumber, access: FileAccess, truncating: Bool) throws(Blocked) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file =
             truncating ? try local.content.retainToEmpty(inode) : try local.content.retain(inode)
@@ -103,7 +99,7 @@ extension Engine {
 
     /// Checks whether an item that was listed as a file is a symbolic link, which only reading
     /// shows. Programs that have it open by then cannot be told; those that open it now are made to
-    /// look it up again. The bytes are needed next, so this costs no extra request.
+    /// look it up again.
     private func requireKind(of file: OpenFile) throws(Blocked) {
         // An item with local changes is a file.
         let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
@@ -112,5 +108,30 @@ extension Engine {
             try database.existingInode(file.inode).hasMetadata || database.isPending(file.inode)
         }
         guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
+    }
+
+    /// Returns a public address of an item as it is on the remote.
+    ///
+    /// - Throws: `.busy` while the item or its place has changes that are not uploaded yet;
+    ///   `.unsupported` if the remote has no public links; otherwise the remote's error.
+    package func publicLink(to inode: InodeNumber) async throws(EngineError) -> String {
+        let key = try completed { () throws(Blocked) in
+            try store.read { database in
+                let path = ObjectKey(try database.path(of: inode))
+                guard try !database.isPending(inode), try database.remoteKey(of: inode) == path
+                else {
+                    throw Blocked.failure(
+                        .busy,
+                        "create a link to \"\(path)\", which has changes that are not on the remote",
+                        remedy: "run `apus sync` first")
+                }
+                return path
+            }
+        }
+        do throws(ProviderError) {
+            return try await remote.gate.publicLink(to: key)
+        } catch {
+            throw EngineError(error)
+        }
     }
 }

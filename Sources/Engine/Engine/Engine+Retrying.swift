@@ -1,6 +1,4 @@
-import GRDB
 import Logging
-import Synchronization
 
 extension Engine {
     /// Runs an operation to completion, fetching missing data in between.
@@ -114,14 +112,11 @@ extension Engine {
                 return
             } catch let error as ProviderError {
                 failure = error
-            } catch let error as EngineError {
-                throw error
-            } catch let halt as Blocked {
-                throw halt.failure
             } catch is CancellationError {
                 throw EngineError(.interrupted, "wait for \(need)")
             } catch {
-                throw EngineError(.failed, "fetch the data for a request", cause: error)
+                throw EngineError.contained(in: error)
+                    ?? EngineError(.failed, "fetch the data for a request", cause: error)
             }
             if Task.isCancelled || failure.kind == .cancelled {
                 throw EngineError(.interrupted, failure.attempt)
@@ -133,9 +128,7 @@ extension Engine {
             logger.debug(
                 "request waiting for the remote",
                 metadata: ["attempt": "\(failure.attempt)", "reason": "\(failure.reason)"])
-            do {
-                try await clock.sleep(until: next)
-            } catch {
+            guard (try? await clock.sleep(until: next)) != nil else {
                 throw EngineError(.interrupted, failure.attempt)
             }
         }

@@ -6,7 +6,7 @@ extension Engine {
     ///   - inode: Only pending items at or below it are counted.
     ///   - limit: The maximum number of items returned.
     package func status(below inode: InodeNumber, limit: Int) throws(EngineError) -> EngineStatus {
-        do throws(Blocked) {
+        try completed { () throws(Blocked) in
             let snapshot = ActivitySnapshot(self)
             var status = try store.read { database in
                 var status = EngineStatus()
@@ -37,14 +37,12 @@ extension Engine {
             }
             status.reachability = remote.gate.reachability.withLock { $0 }
             return status
-        } catch {
-            throw error.failure
         }
     }
 
     /// Returns one item, pending or not.
     package func item(_ inode: InodeNumber) throws(EngineError) -> PendingItem {
-        do throws(Blocked) {
+        try completed { () throws(Blocked) in
             let state = try itemState(of: inode)
             let snapshot = ActivitySnapshot(self)
             return try store.read { database in
@@ -52,8 +50,6 @@ extension Engine {
                 item.state = state
                 return item
             }
-        } catch {
-            throw error.failure
         }
     }
 
@@ -130,7 +126,7 @@ extension Engine {
 
     /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
-        do throws(Blocked) {
+        try completed { () throws(Blocked) in
             let now = local.agenda.due()
             let pending = try store.read { try $0.pending(below: inode, limit: .max) }
             for record in pending {
@@ -151,8 +147,6 @@ extension Engine {
                 }
             }
             local.agenda.notify()
-        } catch {
-            throw error.failure
         }
     }
 
@@ -180,46 +174,11 @@ extension Engine {
         if record.kind == .directory { return record.isListed ? .local : .remote }
         if record.kind == .symlink { return .local }
         if let file = local.files.existing(inode) {
-            return file.state.withLock { state in
-                if state.isWhole { return .local }
-                return state.present.gaps(in: 0..<state.size) == [0..<state.size]
-                    ? .remote : .partial
-            }
+            return ItemState(file.state.withLock(\.presence))
         }
         return record.size == 0 ? .local : ItemState(record.presence)
     }
-}
 
-/// The activity in memory, captured before the database is read: the holder of a file's lock may
-/// wait for a reader.
-private struct ActivitySnapshot {
-    let transfers: [InodeNumber: Transfer]
-    /// Files that are open for writing, without changes since their last upload.
-    let openUnchanged: [InodeNumber]
-    /// The number of local bytes of each file that is being fetched.
-    let bytesHere: [InodeNumber: UInt64]
-    /// Local bytes of files that the database has as remote; they are stored when the file is
-    /// closed.
-    let bytesUnstored: UInt64
-
-    init(_ engine: Engine) {
-        var openUnchanged: [InodeNumber] = []
-        var bytesHere: [InodeNumber: UInt64] = [:]
-        var bytesUnstored: UInt64 = 0
-        for file in engine.local.files.all {
-            file.state.withLock { state in
-                if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
-                if state.isFetching { bytesHere[file.inode] = state.bytesHere }
-                if state.stored == .remote { bytesUnstored += state.bytesHere }
-            }
-        }
-        (self.openUnchanged, self.bytesHere) = (openUnchanged, bytesHere)
-        self.bytesUnstored = bytesUnstored
-        transfers = engine.transfer.progress.transfers.withLock { $0 }
-    }
-}
-
-extension Engine {
     /// Releases the held deletions on both sides.
     ///
     /// - Returns: The items deleted on the remote that are now removed here, and the number of
@@ -231,5 +190,29 @@ extension Engine {
     /// Returns the remote deletions at or below an inode that wait for a confirmation.
     package func heldDeletions(below inode: InodeNumber) throws(EngineError) -> HeldDeletions {
         try remote.deletions.held(below: inode)
+    }
+}
+
+/// The activity in memory, captured before the database is read: the holder of a file's lock may
+/// wait for a reader.
+private struct ActivitySnapshot {
+    private(set) var transfers: [InodeNumber: Transfer] = [:]
+    /// Files that are open for writing, without changes since their last upload.
+    private(set) var openUnchanged: [InodeNumber] = []
+    /// The number of local bytes of each file that is being fetched.
+    private(set) var bytesHere: [InodeNumber: UInt64] = [:]
+    /// Local bytes of files that the database has as remote; they are stored when the file is
+    /// closed.
+    private(set) var bytesUnstored: UInt64 = 0
+
+    init(_ engine: Engine) {
+        for file in engine.local.files.all {
+            file.state.withLock { state in
+                if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
+                if state.isFetching { bytesHere[file.inode] = state.bytesHere }
+                if state.stored == .remote { bytesUnstored += state.bytesHere }
+            }
+        }
+        transfers = engine.transfer.progress.transfers.withLock { $0 }
     }
 }

@@ -1,7 +1,3 @@
-import GRDB
-import Logging
-import Synchronization
-
 extension Engine {
     /// Returns the attributes of an inode. POSIX: `stat`.
     ///
@@ -139,14 +135,11 @@ extension Engine {
             guard inode.isListed else { throw Blocked.awaits(.listing(directory)) }
             return try database.entries(of: directory, after: cookie, limit: limit)
         }
-        var shown: [DirectoryEntry] = []
-        for (dirent, inode) in entries {
-            shown.append(
-                DirectoryEntry(
-                    name: dirent.name, attributes: try local.tree.current(inode),
-                    cookie: dirent.cookie))
+        return try entries.map { dirent, inode throws(Blocked) in
+            DirectoryEntry(
+                name: dirent.name, attributes: try local.tree.current(inode),
+                cookie: dirent.cookie)
         }
-        return shown
     }
 
     /// Returns the parent of a directory, for `..`; the root is its own.
@@ -159,11 +152,6 @@ extension Engine {
     /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
     package func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
         try local.tree.symbolicLink(inode)
-    }
-
-    /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
-    package func readSymlink(_ inode: InodeNumber) throws(Blocked) -> [UInt8] {
-        try local.tree.symbolicLink(inode).target
     }
 
     // MARK: Creating and removing
@@ -203,12 +191,12 @@ extension Engine {
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
     package func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
-        afterRemoval(try local.tree.unlink(name, in: parent))
+        afterRemoval(try local.tree.remove(name, in: parent, isDirectory: false))
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
     package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
-        afterRemoval(try local.tree.removeDirectory(name, in: parent))
+        afterRemoval(try local.tree.remove(name, in: parent, isDirectory: true))
     }
 
     private func afterRemoval(_ removal: Removal) {

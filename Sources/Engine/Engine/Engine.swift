@@ -10,7 +10,6 @@ package import Logging
 package final class Engine: Sendable {
     let configuration: EngineConfiguration
     let store: Store
-    let disk: any Disk
     let clock: any Clock
     let logger: Logger
     /// The source of jitter.
@@ -31,7 +30,6 @@ package final class Engine: Sendable {
     ) throws(EngineError) {
         self.configuration = configuration
         self.store = store
-        self.disk = disk
         self.clock = clock
         self.logger = logger
         self.random = random

@@ -24,10 +24,6 @@ final class Agenda: Sendable {
         case held
         /// Is retried after this delay.
         case again(after: Duration)
-
-        fileprivate var isBlocked: Bool {
-            if case .blocked = self { true } else { false }
-        }
     }
 
     private struct State {
@@ -44,7 +40,9 @@ final class Agenda: Sendable {
     private let clock: any Clock
     private let logger: Logger
     private let state: Mutex<State>
-    let conflictNames = ConflictNames()
+    /// The number of conflict names that each inode has been given since it last agreed with the
+    /// remote.
+    let conflictNames = Locked<[InodeNumber: Int]>([:])
     /// Notified when there may be a new action to start.
     let signal = Signal()
     /// Notified whenever the status may have changed.
@@ -62,9 +60,7 @@ final class Agenda: Sendable {
         let latest = try store.write { try $0.recoverDue() }
         state.withLock { $0.origin = latest - clock.uptime }
     }
-}
 
-extension Agenda {
     /// Returns the due time of a change made now, to be stored by its transaction. After the commit
     /// the caller calls ``notify()``.
     func due(after delay: Duration = .zero) -> Duration {
@@ -103,9 +99,7 @@ extension Agenda {
 
     /// The other inodes keep their backoff, so that no transaction takes long.
     private static let hastenedMax = 4_096
-}
 
-extension Agenda {
     /// Returns the next action. Starts an inode if it is due and a slot is free; the caller
     /// synchronises it and calls ``finish(_:_:)``. Must not be called concurrently.
     func next() -> Action {
@@ -131,7 +125,7 @@ extension Agenda {
     /// Stores when a started inode is due again, and makes those due that wait for it.
     func finish(_ inode: InodeNumber, _ outcome: Outcome) {
         if case .done = outcome {
-            conflictNames.forget([inode])
+            conflictNames.withLock { $0[inode] = nil }
         } else {
             do throws(Blocked) {
                 while try !store.write({ try isStored(outcome, of: inode, in: $0) }) {}
@@ -151,9 +145,8 @@ extension Agenda {
         let now = due()
         // A blocked inode made no progress; its waiters are planned again in case they form a circle.
         let later = now + .seconds(1)
-        if try database.wakeWaiters(of: inode, due: outcome.isBlocked ? later : now) {
-            return false
-        }
+        let isBlocked = if case .blocked = outcome { true } else { false }
+        if try database.wakeWaiters(of: inode, due: isBlocked ? later : now) { return false }
         switch outcome {
         case .done: break
         case .again(let delay):

@@ -69,15 +69,12 @@ private struct SyncRow: FetchableRecord {
         """
 
     init(row: Row) {
-        func inode(_ index: Int) -> InodeNumber? {
-            (row[index] as Int64?).map { InodeNumber(rawValue: $0) }
-        }
         state = SyncState(
             inode: row[0], kind: FileKind(stored: row[1]),
             synced: row.hasNull(atIndex: 16) ? nil : SyncedRecord(row, from: 16),
             intent: row.hasNull(atIndex: 24) ? nil : IntentRecord(row, from: 24),
-            claimant: inode(13), isParentSynced: true)
-        if let parent = inode(8) {
+            claimant: row[13], isParentSynced: true)
+        if let parent: InodeNumber = row[8] {
             state.local = LocalState(
                 parent: parent, name: row[9], mode: row[2],
                 extendedAttributes: ExtendedAttributes(stored: row[7] as Data?),
@@ -88,7 +85,7 @@ private struct SyncRow: FetchableRecord {
         if let name = state.local?.name ?? state.synced?.name, !row.hasNull(atIndex: 33) {
             state.remote = RemoteObservation(row, from: 33, name: name)
         }
-        (intended, holder, entrant, isAnyHeld) = (inode(11), inode(12), inode(14), row[15])
+        (intended, holder, entrant, isAnyHeld) = (row[11], row[12], row[14], row[15])
     }
 }
 
@@ -97,16 +94,14 @@ extension Database {
     fileprivate func occupant(_ row: SyncRow, for inode: InodeNumber) throws -> Occupant? {
         if let holder = row.intended, holder != inode, let record = try self.inode(holder) {
             // Its state on the remote is unknown; that inode finds out first.
-            return Occupant(
-                inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
+            return Occupant(inode: holder, kind: record.kind)
         }
         guard let holder = row.holder, holder != inode,
             let record = try self.inode(holder), let synced = try synced(holder)
         else { return nil }
         if try intent(of: holder) != nil {
             // It may not even be there any more.
-            return Occupant(
-                inode: holder, kind: record.kind, etag: nil, isUnlinked: false, waitsForUs: false)
+            return Occupant(inode: holder, kind: record.kind)
         }
         return Occupant(
             inode: holder, kind: record.kind,

@@ -48,14 +48,6 @@ extension SyncOperation {
             false
         }
     }
-
-    /// Whether it changes the key of an object.
-    var isMove: Bool {
-        switch self {
-        case .move, .moveToTemporaryName: true
-        default: false
-        }
-    }
 }
 
 /// Decides on the next step for one inode. It uses neither clock, database nor network: equal

@@ -53,10 +53,10 @@ struct Occupant: Hashable {
     var kind: FileKind
     var etag: ETag?
     /// Whether it has no local name any more, so that it may be replaced.
-    var isUnlinked: Bool
+    var isUnlinked = false
     /// Whether another object was observed in its place, which it has to resolve first.
     var isOvertaken = false
     /// Whether it waits, possibly through others, for the inode that wants its name (a→b, b→a) and
     /// has not stepped aside yet.
-    var waitsForUs: Bool
+    var waitsForUs = false
 }

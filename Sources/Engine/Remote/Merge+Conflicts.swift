@@ -41,8 +41,9 @@ extension Merge {
         let now = clock.wallTime
         let former = try database.conflictOriginal(of: inode.id)
         let name = try freeConflictName(of: former ?? dirent.name, in: dirent.parent)
-        let names = context.agenda.conflictNames
-        names.set(1 + (former == nil ? 0 : names.count(of: inode.id)), of: inode.id)
+        context.agenda.conflictNames.withLock { counts in
+            counts[inode.id] = 1 + (former == nil ? 0 : counts[inode.id] ?? 0)
+        }
         try database.removeDirent(dirent, kind: inode.kind, at: now)
         try database.insertDirent(name, in: dirent.parent, to: inode, at: now)
         try markPending(inode.id)
@@ -72,7 +73,7 @@ extension Merge.Context {
     /// Whether so many conflict names of an inode were taken on the remote that no other is tried:
     /// a faulty remote may report that every name exists.
     func isOutOfNames(_ inode: InodeNumber, in database: Database) throws -> Bool {
-        let count = agenda.conflictNames.count(of: inode)
+        let count = agenda.conflictNames.withLock { $0[inode] ?? 0 }
         return try count >= Merge.conflictNamesMax && database.conflictOriginal(of: inode) != nil
     }
 }

@@ -16,7 +16,9 @@ extension Merge {
             let plan = Planner.plan(state)
             guard plan == .removeLocal || plan == .forget else { continue }
             try applyLocally(plan, state)
-            if try !database.isPending(other) { context.agenda.conflictNames.forget([other]) }
+            if try !database.isPending(other) {
+                context.agenda.conflictNames.withLock { $0[other] = nil }
+            }
         }
     }
 

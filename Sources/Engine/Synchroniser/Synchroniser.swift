@@ -1,4 +1,6 @@
+import GRDB
 import Logging
+import Synchronization
 
 /// Synchronises pending inodes with the remote: plans, carries out, and backs off after failures.
 struct Synchroniser: Sendable {
@@ -14,9 +16,7 @@ struct Synchroniser: Sendable {
     let merger: Merger
     let uploader: Uploader
     let conflicts: ConflictResolver
-}
 
-extension Synchroniser {
     /// Synchronises pending inodes until it is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
@@ -49,5 +49,228 @@ extension Synchroniser {
             outcome = noteSyncFailure(error, of: inode)
         }
         agenda.finish(inode, outcome)
+    }
+
+    /// Plans and carries out, until nothing is left to do or the inode has to wait.
+    func synchronise(_ inode: InodeNumber) async throws -> Agenda.Outcome {
+        // A bound, so that an inode whose states never agree cannot spin.
+        for _ in 0..<16 {
+            agenda.noteMove(of: inode)
+            let commitCount = store.commitCount
+            let state = try store.read { try $0.syncState(of: inode) }
+            guard let state else {
+                if try store.read({ try $0.isPending(inode) }) {
+                    try store.write { try $0.removePending(inode) }
+                }
+                return .done
+            }
+            let plan = Planner.plan(state)
+            logger.debug("planned", metadata: ["inode": "\(inode)", "plan": "\(plan)"])
+            switch plan {
+            case .none:
+                if try settleIfDone(inode, readAt: commitCount) {
+                    _ = gate.refusals.withLock { $0.remove(inode) }
+                    return .done
+                }
+            case .wait(let other):
+                return try wait(inode, for: other)
+            case .waitForWriter:
+                if let outcome = try await waitForWriter(state, readAt: commitCount) {
+                    return outcome
+                }
+            case .waitForConfirmation:
+                return try deletions.waitForConfirmation(inode)
+            case .delete where try deletions.due() != nil:
+                return try deletions.waitForBurst(inode)
+            case .forget where try !store.read({ try $0.isPending(inode) }):
+                // Removed together with another inode.
+                return .done
+            case .acceptRemote, .removeLocal, .createAnew, .forget:
+                let awaited = try applyLocally(plan, to: inode)
+                if let awaited { return .blocked(by: awaited) }
+                if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
+                await Task.yield()
+            case .verify(let intent):
+                if let outcome = try await uploader.verifier.verify(intent, state) {
+                    return outcome
+                }
+            case .conflict(let object):
+                try await conflicts.resolve(state, object)
+            case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
+                .setAttributes,
+                .delete:
+                if let holder = try await uploader.perform(plan, state, readAt: commitCount) {
+                    return .blocked(by: holder)
+                }
+            }
+            if Task.isCancelled { return .again(after: .zero) }
+        }
+        return .again(after: .seconds(1))
+    }
+
+    /// Carries out a plan that changes the local side only, if it still holds.
+    ///
+    /// - Returns: The file open for writing that the plan has to wait for.
+    private func applyLocally(
+        _ plan: SyncOperation, to inode: InodeNumber
+    ) throws(Blocked) -> InodeNumber? {
+        try merger.merge { merge in
+            if let now = try merge.database.syncState(of: inode), Planner.plan(now) == plan {
+                try merge.applyLocally(plan, now)
+                if now.remote == .gone, plan == .removeLocal || plan == .forget {
+                    try merge.applyDeletions(after: inode)
+                }
+            }
+            return merge.changes.awaited
+        }
+    }
+
+    /// An inode that waits for one that cannot be sent cannot be sent either.
+    private func wait(
+        _ inode: InodeNumber, for other: InodeNumber
+    ) throws(Blocked) -> Agenda.Outcome {
+        let (former, failure) = try store.read { database in
+            let former = try database.pending(inode)?.failure
+            guard let failure = try database.pending(other)?.failure,
+                try failure.isFinal || database.isHeld(other)
+            else { return (former, nil as SyncFailure?) }
+            let name = ObjectKey(try database.path(of: other))
+            return (
+                former,
+                SyncFailure(
+                    kind: failure.kind, what: "wait for \"\(name)\"", why: failure.why,
+                    remedy: failure.remedy, isFinal: true)
+            )
+        }
+        if let failure, failure != former {
+            try store.write { try $0.setFailure(failure, attempts: 0, of: inode) }
+        }
+        return .blocked(by: other)
+    }
+
+    /// Removes an inode from the pending ones, if its plan is still to do nothing.
+    ///
+    /// - Parameter commitCount: ``Store/commitCount`` before it was planned.
+    private func settleIfDone(
+        _ inode: InodeNumber, readAt commitCount: UInt64
+    ) throws(Blocked) -> Bool {
+        while true {
+            let isDone: Bool? = try store.write { database in
+                guard
+                    try store.commitCount == commitCount
+                        || database.syncState(of: inode).map(Planner.plan) == SyncOperation.none
+                else { return false }
+                if try database.wakeWaiters(of: inode, due: agenda.due()) { return nil }
+                try database.removePending(inode)
+                return true
+            }
+            if let isDone { return isDone }
+        }
+    }
+
+    /// Sends a file that is open for writing at intervals; one without a writer, at once.
+    ///
+    /// - Returns: nil if it can be planned again now.
+    private func waitForWriter(
+        _ state: SyncState, readAt commitCount: UInt64
+    ) async throws -> Agenda.Outcome? {
+        let inode = state.inode
+        guard let file = content.files.existing(inode), file.state.withLock({ $0.writers > 0 })
+        else {
+            try recoverAbandonedWrite(inode)
+            return nil
+        }
+        let isDue = file.state.withLock { state in
+            state.longWriterDue.map { $0 <= clock.uptime } ?? false
+        }
+        if isDue, try await uploadOpenFile(state, readAt: commitCount, file) { return nil }
+        let due = file.state.withLock { state in
+            let due =
+                state.longWriterDue.flatMap { $0 > clock.uptime ? $0 : nil }
+                ?? clock.uptime + configuration.longWriterInterval
+            state.longWriterDue = due
+            return due
+        }
+        return .again(after: due - clock.uptime)
+    }
+
+    /// Sends a file that stays open for writing.
+    ///
+    /// - Returns: Whether it was sent and has to be planned again.
+    private func uploadOpenFile(
+        _ state: SyncState, readAt commitCount: UInt64, _ file: OpenFile
+    ) async throws -> Bool {
+        file.state.withLock { $0.longWriterDue = clock.uptime + configuration.longWriterInterval }
+        var settled = state
+        settled.local?.isWriting = false
+        // Changes since the last snapshot have no generation of their own yet.
+        if file.state.withLock(\.isChanged) { settled.local?.generation += 1 }
+        let plan = Planner.plan(settled)
+        switch plan {
+        case .upload: return try await uploader.perform(plan, state, readAt: commitCount) == nil
+        case .createAnew:
+            // It was changed after its directory was deleted.
+            try merger.merge { try $0.applyLocally(plan, state) }
+            return true
+        default: return false
+        }
+    }
+
+    /// Finishes a write that is in progress according to the database but has no writer.
+    private func recoverAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
+        let isFree: Void? = try content.files.withExclusive(inode) { () throws(Blocked) in
+            try content.finishAbandonedWrite(inode)
+        }
+        if isFree == nil, let file = content.files.existing(inode) { content.settle(inode, file) }
+    }
+
+    /// Stores why an inode could not be synchronised, and returns when to retry.
+    func noteSyncFailure(_ error: any Error, of inode: InodeNumber) -> Agenda.Outcome {
+        // If only the request was cancelled, not this task, it is retried like any failed one.
+        if Task.isCancelled { return .again(after: .zero) }
+        if let error = error as? ProviderError, error.kind == .unauthorized {
+            // The queue is paused until the credentials are accepted. A refusal after that concerns
+            // the request itself.
+            let isFirst = gate.refusals.withLock { $0.insert(inode).inserted }
+            if isFirst { return .again(after: .seconds(1)) }
+        }
+        do throws(Blocked) {
+            let attempts = try store.write { database in
+                let attempts = (try database.pending(inode)?.attempts ?? 0) + 1
+                var failure = SyncFailure(error)
+                failure.what = try database.shown(failure.what, of: inode)
+                try database.setFailure(failure, attempts: attempts, of: inode)
+                return attempts
+            }
+            logger.warning(
+                "synchronisation failed",
+                metadata: ["inode": "\(inode)", "attempt": "\(attempts)", "reason": "\(error)"])
+            var backoff = Backoff(
+                first: .seconds(1), longest: .seconds(300), attempts: attempts - 1)
+            let delay = backoff.next(random)
+            return .again(after: max(delay, (error as? ProviderError)?.retryAfter ?? .zero))
+        } catch {
+            logger.error(
+                "state not written", metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            return .again(after: .seconds(5))
+        }
+    }
+}
+
+extension Database {
+    /// Returns the description of an attempt, with the local paths of inodes moved aside instead of
+    /// their temporary names.
+    fileprivate func shown(_ attempt: String, of inode: InodeNumber) throws -> String {
+        guard attempt.contains(FileName.asidePrefix) else { return attempt }
+        var attempt = attempt
+        var current = inode
+        while current != .root {
+            let path = ObjectKey(try path(of: current)).description
+            let name = FileName.aside(current, salt: try salt()).description
+            attempt = attempt.replacing("\"\(name)", with: "\"\(path)")
+                .replacing("\"\(path)\" to \"\(path)\"", with: "\"\(path)\"")
+            current = try synced(current)?.parent ?? .root
+        }
+        return attempt
     }
 }

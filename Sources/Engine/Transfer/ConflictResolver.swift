@@ -9,10 +9,7 @@ struct ConflictResolver: Sendable {
     let comparison: ContentComparison
     let schedule: DirectoriesInUse
     let merger: Merger
-}
 
-extension ConflictResolver {
-    /// Resolves a conflict: one version if the contents are identical, otherwise both are kept.
     func resolve(_ state: SyncState, _ object: RemoteObject) async throws {
         if state.kind == object.kind {
             do {
@@ -146,16 +143,11 @@ extension ConflictResolver {
         case .directory: return true
         case .symlink:
             return try store.read { try $0.inode(state.inode)?.target } == object.target
-        case .file: return try await isContentEqual(state, object)
+        case .file:
+            guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else {
+                return false
+            }
+            return try await comparison.hasContent(of: state.inode, object, at: place)
         }
-    }
-
-    private func isContentEqual(
-        _ state: SyncState, _ object: RemoteObject
-    ) async throws -> Bool {
-        guard let place = try store.read({ try conflictPlace(of: state.inode, $0) }) else {
-            return false
-        }
-        return try await comparison.hasContent(of: state.inode, object, at: place)
     }
 }

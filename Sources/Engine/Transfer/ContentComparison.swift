@@ -1,19 +1,18 @@
+import Digests
 import Synchronization
 
 /// Compares remote versions with local content.
 struct ContentComparison: Sendable {
     let content: ContentStore
     let gate: RemoteGate
-}
 
-extension ContentComparison {
     /// Compares a version on the remote with the local one, up to the first piece that differs.
     ///
     /// - Returns: Whether they are identical; false if the local one is incomplete.
     func hasContent(
         of inode: InodeNumber, _ object: RemoteObject, at place: ObjectKey
     ) async throws -> Bool {
-        let file = try content.retainForTransfer(inode)
+        let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
         let (size, isWhole) = file.state.withLock { ($0.size, $0.isWhole) }
         guard size == object.size, isWhole, let etag = object.etag else { return false }
@@ -46,4 +45,15 @@ private final class ComparingSink: ByteSink {
             if count != bytes.count || !ours.elementsEqual(bytes) { state.withLock { $0 = true } }
         }
     }
+}
+
+/// Digests bytes as they arrive in ascending order.
+final class DigestingSink: ByteSink {
+    private let hash = Mutex(SHA256())
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        hash.withLock { $0.update(bufferPointer: bytes) }
+    }
+
+    var digest: ContentDigest { ContentDigest(bytes: hash.withLock { $0.finalize() }) }
 }

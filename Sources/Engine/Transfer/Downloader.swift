@@ -11,9 +11,7 @@ struct Downloader: Sendable {
     let lister: Lister
     let metadata: MetadataFetcher
     let changes: Signal
-}
 
-extension Downloader {
     /// The largest piece that a request waits for, and the smallest that is fetched for it.
     static var demandBytes: UInt64 { 1 << 20 }
 
@@ -27,9 +25,9 @@ extension Downloader {
     /// The first request for missing bytes fetches them; others wait for it. The rest of the file
     /// follows in the background while the file is open.
     ///
-    /// - Throws: `ProviderError`, `EngineError`.
+    /// - Throws: `ProviderError`, `EngineError`, `Blocked`.
     func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
-        let file = try content.retainForTransfer(inode)
+        let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
         try await fetch(file, range, pieceBytes: Self.demandBytes, fillsRest: true)
     }
@@ -98,39 +96,31 @@ extension Downloader {
         _ range: Range<UInt64>, pieceBytes: UInt64, _ state: inout OpenFile.State
     ) -> Claim {
         let wanted = min(range.lowerBound, state.size)..<min(range.upperBound, state.size)
-        let missing = state.present.gaps(in: wanted)
-        guard !missing.isEmpty else { return .here }
-        for gap in missing {
-            guard let free = state.inFlight.firstGap(in: gap) else { continue }
-            // A small request also fetches the bytes likely to be needed next, up to those that are
-            // local or in flight.
-            let room = free.lowerBound..<min(state.size, free.lowerBound + pieceBytes)
-            let absent = state.present.firstGap(in: room) ?? free
-            let piece = state.inFlight.firstGap(in: absent) ?? free
-            state.inFlight.insert(piece)
-            return .ours(piece)
-        }
-        return .elsewhere
+        if state.present.contains(wanted) { return .here }
+        guard let free = state.firstMissing(in: wanted) else { return .elsewhere }
+        // A small request also fetches the bytes likely to be needed next, up to those that are
+        // local or in flight.
+        let room = free.lowerBound..<min(state.size, free.lowerBound + pieceBytes)
+        let absent = state.present.firstGap(in: room) ?? free
+        let piece = state.inFlight.firstGap(in: absent) ?? free
+        state.inFlight.insert(piece)
+        return .ours(piece)
     }
 
     /// Fetches one piece of the version that both sides agreed on. It counts as local only once the
     /// store has sent all of it and confirmed its version (I5).
     private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
         let inode = file.inode
-        let located = try store.read { database -> (ObjectKey, SyncedRecord)? in
-            guard let synced = try database.synced(inode),
-                let key = try database.remoteKey(of: inode)
-            else { return nil }
-            return (key, synced)
+        let (key, synced) = try store.read {
+            (try $0.remoteKey(of: inode), try $0.synced(inode))
         }
-        guard let (key, synced) = located, let etag = synced.etag, piece.upperBound <= synced.size
-        else {
+        guard let key, let synced, let etag = synced.etag, piece.upperBound <= synced.size else {
             throw EngineError(
                 .changedRemotely,
                 "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
                 remedy: "the remote no longer has this version; open the file again")
         }
-        try makeRoom(for: piece)
+        try content.space.reserve(for: UInt64(piece.count), "fetch \(piece.count) bytes")
         do throws(ProviderError) {
             try await read(piece, of: file, at: key, etag)
         } catch {
@@ -180,14 +170,6 @@ extension Downloader {
         }
     }
 
-    private func makeRoom(for piece: Range<UInt64>) throws(EngineError) {
-        do throws(Blocked) {
-            try content.space.reserve(for: UInt64(piece.count), "fetch \(piece.count) bytes")
-        } catch {
-            throw error.failure
-        }
-    }
-
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             var running = 0
@@ -212,18 +194,13 @@ extension Downloader {
     /// Fetches the rest of a file while it is open.
     private func fill(_ inode: InodeNumber) async {
         while !Task.isCancelled, let file = content.files.existing(inode) {
-            let next = file.state.withLock { state -> Range<UInt64>? in
-                for gap in state.present.gaps(in: 0..<state.size) {
-                    if let free = state.inFlight.firstGap(in: gap) { return free }
-                }
-                return nil
-            }
+            let next = file.state.withLock { $0.firstMissing(in: 0..<$0.size) }
             guard let next else {
                 file.state.withLock { $0.isFilling = false }
                 return
             }
             do {
-                let use = try content.retainForTransfer(inode)
+                let use = try content.retain(inode)
                 defer { content.releaseUse(of: inode) }
                 let end = min(next.upperBound, next.lowerBound + Self.fillBytes)
                 try await fetch(use, next.lowerBound..<end, pieceBytes: Self.fillBytes)
@@ -238,9 +215,10 @@ extension Downloader {
 
     /// Returns once the remote has sent the first bytes of the known version.
     ///
-    /// - Throws: `ProviderError`, `EngineError`; `.changedRemotely` if it has another version.
+    /// - Throws: `ProviderError`, `EngineError`, `Blocked`; `.changedRemotely` if it has another
+    ///   version.
     func awaitVersion(of inode: InodeNumber, for access: FileAccess) async throws {
-        let file = try content.retainForTransfer(inode)
+        let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
         guard content.isNothingHere(of: file) else { return }
         do {

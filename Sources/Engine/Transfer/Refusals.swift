@@ -1,4 +1,3 @@
-import GRDB
 import Logging
 import Synchronization
 
@@ -10,9 +9,7 @@ struct Refusals: Sendable {
     let gate: RemoteGate
     let deletions: DeletionHold
     let merger: Merger
-}
 
-extension Refusals {
     /// Records that the remote has carried out a local deletion.
     func noteDeleted(_ inode: InodeNumber) throws(Blocked) {
         try merger.merge { merge in
@@ -38,7 +35,8 @@ extension Refusals {
             // Another client has deleted it, as intended here.
             try noteDeleted(state.inode)
         case (.notEmpty, .delete):
-            try restoreDirectory(state.inode)
+            // It was removed locally, but has unseen entries on the remote.
+            try merger.merge { try $0.restore(state.inode) }
         case (.changed, _), (.missing, _), (.exists, _), (.wrongKind, _):
             logger.info(
                 "remote is not as expected",
@@ -75,10 +73,5 @@ extension Refusals {
                 reason: "refused (\(refusal.reason)) for no visible reason",
                 cause: refusal)
         }
-    }
-
-    /// Restores a directory that was removed locally but has unseen entries on the remote.
-    private func restoreDirectory(_ directory: InodeNumber) throws {
-        try merger.merge { try $0.restore(directory) }
     }
 }

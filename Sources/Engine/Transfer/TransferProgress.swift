@@ -1,21 +1,13 @@
-import Synchronization
-
 /// The running operations on the remote, and the bytes sent by uploads.
-final class TransferProgress: Sendable {
-    let transfers = Mutex<[InodeNumber: Transfer]>([:])
-    let sentBytes = Mutex(SentBytes())
-    private let agenda: Agenda
+struct TransferProgress: Sendable {
+    let transfers = Locked<[InodeNumber: Transfer]>([:])
+    let sentBytes = Locked(SentBytes())
+    let agenda: Agenda
 
-    init(agenda: Agenda) {
-        self.agenda = agenda
-    }
-}
-
-extension TransferProgress {
     func tracking<Value>(
         _ inode: InodeNumber, _ kind: Transfer.Kind, bytes: UInt64 = 0,
-        _ work: () async throws(ProviderError) -> Value
-    ) async throws(ProviderError) -> Value {
+        _ work: () async throws -> Value
+    ) async throws -> Value {
         transfers.withLock {
             $0[inode] = Transfer(kind: kind, bytesTotal: bytes, bytesSent: 0)
         }
@@ -36,5 +28,45 @@ extension TransferProgress {
         sentBytes.withLock { $0.note(sent, of: inode) }
         agenda.noteMove(of: inode)
         agenda.changes.notify()
+    }
+}
+
+/// Counts the bytes sent by uploads, each byte of a version once, however often an upload is
+/// interrupted and resumed.
+struct SentBytes {
+    /// Since the start of the process.
+    private(set) var total: UInt64 = 0
+
+    private struct Upload {
+        let generation: Int64
+        /// The bytes counted so far; nil until the bytes sent by an earlier process are known.
+        var counted: UInt64?
+    }
+
+    /// Running and interrupted uploads.
+    private var uploads: [InodeNumber: Upload] = [:]
+    /// Above this number, interrupted uploads are counted from the start again.
+    private static let uploadsMax = 4_096
+
+    /// Starts counting an upload, or continues counting the same version.
+    ///
+    /// - Parameter goesOn: Whether an earlier attempt left bytes at the store; the first call of
+    ///   ``note(_:of:)`` gives their number.
+    mutating func begin(_ inode: InodeNumber, generation: Int64, goesOn: Bool) {
+        if uploads[inode]?.generation == generation { return }
+        if uploads.count >= Self.uploadsMax { uploads.removeAll() }
+        uploads[inode] = Upload(generation: generation, counted: goesOn ? nil : 0)
+    }
+
+    /// - Parameter sent: The bytes of the upload that are at the store.
+    mutating func note(_ sent: UInt64, of inode: InodeNumber) {
+        guard let upload = uploads[inode] else { return }
+        let counted = upload.counted ?? sent
+        total += sent > counted ? sent - counted : 0
+        uploads[inode]?.counted = max(sent, counted)
+    }
+
+    mutating func end(_ inode: InodeNumber) {
+        uploads[inode] = nil
     }
 }

@@ -11,26 +11,20 @@ struct UploadPreparation: Sendable {
     let metadata: MetadataFetcher
     let downloader: Downloader
     let merger: Merger
-}
 
-extension UploadPreparation {
     /// Fetches missing metadata before an operation that replaces all metadata of an object,
     /// extended attributes included.
     ///
     /// - Returns: Whether metadata was missing, so that a new plan is needed.
-    func fetchMissingMetadata(
-        before plan: SyncOperation, _ state: SyncState
-    ) async throws(ProviderError) -> Bool {
+    func fetchMissingMetadata(before plan: SyncOperation, _ state: SyncState) async throws -> Bool {
         switch plan {
         case .upload where state.synced != nil, .setAttributes: break
         default: return false
         }
-        let isLacking = try engineWork { () throws(Blocked) in
-            try store.read { database in
-                try database.inode(state.inode).map {
-                    try database.lacksMetadata($0, metadata.traits)
-                } ?? false
-            }
+        let isLacking = try store.read { database in
+            try database.inode(state.inode).map {
+                try database.lacksMetadata($0, metadata.traits)
+            } ?? false
         }
         guard isLacking else { return false }
         _ = try await metadata.fetchMetadata(of: state.inode)
@@ -39,18 +33,12 @@ extension UploadPreparation {
 
     /// Fetches the bytes that are to be sent with the rest, or that are in use locally and about to
     /// be lost on the remote.
-    func fetchBytes(
-        before plan: SyncOperation, _ state: SyncState
-    ) async throws(ProviderError) {
+    func fetchBytes(before plan: SyncOperation, _ state: SyncState) async throws {
         switch plan {
         case .upload(_, let replaced):
             if let replaced { try await keepBytes(ofUnlinked: replaced) }
             guard state.local?.isWhole == false else { return }
-            let file = try engineWork { () throws(EngineError) in
-                try content.retainForTransfer(state.inode)
-            }
-            defer { content.releaseUse(of: state.inode) }
-            try await fetchAll(of: file)
+            try await fetchAll(of: state.inode)
         case .move(let replaced?): try await keepBytes(ofUnlinked: replaced.inode)
         case .delete: try await keepBytes(ofUnlinked: state.inode)
         default: return
@@ -59,23 +47,22 @@ extension UploadPreparation {
 
     /// Fetches the missing bytes of a file before the remote loses it, if the file is still open.
     /// POSIX: an open file keeps its bytes after `unlink`.
-    private func keepBytes(ofUnlinked inode: InodeNumber) async throws(ProviderError) {
+    private func keepBytes(ofUnlinked inode: InodeNumber) async throws {
         guard let open = content.files.existing(inode), !open.state.withLock(\.isWhole) else {
             return
         }
-        let file = try engineWork { () throws(EngineError) in try content.retainForTransfer(inode) }
-        defer { content.releaseUse(of: inode) }
-        do throws(ProviderError) {
-            try await fetchAll(of: file)
-        } catch {
-            if error.isPassing || error.kind == .cancelled { throw error }
+        do {
+            try await fetchAll(of: inode)
+        } catch let error as ProviderError where !error.isPassing && error.kind != .cancelled {
             logger.warning(
                 "unlinked file is open and incomplete",
                 metadata: ["inode": "\(inode)", "reason": "\(error.reason)"])
         }
     }
 
-    private func fetchAll(of file: OpenFile) async throws(ProviderError) {
+    private func fetchAll(of inode: InodeNumber) async throws {
+        let file = try content.retain(inode)
+        defer { content.releaseUse(of: inode) }
         do {
             let size = file.state.withLock(\.size)
             try await downloader.fetch(file, 0..<size, pieceBytes: 4 << 20)
@@ -83,7 +70,7 @@ extension UploadPreparation {
             throw error
         } catch {
             var (reason, cause) = ("\(error)", error)
-            if let known = error as? EngineError {
+            if let known = EngineError.contained(in: error) {
                 reason = known.kind.phrase
                 if known.kind == .changedRemotely {
                     // These bytes cannot be fetched any more, and only the user knows the value of
@@ -95,7 +82,7 @@ extension UploadPreparation {
                 }
             }
             throw ProviderError(
-                .source, attempt: "fetch the rest of inode \(file.inode)", reason: reason,
+                .source, attempt: "fetch the rest of inode \(inode)", reason: reason,
                 cause: cause)
         }
     }

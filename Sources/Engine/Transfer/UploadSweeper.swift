@@ -1,4 +1,3 @@
-import GRDB
 import Logging
 
 /// The engine's side of an upload session: stores the token with which an interrupted upload is
@@ -33,44 +32,35 @@ struct UploadSweeper: Sendable {
     let logger: Logger
     let gate: RemoteGate
     let progress: TransferProgress
-}
 
-extension UploadSweeper {
     /// Starts an upload, or resumes one of the same bytes to the same place. The remains of any
     /// other upload of the inode are deleted from the store.
     func uploadSession(
         of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion
-    ) async throws(ProviderError) -> TrackedUpload {
+    ) async throws -> TrackedUpload {
         let upload = UploadRecord(
             generation: generation, key: key, base: base, token: UploadToken(""))
-        let earlier = try engineWork { () throws(Blocked) in
-            try store.read { try $0.upload(of: inode) }
-        }
-        guard let earlier else {
-            return TrackedUpload(
-                store: store, progress: progress, inode: inode, upload: upload, token: nil)
-        }
-        if earlier.continues(upload) {
-            return TrackedUpload(
-                store: store, progress: progress, inode: inode, upload: upload, token: earlier.token
-            )
-        }
+        let earlier = try store.read { try $0.upload(of: inode) }
+        let isContinued = earlier?.continues(upload) == true
+        if let earlier, !isContinued { try await clear(earlier, of: inode) }
+        return TrackedUpload(
+            store: store, progress: progress, inode: inode, upload: upload,
+            token: isContinued ? earlier?.token : nil)
+    }
+
+    private func clear(_ upload: UploadRecord, of inode: InodeNumber) async throws {
         do throws(ProviderError) {
-            try await abandon(earlier, of: inode)
+            try await abandon(upload, of: inode)
         } catch {
             if error.isPassing || error.kind == .cancelled || error.kind == .unauthorized {
                 throw error
             }
             // A failed clean-up must not prevent the upload of new content.
-            try engineWork { () throws(Blocked) in
-                try store.write { try $0.removeUpload(of: inode) }
-            }
+            try store.write { try $0.removeUpload(of: inode) }
             logger.warning(
                 "remains of an upload not deleted from the store",
                 metadata: ["reason": "\(error.reason)"])
         }
-        return TrackedUpload(
-            store: store, progress: progress, inode: inode, upload: upload, token: nil)
     }
 
     private func abandon(
@@ -99,11 +89,7 @@ extension UploadSweeper {
                     logger.debug("upload not abandoned", metadata: ["reason": "\(error.reason)"])
                 }
             }
-            do {
-                try await clock.sleep(until: clock.uptime + .seconds(10))
-            } catch {
-                return
-            }
+            try? await clock.sleep(until: clock.uptime + .seconds(10))
         }
     }
 }

@@ -1,13 +1,12 @@
-import GRDB
 import Synchronization
 
 extension Uploader {
     /// Sends a snapshot of the content (I3), if the store holds the expected version (I4).
     func upload(
         _ state: SyncState, to place: Place, base: BaseVersion, replaced: InodeNumber?
-    ) async throws(ProviderError) {
+    ) async throws {
         let inode = state.inode
-        let file = try engineWork { () throws(EngineError) in try content.retainForTransfer(inode) }
+        let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
         // A partly rewritten file is sent whole: the rest comes from the version that it is based
         // on, and from no other.
@@ -16,22 +15,18 @@ extension Uploader {
             throw ProviderError(
                 .busy, attempt: "send inode \(inode)", reason: "it is not completely fetched yet")
         }
-        let (frozen, record) = try engineWork { () throws(Blocked) in try content.freeze(file) }
+        let (frozen, record) = try content.freeze(file)
         defer { content.thaw(frozen, of: file) }
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
-            extendedAttributes: try engineWork { () throws(Blocked) in
-                try store.read { try $0.extendedAttributes(of: inode) }
-            })
+            extendedAttributes: try store.read { try $0.extendedAttributes(of: inode) })
         let digest = try gate.traits.tellsOwnVersions ? nil : digest(of: frozen)
         let intent = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
             generation: record.generation, replaced: replaced, digest: digest)
-        let isWanted = try engineWork { () throws(Blocked) in
-            // It may have been unlinked during the fetch.
-            try begin(intent, of: inode) { try $0.dirent(of: inode) != nil }
-        }
+        // It may have been unlinked during the fetch.
+        let isWanted = try begin(intent, of: inode) { try $0.dirent(of: inode) != nil }
         guard isWanted else { return }
         let session = try await sweeper.uploadSession(
             of: inode, generation: record.generation, to: place.key, base: base)
@@ -39,10 +34,8 @@ extension Uploader {
             $0.begin(inode, generation: record.generation, goesOn: session.token != nil)
         }
         let object = try await progress.tracking(inode, .upload, bytes: frozen.size) {
-            () async throws(ProviderError) in
             try await gate.write(
-                place.key, from: frozen, attributes: attributes, base: base,
-                session: session)
+                place.key, from: frozen, attributes: attributes, base: base, session: session)
         }
         progress.sentBytes.withLock { $0.end(inode) }
         let generation = record.generation

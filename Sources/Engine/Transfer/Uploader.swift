@@ -1,5 +1,4 @@
 import GRDB
-import Synchronization
 
 /// Carries out one operation on the remote.
 struct Uploader: Sendable {
@@ -13,9 +12,7 @@ struct Uploader: Sendable {
     let verifier: Verifier
     let refusals: Refusals
     let merger: Merger
-}
 
-extension Uploader {
     /// Stores an intent before its request is sent, if the plan for it still holds; on return it
     /// survives power loss. Concurrent requests share a sync of the log.
     ///
@@ -38,20 +35,15 @@ extension Uploader {
     func settleIntent(
         _ plan: SyncOperation, _ state: SyncState, failedWith error: ProviderError
     ) throws(Blocked) {
-        let inode = state.inode
-        if mayBeHalfDone(plan, state) {
-            switch error.kind {
-            // The second half may have been refused.
-            case .busy, .unauthorized, .denied, .full: return
-            default: break
-            }
-        }
         switch error.kind {
         case .unreachable, .cancelled, .corrupt, .source, .sink:
-            verifier.noteLoss(of: inode)
-        case .changed, .missing, .exists, .notEmpty, .wrongKind, .busy, .unauthorized, .denied,
-            .full, .unsupported:
-            try store.write { try $0.removeIntent(of: inode) }
+            verifier.noteLoss(of: state.inode)
+        case .busy, .unauthorized, .denied, .full:
+            // The second half may have been refused.
+            if mayBeHalfDone(plan, state) { return }
+            fallthrough
+        case .changed, .missing, .exists, .notEmpty, .wrongKind, .unsupported:
+            try store.write { try $0.removeIntent(of: state.inode) }
         }
     }
 
@@ -86,11 +78,11 @@ extension Uploader {
         // This may take a while, so it precedes the claim: a replacement of the missing bytes by
         // another client must not pass for our own change.
         var unprepared: ProviderError?
-        do throws(ProviderError) {
+        do {
             if try await preparation.fetchMissingMetadata(before: plan, state) { return nil }
             try await preparation.fetchBytes(before: plan, state)
         } catch {
-            unprepared = error
+            unprepared = ProviderError(preparing: error)
         }
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
@@ -115,18 +107,17 @@ extension Uploader {
         } else {
             guard try store.commitCount == commitCount || store.read(isCurrent) else { return nil }
         }
-        do throws(ProviderError) {
+        do {
             try await carryOut(plan, state, target)
         } catch {
-            try settleIntent(plan, state, failedWith: error)
-            try await refusals.answerRefusal(error, plan, state, target)
+            let refusal = ProviderError(preparing: error)
+            try settleIntent(plan, state, failedWith: refusal)
+            try await refusals.answerRefusal(refusal, plan, state, target)
         }
         return nil
     }
 
-    private func carryOut(
-        _ plan: SyncOperation, _ state: SyncState, _ place: Place
-    ) async throws(ProviderError) {
+    private func carryOut(_ plan: SyncOperation, _ state: SyncState, _ place: Place) async throws {
         let inode = state.inode
         switch plan {
         case .upload(let base, let replaced):
@@ -134,13 +125,11 @@ extension Uploader {
         case .createDirectory, .createSymlink:
             let attributes = state.attributes
             let object = try await progress.tracking(inode, .create) {
-                () async throws(ProviderError) in
                 if plan == .createDirectory {
                     return try await gate.createDirectory(place.key, attributes: attributes)
                 }
-                let target = try engineWork { () throws(Blocked) in try self.target(of: inode) }
                 return try await gate.createSymlink(
-                    place.key, target: target, attributes: attributes)
+                    place.key, target: try target(of: inode), attributes: attributes)
             }
             try commit(
                 object, of: inode, at: place, sent: attributes,
@@ -153,19 +142,16 @@ extension Uploader {
         case .setAttributes:
             let attributes = state.attributes
             let object = try await progress.tracking(inode, .change) {
-                () async throws(ProviderError) in
-                try await gate.setAttributes(
-                    place.key, to: attributes, etag: state.baseVersion)
+                try await gate.setAttributes(place.key, to: attributes, etag: state.baseVersion)
             }
             try commit(
                 object, of: inode, at: place, sent: attributes,
                 generation: plan.generation(after: state))
         case .delete:
-            try await progress.tracking(inode, .delete) { () async throws(ProviderError) in
-                try await gate.delete(
-                    place.key, kind: state.kind, etag: state.baseVersion)
+            try await progress.tracking(inode, .delete) {
+                try await gate.delete(place.key, kind: state.kind, etag: state.baseVersion)
             }
-            try engineWork { () throws(Blocked) in try refusals.noteDeleted(inode) }
+            try refusals.noteDeleted(inode)
         default:
             preconditionFailure("\(plan) is not an operation on the remote")
         }
@@ -173,12 +159,10 @@ extension Uploader {
 
     private func move(
         _ state: SyncState, _ place: Place, base: BaseVersion, replaced: InodeNumber?
-    ) async throws(ProviderError) {
+    ) async throws {
         guard let destination = place.destination, let synced = state.synced else { return }
         let object = try await progress.tracking(state.inode, .move) {
-            () async throws(ProviderError) in
-            try await gate.move(
-                place.key, etag: state.baseVersion, to: destination, base: base)
+            try await gate.move(place.key, etag: state.baseVersion, to: destination, base: base)
         }
         try commit(
             object, of: state.inode, at: place,
@@ -195,38 +179,36 @@ extension Uploader {
         _ object: RemoteObject, of inode: InodeNumber, at place: Place,
         sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil,
         isUpload: Bool = false
-    ) throws(ProviderError) {
-        try engineWork { () throws(Blocked) in
-            try merger.merge { merge in
-                let database = merge.database
-                try database.removeIntent(of: inode)
-                if isUpload { try database.removeUpload(of: inode) }
-                if let replaced {
-                    try database.removeSynced(replaced)
-                    merge.changes.unlinked.append(replaced)
-                    try merge.enqueue([replaced])
-                }
-                // Removed meanwhile, with a directory that the remote deleted: the next listing
-                // finds the object.
-                guard let record = try database.inode(inode) else { return }
-                try database.setSynced(
-                    SyncedRecord(
-                        parent: place.parent, name: place.name, etag: object.etag,
-                        size: object.size, mode: attributes.mode, modified: attributes.modified,
-                        generation: generation,
-                        extendedAttributes: attributes.extendedAttributes),
-                    of: inode)
-                if !gate.traits.listsMetadata {
-                    try database.setRemoteModified(object.remoteModified, of: inode)
-                }
-                try database.setFailure(nil, attempts: 0, of: inode)
-                if !record.isWriting, record.generation == generation {
-                    try database.markSent(inode)
-                }
-                guard hasForeignMetadata(object, besides: attributes) else { return }
-                if try database.forgetMetadata(of: inode) {
-                    merge.changes.cacheChanges.append(.inode(inode))
-                }
+    ) throws(Blocked) {
+        try merger.merge { merge in
+            let database = merge.database
+            try database.removeIntent(of: inode)
+            if isUpload { try database.removeUpload(of: inode) }
+            if let replaced {
+                try database.removeSynced(replaced)
+                merge.changes.unlinked.append(replaced)
+                try merge.enqueue([replaced])
+            }
+            // Removed meanwhile, with a directory that the remote deleted: the next listing
+            // finds the object.
+            guard let record = try database.inode(inode) else { return }
+            try database.setSynced(
+                SyncedRecord(
+                    parent: place.parent, name: place.name, etag: object.etag,
+                    size: object.size, mode: attributes.mode, modified: attributes.modified,
+                    generation: generation,
+                    extendedAttributes: attributes.extendedAttributes),
+                of: inode)
+            if !gate.traits.listsMetadata {
+                try database.setRemoteModified(object.remoteModified, of: inode)
+            }
+            try database.setFailure(nil, attempts: 0, of: inode)
+            if !record.isWriting, record.generation == generation {
+                try database.markSent(inode)
+            }
+            guard hasForeignMetadata(object, besides: attributes) else { return }
+            if try database.forgetMetadata(of: inode) {
+                merge.changes.cacheChanges.append(.inode(inode))
             }
         }
     }

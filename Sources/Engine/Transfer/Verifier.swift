@@ -1,57 +1,35 @@
 import GRDB
 import Logging
-import Synchronization
 
 /// Determines whether a change whose answer was lost took effect, see ``IntentRecord``.
-final class Verifier: Sendable {
-    private let configuration: EngineConfiguration
-    private let store: Store
-    private let clock: any Clock
-    private let logger: Logger
-    private let gate: RemoteGate
-    private let activity: RemoteActivity
-    private let comparison: ContentComparison
-    private let merger: Merger
-    private let doubts: Mutex<InFlightWindow>
-
-    init(
-        configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
-        gate: RemoteGate, activity: RemoteActivity, comparison: ContentComparison, merger: Merger
-    ) {
-        self.configuration = configuration
-        self.store = store
-        self.clock = clock
-        self.logger = logger
-        self.gate = gate
-        self.activity = activity
-        self.comparison = comparison
-        self.merger = merger
-        doubts = Mutex(InFlightWindow(startedAt: clock.uptime))
-    }
+struct Verifier: Sendable {
+    let configuration: EngineConfiguration
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let gate: RemoteGate
+    let activity: RemoteActivity
+    let comparison: ContentComparison
+    let merger: Merger
+    let doubts: Locked<InFlightWindow>
 
     /// Records that the answer to a request for an inode was lost.
     func noteLoss(of inode: InodeNumber) {
         doubts.withLock { $0.noteLoss(of: inode, at: clock.uptime) }
     }
-}
 
-extension Verifier {
     /// Determines whether an intended change took place, and stores the result.
     ///
     /// - Returns: nil if it is known now; otherwise when to check again.
-    func verify(
-        _ intent: IntentRecord, _ state: SyncState
-    ) async throws -> Agenda.Outcome? {
+    func verify(_ intent: IntentRecord, _ state: SyncState) async throws -> Agenda.Outcome? {
         let inode = state.inode
-        let (former, place) = try store.read { database in
+        let (former, place, above) = try store.read { database in
             (
                 try database.remoteKey(of: inode),
-                try database.remoteKey(of: intent.parent)?.appending(intent.name)
+                try database.remoteKey(of: intent.parent)?.appending(intent.name),
+                try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
+                    ?? database.uncertainInode(atOrAbove: intent.parent)
             )
-        }
-        let above = try store.read { database in
-            try state.synced.flatMap { try database.uncertainInode(atOrAbove: $0.parent) }
-                ?? database.uncertainInode(atOrAbove: intent.parent)
         }
         if let above { return .blocked(by: above) }
         guard let place else {
@@ -80,10 +58,7 @@ extension Verifier {
         }
         let happened: Bool
         if let there, let former, try isOurs(there, state) {
-            let isStillThere = try isReplaced(object, by: intent)
-            happened =
-                isStillThere
-                ? false : try await removeCopied(there, at: former, to: object, at: place)
+            happened = try await removeCopied(there, at: former, to: object, at: place, intent)
         } else {
             happened = try await isResult(object, at: place, of: intent, state)
         }
@@ -114,9 +89,12 @@ extension Verifier {
     ///
     /// - Returns: Whether the destination has the object and the source no longer has it.
     private func removeCopied(
-        _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject?, at place: ObjectKey
+        _ there: RemoteObject, at former: ObjectKey, to copy: RemoteObject?, at place: ObjectKey,
+        _ intent: IntentRecord
     ) async throws -> Bool {
-        guard let copy, copy.kind == there.kind else { return false }
+        guard let copy, copy.kind == there.kind, try !isReplaced(copy, by: intent) else {
+            return false
+        }
         switch there.kind {
         case .directory: return false
         case .symlink: guard copy.target == there.target else { return false }
@@ -218,9 +196,7 @@ extension Verifier {
     /// Computes the digest of an object's content at the store.
     ///
     /// - Returns: nil if it is being replaced at this moment; a new plan determines the state.
-    private func digest(
-        of object: RemoteObject, at key: ObjectKey
-    ) async throws -> ContentDigest? {
+    private func digest(of object: RemoteObject, at key: ObjectKey) async throws -> ContentDigest? {
         guard let etag = object.etag else { return nil }
         let sink = DigestingSink()
         var offset: UInt64 = 0

@@ -8,8 +8,6 @@ extension Tree {
     /// limit.
     private static var attributesBytesMax: Int { 1 << 20 }
 
-    /// Returns the attributes set by programs, which may be copied. Those of Apus are only found by
-    /// name; otherwise every `cp -a` would copy them.
     func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
         try store.read { database in
             _ = try detailedInode(inode, database)
@@ -17,11 +15,6 @@ extension Tree {
         }
     }
 
-    /// Sets or removes an attribute.
-    ///
-    /// - Parameter value: nil to remove it.
-    /// - Throws: `.unsupported` for a name that is not kept, or on a symbolic link; `.exists`,
-    ///   `.noAttribute`; `.tooLarge`; `.outOfSpace` if the store could not keep it; `.readOnly`.
     func setExtendedAttribute(
         _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange,
         of inode: InodeNumber
@@ -52,9 +45,7 @@ extension Tree {
     }
 
     /// Returns an inode with complete remote metadata.
-    private func detailedInode(
-        _ inode: InodeNumber, _ database: Database
-    ) throws -> InodeRecord {
+    private func detailedInode(_ inode: InodeNumber, _ database: Database) throws -> InodeRecord {
         let record = try database.existingInode(inode)
         if try database.lacksMetadata(record, traits) { throw Blocked.awaits(.details(inode)) }
         return record

@@ -1,9 +1,6 @@
 import GRDB
 
 extension Tree {
-    /// Returns the parent of a directory, for `..`; the root is its own.
-    ///
-    /// - Throws: `.notFound` for a removed directory.
     func parent(of directory: InodeNumber) throws(Blocked) -> InodeNumber {
         guard directory != .root else { return .root }
         let dirent = try store.read { try $0.dirent(of: directory) }
@@ -11,7 +8,6 @@ extension Tree {
         return dirent.parent
     }
 
-    /// - Throws: `.notFound`, `.invalid` if it is not a symbolic link.
     func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
         try store.read { database in
             guard let link = try symbolicLink(database.existingInode(inode), database) else {
@@ -44,8 +40,6 @@ extension Tree {
     }
 
     /// Creates a file that is open for writing.
-    ///
-    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createFile(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
@@ -55,7 +49,6 @@ extension Tree {
         return try insert(inode, name, in: parent).attributes
     }
 
-    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`.
     func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
@@ -67,8 +60,6 @@ extension Tree {
     /// POSIX: PATH_MAX, without the NUL at its end.
     static var targetBytesMax: Int { 4_095 }
 
-    /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` if the
-    ///   remote keeps no symbolic links, `.nameTooLong` for a target over 4095 bytes.
     func createSymlink(
         _ name: FileName, in parent: InodeNumber, target: [UInt8], caller: Caller
     ) throws(Blocked) -> Attributes {
@@ -120,27 +111,22 @@ extension Tree {
         return created
     }
 
-    /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
-    func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Removal {
+    /// Removes a name.
+    ///
+    /// - Parameter isDirectory: Whether it has to be that of an empty directory, or of anything but
+    ///   a directory.
+    func remove(
+        _ name: FileName, in parent: InodeNumber, isDirectory: Bool
+    ) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
         return try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
-            guard inode.kind != .directory else {
+            if isDirectory {
+                try requireEmpty(inode, database)
+            } else if inode.kind == .directory {
                 throw Blocked.failure(.isDirectory, "remove the directory \"\(name)\" as a file")
             }
-            try remove(dirent, inode, at: now, database)
-            return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
-        }
-    }
-
-    /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
-    func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Removal {
-        try configuration.requireWritable("remove \"\(name)\"")
-        let now = clock.wallTime
-        return try store.write { database in
-            let (dirent, inode) = try find(name, in: parent, database)
-            try requireEmpty(inode, database)
             try remove(dirent, inode, at: now, database)
             return Removal(inode: inode.id, isOnRemote: try database.synced(inode.id) != nil)
         }
@@ -178,11 +164,7 @@ extension Tree {
             inode.id, at: now, due: agenda.due(after: configuration.settleTime))
     }
 
-    /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
-    ///
     /// - Returns: The inode that was replaced.
-    /// - Throws: `.notFound`, `.exists`, `.notEmpty`, `.isDirectory`, `.notDirectory`, `.invalid`
-    ///   for a directory moved below itself, `.readOnly`.
     func rename(
         _ name: FileName, in parent: InodeNumber, to newName: FileName,
         in newParent: InodeNumber, mode: RenameMode

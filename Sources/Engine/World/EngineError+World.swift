@@ -21,15 +21,28 @@ extension EngineError {
             error.kind == .sink || error.kind == .source || error.isForLackOfDescriptors
         if isLocal, let inner = error.cause as? DiskError {
             self.init(inner, error.attempt)
-        } else if isLocal, case .failure(let inner)? = error.cause as? Blocked {
-            self = inner
-        } else if isLocal, let inner = error.cause as? EngineError {
+        } else if isLocal, let inner = error.cause.flatMap(EngineError.contained) {
             self = inner
         } else {
             self.init(
                 kind, "\(error.attempt): \(error.reason)", remedy: error.remedy ?? remedy,
                 cause: error)
         }
+    }
+
+    /// Returns the engine's failure that an error is, or contains as a reason to be blocked.
+    static func contained(in error: any Error) -> EngineError? {
+        if case .failure(let failure)? = error as? Blocked { return failure }
+        return error as? EngineError
+    }
+}
+
+/// Runs local work for a caller that needs nothing from the remote.
+func completed<Value>(_ work: () throws(Blocked) -> Value) throws(EngineError) -> Value {
+    do throws(Blocked) {
+        return try work()
+    } catch {
+        throw error.failure
     }
 }
 
@@ -44,16 +57,26 @@ func onDisk<Value>(
     }
 }
 
-/// Runs local work during an operation on the remote. Its failure says nothing about the remote, so
-/// it is reported as one of the operation's source.
+extension ProviderError {
+    /// Converts the failure of local work during an operation on the remote. It says nothing about
+    /// the remote, so it is reported as one of the operation's source.
+    init(preparing error: any Error) {
+        let cause = EngineError.contained(in: error) ?? error
+        self =
+            error as? ProviderError
+            ?? ProviderError(
+                .source, attempt: "prepare a change for the remote", reason: "\(cause)",
+                cause: cause)
+    }
+}
+
+/// Runs local work during an operation on the remote, and converts its failures.
 func engineWork<Value, Failure: Error>(
     _ work: () throws(Failure) -> Value
 ) throws(ProviderError) -> Value {
     do throws(Failure) {
         return try work()
     } catch {
-        throw ProviderError(
-            .source, attempt: "prepare a change for the remote", reason: "\(error)",
-            cause: error)
+        throw ProviderError(preparing: error)
     }
 }

@@ -74,7 +74,9 @@ struct TreeCheck {
         of path: Path, _ inode: InodeNumber, _ node: ReferenceModel.Number
     ) async throws(ProgramFailure) {
         let target = try await asking("read \(path)") { () async throws(EngineError) in
-            try await engine.retrying { () throws(Blocked) in try engine.readSymlink(inode) }
+            try await engine.retrying { () throws(Blocked) in
+                try engine.symbolicLink(inode).target
+            }
         }
         guard target == model[node].target else {
             throw ProgramFailure("\(path) points to another place")

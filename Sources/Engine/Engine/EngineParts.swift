@@ -1,0 +1,141 @@
+import Logging
+
+/// The parts of an engine that work without the network.
+struct LocalParts: Sendable {
+    let files = OpenFileTable()
+    let kernelCache = KernelCacheRelay()
+    let fillQueue = FillQueue()
+    let lostAndFound: LostAndFound
+    let agenda: Agenda
+    let durability: Durability
+    let trash: Trash
+    let reaper: Reaper
+    let space: Space
+    let evictor: Evictor
+    let content: ContentStore
+    let tree: Tree
+
+    init(
+        _ configuration: EngineConfiguration, store: Store, disk: any Disk, clock: any Clock,
+        traits: ProviderTraits, logger: Logger
+    ) {
+        agenda = Agenda(
+            store: store, clock: clock, logger: logger, runningMax: traits.transfersMax)
+        lostAndFound = LostAndFound(disk: disk)
+        durability = Durability(store: store, disk: disk, clock: clock, logger: logger)
+        trash = Trash(
+            store: store, disk: disk, clock: clock, logger: logger, files: files,
+            bytesMax: configuration.cacheBytesMax / 10)
+        reaper = Reaper(
+            store: store, disk: disk, logger: logger, files: files, trash: trash,
+            removalsMax: configuration.removalsMax)
+        space = Space(
+            store: store, disk: disk, clock: clock, logger: logger, files: files,
+            durability: durability, kernelCache: kernelCache)
+        evictor = Evictor(
+            store: store, clock: clock, logger: logger, space: space, trash: trash,
+            cacheBytesMax: configuration.cacheBytesMax)
+        content = ContentStore(
+            configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
+            files: files, space: space, durability: durability, reaper: reaper, agenda: agenda,
+            fillQueue: fillQueue)
+        tree = Tree(
+            configuration: configuration, store: store, clock: clock, traits: traits,
+            files: files, space: space, agenda: agenda)
+    }
+}
+
+/// The parts of an engine that observe the remote.
+struct RemoteParts: Sendable {
+    let deadlines: Deadlines
+    let gate: RemoteGate
+    let activity = RemoteActivity()
+    let answers: OutdatedAnswers
+    let deletions: DeletionHold
+    let schedule: DirectoriesInUse
+    let merger: Merger
+    let lister: Lister
+    let refresher: Refresher
+    let metadata: MetadataFetcher
+
+    init(
+        _ configuration: EngineConfiguration, store: Store, clock: any Clock,
+        provider: any Provider, logger: Logger, random: @escaping @Sendable () -> UInt64,
+        local: LocalParts
+    ) {
+        let agenda = local.agenda
+        schedule = DirectoriesInUse(interval: configuration.refreshInterval, clock: clock)
+        let looks = MetadataQueue()
+        deadlines = Deadlines(clock: clock)
+        gate = RemoteGate(
+            provider, grace: configuration.shutdownGrace, clock: clock, deadlines: deadlines,
+            logger: logger, random: random, agenda: agenda,
+            resumes: [agenda.signal, schedule.signal, looks.signal])
+        answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
+        deletions = DeletionHold(
+            store: store, clock: clock, agenda: agenda, removalsMax: configuration.removalsMax)
+        merger = Merger(
+            store: store,
+            context: Merge.Context(
+                configuration: configuration, clock: clock, logger: logger, gate: gate,
+                deletions: deletions, agenda: agenda,
+                trashBytesMax: local.trash.bytesMax),
+            aftermath: Aftermath(
+                trash: local.trash, reaper: local.reaper, agenda: agenda,
+                kernelCache: local.kernelCache))
+        lister = Lister(
+            configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
+            activity: activity, answers: answers, schedule: schedule, space: local.space,
+            merger: merger)
+        refresher = Refresher(
+            store: store, clock: clock, gate: gate, schedule: schedule, lister: lister)
+        metadata = MetadataFetcher(
+            store: store, clock: clock, logger: logger, random: random, gate: gate,
+            activity: activity, answers: answers, lister: lister, merger: merger, looks: looks)
+    }
+}
+
+/// The parts of an engine that transfer bytes and changes to and from the remote.
+struct TransferParts: Sendable {
+    let downloader: Downloader
+    let progress: TransferProgress
+    let sweeper: UploadSweeper
+    let synchroniser: Synchroniser
+
+    init(
+        _ configuration: EngineConfiguration, store: Store, clock: any Clock, logger: Logger,
+        random: @escaping @Sendable () -> UInt64, local: LocalParts, remote: RemoteParts
+    ) {
+        let (content, gate, merger) = (local.content, remote.gate, remote.merger)
+        let activity = remote.activity
+        downloader = Downloader(
+            configuration: configuration, store: store, clock: clock, content: content, gate: gate,
+            answers: remote.answers, lister: remote.lister, metadata: remote.metadata,
+            changes: local.agenda.changes)
+        progress = TransferProgress(agenda: local.agenda)
+        sweeper = UploadSweeper(
+            store: store, clock: clock, logger: logger, gate: gate, progress: progress)
+        let comparison = ContentComparison(content: content, gate: gate)
+        let uploader = Uploader(
+            store: store, gate: gate, activity: activity, content: content,
+            preparation: UploadPreparation(
+                store: store, clock: clock, logger: logger, content: content,
+                metadata: remote.metadata, downloader: downloader, merger: merger),
+            progress: progress, sweeper: sweeper,
+            verifier: Verifier(
+                configuration: configuration, store: store, clock: clock, logger: logger,
+                gate: gate, activity: activity, comparison: comparison, merger: merger,
+                doubts: Locked(InFlightWindow(startedAt: clock.uptime))),
+            refusals: Refusals(
+                store: store, logger: logger, gate: gate, deletions: remote.deletions,
+                merger: merger),
+            merger: merger)
+        let conflicts = ConflictResolver(
+            store: store, clock: clock, gate: gate, activity: activity, comparison: comparison,
+            schedule: remote.schedule, merger: merger)
+        synchroniser = Synchroniser(
+            configuration: configuration, store: store, clock: clock, logger: logger,
+            random: random, agenda: local.agenda, content: content, gate: gate,
+            deletions: remote.deletions, merger: merger, uploader: uploader, conflicts: conflicts)
+    }
+}
