@@ -14,15 +14,14 @@ extension ContentStore {
         _ inode: InodeNumber, at offset: UInt64, length: Int
     ) throws(Blocked) -> ReadableRange {
         try withFile(inode) { file throws(Blocked) in
-            let (count, isHere) = file.state.withLock { state in
+            try file.withState { state throws(Blocked) in
                 let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
-                guard offset < end else { return (0, true) }
-                return (Int(end - offset), state.present.contains(offset..<end))
+                guard offset < end else { return ReadableRange(file: state.file, count: 0) }
+                guard state.present.contains(offset..<end) else {
+                    throw .awaits(.content(inode, offset..<end))
+                }
+                return ReadableRange(file: state.file, count: Int(end - offset))
             }
-            guard isHere else {
-                throw .awaits(.content(inode, offset..<(offset + UInt64(count))))
-            }
-            return ReadableRange(file: file.state.withLock(\.file), count: count)
         }
     }
 
@@ -109,9 +108,7 @@ extension ContentStore {
                 if state.stored == .partial, size < before.size {
                     try storeCut(inode, state)
                 }
-                try onDisk("truncate inode \(inode)") { () throws(DiskError) in
-                    try state.file.truncate(to: size)
-                }
+                try onDisk("truncate inode \(inode)", do: state.file.truncate(to: size))
             } catch {
                 (state.present, state.size) = before
                 throw error
@@ -140,9 +137,7 @@ extension ContentStore {
                 state.isMarkedUnsafe = false
                 return state.file
             }
-            try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
-                try content.synchronize()
-            }
+            try onDisk("synchronize inode \(inode)", do: content.synchronize())
             try durability.noteSynchronized(file)
         }
         try store.synchronize()
@@ -157,9 +152,7 @@ extension ContentStore {
     /// Sets a content file's modification time to the file's, so that a time set by a program
     /// survives a kill.
     func storeTime(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
-        try onDisk("set the time of inode \(inode)") { () throws(DiskError) in
-            try state.file.setModified(state.modified)
-        }
+        try onDisk("set the time of inode \(inode)", do: state.file.setModified(state.modified))
     }
 
     /// Prepares a change of content: uploads continue from a clone, and the inode becomes pending.
@@ -265,9 +258,7 @@ extension ContentStore {
             return (try database.isFsynced(inode), isSafe)
         }
         guard isFsynced || isSafe else { return false }
-        try onDisk("synchronize inode \(inode)") { () throws(DiskError) in
-            try state.file.synchronize()
-        }
+        try onDisk("synchronize inode \(inode)", do: state.file.synchronize())
         return isSafe
     }
 }

@@ -57,9 +57,9 @@ extension ContentStore {
 
     /// Sets a file to the size and time of its content file and starts a new version.
     func finishAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
-        let status = try onDisk("read the content size of inode \(inode)") { () throws(DiskError) in
-            try disk.open(StateFiles.content(of: inode)).status()
-        }
+        let status = try onDisk(
+            "read the content size of inode \(inode)",
+            do: disk.open(StateFiles.content(of: inode)).status())
         try store.write { database in
             guard var record = try database.inode(inode), record.isWriting else { return }
             // A partial file's size is stored with its extents; its content file may be longer or
@@ -95,9 +95,9 @@ extension ContentStore {
                 clonePath: DiskPath("\(StateFiles.frozenFolder)/\(file.inode)-\(record.generation)")
             )
             if state.writers > 0 {
-                try onDisk("freeze inode \(file.inode)") { () throws(DiskError) in
-                    frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
-                }
+                try onDisk(
+                    "freeze inode \(file.inode)",
+                    do: frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath)))
             } else {
                 state.frozen.append(frozen)
             }

@@ -124,16 +124,13 @@ struct ContentStore: Sendable {
     ///   not pass for its bytes (I5).
     private func size(of record: InodeRecord, in file: any DiskFile) throws(Blocked) -> UInt64 {
         guard record.presence == .whole else { return record.size }
-        let size = try onDisk("read the content size of inode \(record.id)") {
-            () throws(DiskError) in try file.status().size
-        }
+        let size = try onDisk("read the content size of inode \(record.id)", do: file.status().size)
         if record.isWriting { return size }
         if size > record.size {
             // A truncation that did not reach the disk: the bytes beyond the end would reappear as
             // the file grows.
-            try onDisk("truncate the content of inode \(record.id)") { () throws(DiskError) in
-                try file.truncate(to: record.size)
-            }
+            try onDisk(
+                "truncate the content of inode \(record.id)", do: file.truncate(to: record.size))
         }
         guard size < record.size else { return record.size }
         let isChanged = try store.read { try $0.isPending(record.id) }

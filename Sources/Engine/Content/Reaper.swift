@@ -83,9 +83,9 @@ struct Reaper: Sendable {
     private func removeContent(of record: InodeRecord) throws(Blocked) {
         guard record.kind == .file else { return }
         if record.presence == .whole { try trash.move(record.id) }
-        try onDisk("remove the content of inode \(record.id)") { () throws(DiskError) in
-            try disk.remove(StateFiles.content(of: record.id))
-        }
+        try onDisk(
+            "remove the content of inode \(record.id)",
+            do: disk.remove(StateFiles.content(of: record.id)))
     }
 
     private func removeRows(of records: [InodeRecord]) throws(Blocked) {

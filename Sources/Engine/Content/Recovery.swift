@@ -75,14 +75,14 @@ struct Recovery: Sendable {
             let inode = StateFiles.inode(ofContentAt: path)
             switch try store.read({ try $0.use(ofContentOf: inode) }) {
             case .needed: continue
-            case .none: try removeLeftover(path)
+            case .none: try onDisk("remove a leftover of a crash", do: disk.remove(path))
             // If a power cut has lost its row, its number will be reused.
             case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
             }
         }
         for path in try paths(below: StateFiles.frozenFolder) {
             if StateFiles.isClone(path) {
-                try removeLeftover(path)
+                try onDisk("remove a leftover of a crash", do: disk.remove(path))
             } else if try lostAndFound.keep(path, of: nil) {
                 kept += 1
             }
@@ -95,15 +95,7 @@ struct Recovery: Sendable {
     }
 
     private func paths(below folder: DiskPath) throws(Blocked) -> [DiskPath] {
-        try onDisk("list \(folder)") { () throws(DiskError) in
-            try disk.files(below: folder)
-        }
-    }
-
-    private func removeLeftover(_ path: DiskPath) throws(Blocked) {
-        try onDisk("remove a leftover of a crash") { () throws(DiskError) in
-            try disk.remove(path)
-        }
+        try onDisk("list \(folder)", do: disk.files(below: folder))
     }
 
     /// Discards bytes that may be torn, if the machine was restarted since the last mount.
@@ -124,9 +116,9 @@ struct Recovery: Sendable {
     private func distrustContent() throws(Blocked) {
         try store.write { try $0.forgetUnsafeDiscarded() }
         for (inode, isSafe, isFsynced) in try store.read({ try $0.presentInodes() }) {
-            let size = try onDisk("read the content size of inode \(inode)") {
-                () throws(DiskError) in try disk.open(StateFiles.content(of: inode)).status().size
-            }
+            let size = try onDisk(
+                "read the content size of inode \(inode)",
+                do: disk.open(StateFiles.content(of: inode)).status().size)
             let length = try store.write { database -> UInt64? in
                 guard var record = try database.inode(inode) else { return nil }
                 let isWhole = record.presence == .whole && !record.isWriting
@@ -154,9 +146,9 @@ struct Recovery: Sendable {
             guard let length, size > length else { continue }
             // A truncation that did not reach the disk. Otherwise the next writer, and the next
             // synchronisation, would take the bytes beyond the end for the file's own.
-            try onDisk("truncate the content of inode \(inode)") { () throws(DiskError) in
-                try disk.open(StateFiles.content(of: inode)).truncate(to: length)
-            }
+            try onDisk(
+                "truncate the content of inode \(inode)",
+                do: disk.open(StateFiles.content(of: inode)).truncate(to: length))
         }
     }
 

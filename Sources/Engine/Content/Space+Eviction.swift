@@ -9,9 +9,7 @@ package struct EvictionReport: Sendable {
 extension Space {
     func evict(_ inode: InodeNumber) throws(EngineError) -> EvictionReport {
         var report = EvictionReport()
-        try completed { () throws(Blocked) in
-            try evict(inode, &report)
-        }
+        try completed(do: evict(inode, &report))
         return report
     }
 

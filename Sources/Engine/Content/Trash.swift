@@ -26,9 +26,9 @@ struct Trash: Sendable {
         do throws(Blocked) {
             guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
             try file.withState { state throws(Blocked) in
-                try onDisk("move a removed file to the trash") { () throws(DiskError) in
-                    set(attributes, of: try disk.clone(state.file, to: destination))
-                }
+                try onDisk(
+                    "move a removed file to the trash",
+                    do: set(attributes, of: try disk.clone(state.file, to: destination)))
             }
             signal.notify()
         } catch {

@@ -21,9 +21,7 @@ extension Engine {
         _ inode: InodeNumber, keeping resolution: ConflictResolution
     ) async throws(EngineError) -> String {
         let (ours, original) = try conflict(at: inode)
-        try completed { () throws(Blocked) in
-            try requireReplaceable(ours, original, keeping: resolution)
-        }
+        try completed(do: requireReplaceable(ours, original, keeping: resolution))
         switch resolution {
         case .mine:
             try await retrying { () throws(Blocked) in
@@ -40,9 +38,7 @@ extension Engine {
                 try unlink(ours.name, in: ours.parent)
             }
         case .both:
-            try completed { () throws(Blocked) in
-                try store.write { try $0.removeConflict(ours.inode) }
-            }
+            try completed(do: store.write { try $0.removeConflict(ours.inode) })
             local.agenda.changes.notify()
         }
         if resolution != .both {
@@ -51,9 +47,7 @@ extension Engine {
                 .name(ours.name, ours.parent), .name(original, ours.parent), .inode(ours.parent),
             ])
         }
-        let parent = try completed { () throws(Blocked) in
-            try store.read { try $0.path(of: ours.parent) }
-        }
+        let parent = try completed(do: store.read { try $0.path(of: ours.parent) })
         return ObjectKey(parent).appending(resolution == .both ? ours.name : original).description
     }
 

@@ -34,9 +34,7 @@ enum SyncOperation: Hashable {
     case createAnew
     /// Keep both versions, unless their contents are identical.
     case conflict(RemoteObject)
-}
 
-extension SyncOperation {
     /// Whether it changes something on the remote.
     var isOnRemote: Bool {
         switch self {

@@ -23,12 +23,9 @@ extension Tree {
         guard let target = record.target else { return nil }
         var link = SymbolicLink(target: target, isContained: false)
         guard configuration.containsSymlinks, !record.isMadeHere else { return link }
-        let containment = LinkContainment(mountPoint: configuration.mountPoint)
-        if let needed = containment.depthNeeded(target) {
-            link.isContained = try needed > 0 && needed > depth(of: record.id, database)
-        } else {
-            link.isContained = true
-        }
+        let needed = LinkContainment(mountPoint: configuration.mountPoint).depthNeeded(target)
+        link.isContained =
+            try needed.map { try $0 > 0 && $0 > depth(of: record.id, database) } ?? true
         return link
     }
 

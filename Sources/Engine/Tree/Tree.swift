@@ -1,3 +1,5 @@
+import GRDB
+
 /// Names, attributes, extended attributes and symbolic links, as rows of the database.
 struct Tree: Sendable {
     let configuration: EngineConfiguration
@@ -36,6 +38,77 @@ struct Tree: Sendable {
         attributes.isKindProvisional =
             attributes.isProvisional && record.kind == .file && !traits.listsMetadata
         return attributes
+    }
+
+    /// The maximum size of all names of one inode. Linux: `XATTR_LIST_MAX`.
+    private static var listBytesMax: Int { 65_536 }
+
+    /// The maximum size of all attributes of one inode on this machine, regardless of the store's
+    /// limit.
+    private static var attributesBytesMax: Int { 1 << 20 }
+
+    func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
+        try store.read { database in
+            _ = try detailedInode(inode, database)
+            return try database.extendedAttributes(of: inode)
+        }
+    }
+
+    func setExtendedAttribute(
+        _ name: [UInt8], to value: [UInt8]?, _ change: ExtendedAttributeChange,
+        of inode: InodeNumber
+    ) throws(Blocked) {
+        let attempt = "set \(String(decoding: name, as: UTF8.self)) of inode \(inode)"
+        try configuration.requireWritable(attempt)
+        guard ExtendedAttributes.isKept(name) else { throw .failure(.unsupported, attempt) }
+        guard (value?.count ?? 0) <= ExtendedAttributes.valueBytesMax else {
+            throw .failure(.tooLarge, attempt)
+        }
+        if let value { try space.reserve(for: UInt64(value.count), attempt) }
+        let now = clock.wallTime
+        try store.write { database in
+            let record = try detailedInode(inode, database)
+            guard record.kind != .symlink else { throw Blocked.failure(.unsupported, attempt) }
+            var attributes = try database.extendedAttributes(of: inode)
+            let isThere = attributes[name] != nil
+            if isThere, change == .create { throw Blocked.failure(.exists, attempt) }
+            if !isThere, value == nil || change == .replace { throw Self.noAttribute(name, inode) }
+            attributes[name] = value
+            if value != nil { try requireSpace(for: attributes, attempt) }
+            try database.setExtendedAttributes(attributes, of: inode)
+            try database.touchChanged(inode, at: now)
+            try database.markPending(
+                inode, at: now, due: agenda.due(after: configuration.settleTime))
+        }
+        agenda.notify()
+    }
+
+    /// Returns an inode with complete remote metadata.
+    private func detailedInode(_ inode: InodeNumber, _ database: Database) throws -> InodeRecord {
+        let record = try database.existingInode(inode)
+        if try database.lacksMetadata(record, traits) { throw Blocked.awaits(.details(inode)) }
+        return record
+    }
+
+    /// - Throws: `.outOfSpace` if the attributes exceed the limit, here or on the remote.
+    private func requireSpace(for attributes: ExtendedAttributes, _ attempt: String) throws(Blocked)
+    {
+        let names = attributes.names
+        let listBytes = names.reduce(names.count) { $0 + $1.count }
+        guard listBytes <= Self.listBytesMax, attributes.byteCount <= Self.attributesBytesMax else {
+            throw .failure(.outOfSpace, attempt)
+        }
+        guard let space = traits.extendedAttributes else { return }
+        guard space.bytes(attributes) <= space.bytesMax else {
+            throw .failure(
+                .outOfSpace, attempt,
+                remedy: "\(traits.name) keeps at most \(space.bytesMax) bytes per file")
+        }
+    }
+
+    static func noAttribute(_ name: [UInt8], _ inode: InodeNumber) -> Blocked {
+        .failure(
+            .noAttribute, "find \(String(decoding: name, as: UTF8.self)) of inode \(inode)")
     }
 }
 

@@ -46,6 +46,13 @@ func completed<Value>(_ work: () throws(Blocked) -> Value) throws(EngineError) -
     }
 }
 
+/// A variant of ``completed(_:)`` for a single call.
+func completed<Value>(
+    do call: @autoclosure () throws(Blocked) -> Value
+) throws(EngineError) -> Value {
+    try completed(call)
+}
+
 /// Runs disk work and converts its failures.
 func onDisk<Value>(
     _ attempt: @autoclosure () -> String, _ body: () throws(DiskError) -> Value
@@ -68,6 +75,13 @@ extension ProviderError {
                 .source, attempt: "prepare a change for the remote", reason: "\(cause)",
                 cause: cause)
     }
+}
+
+/// A variant of ``onDisk(_:_:)`` for a single call.
+func onDisk<Value>(
+    _ attempt: @autoclosure () -> String, do call: @autoclosure () throws(DiskError) -> Value
+) throws(Blocked) -> Value {
+    try onDisk(attempt(), call)
 }
 
 /// Runs local work during an operation on the remote, and converts its failures.
