@@ -70,16 +70,16 @@ private struct SyncRow: FetchableRecord {
 
     init(row: Row) {
         state = SyncState(
-            inode: row[0], kind: FileKind(stored: row[1]),
+            inode: row[0], kind: row[1],
             synced: row.hasNull(atIndex: 16) ? nil : SyncedRecord(row, from: 16),
             intent: row.hasNull(atIndex: 24) ? nil : IntentRecord(row, from: 24),
             claimant: row[13], isParentSynced: true)
         if let parent: InodeNumber = row[8] {
             state.local = LocalState(
                 parent: parent, name: row[9], mode: row[2],
-                extendedAttributes: ExtendedAttributes(stored: row[7] as Data?),
+                extendedAttributes: row[7] ?? ExtendedAttributes(),
                 modified: row[3], generation: row[4], isWriting: row[5],
-                isWhole: Presence(stored: row[6]) == .whole)
+                isWhole: row[6] == Presence.whole)
             state.isParentSynced = row[10]
         }
         if let name = state.local?.name ?? state.synced?.name, !row.hasNull(atIndex: 33) {

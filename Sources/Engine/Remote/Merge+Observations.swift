@@ -17,7 +17,7 @@ extension Merge {
             var count = 0
             let items = try database.agreedItems(atOrBelow: inodes)
             while let item = try items.next() {
-                guardian.noteRemote(InodeNumber(rawValue: item), at: now)
+                guardian.noteRemote(item, at: now)
                 count += 1
             }
             return (try guardian.holdsRemote(at: now) { try database.syncedCount() }, count)

@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 
 // Inodes that were moved to a temporary name on the remote.
@@ -17,19 +16,22 @@ extension Database {
             && synced.name == .aside(inode, salt: salt())
     }
 
+    /// Returns the salt that distinguishes this mount's generated names from those of other mounts.
+    func salt() throws -> String {
+        try value("SELECT value FROM settings WHERE key = 'salt'") ?? ""
+    }
+
     /// Records the local path of an inode before it gets a temporary name on the remote.
     func notePathBeforeMove(of inode: InodeNumber) throws {
-        let path = try path(of: inode).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-        try cachedStatement(sql: "UPDATE synced SET path_before_move = ? WHERE inode = ?")
-            .execute(arguments: [Data(path), inode])
+        let path = try ObjectKey(path(of: inode))
+        try run("UPDATE synced SET path_before_move = ? WHERE inode = ?", [path, inode])
     }
 
     /// Returns the local path that an inode had before it got a temporary name; nil if it has none.
     func pathBeforeMove(of inode: InodeNumber, at synced: SyncedRecord) throws -> [FileName]? {
         guard try isAside(inode, at: synced) else { return nil }
-        let statement = try cachedStatement(
-            sql: "SELECT path_before_move FROM synced WHERE inode = ?")
-        return try Data.fetchOne(statement, arguments: [inode])?
-            .split(separator: UInt8(ascii: "/")).map { FileName(stored: Array($0)) }
+        let path: ObjectKey? = try value(
+            "SELECT path_before_move FROM synced WHERE inode = ?", [inode])
+        return path?.names
     }
 }

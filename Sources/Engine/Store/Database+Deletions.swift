@@ -9,20 +9,18 @@ extension Database {
 
     /// Returns those inodes that are known to be on the remote.
     func agreed(among inodes: [InodeNumber]) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT inode FROM synced WHERE inode IN (SELECT value FROM json_each(?))
-                AND NOT EXISTS (
-                    SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
-                ORDER BY inode
-                """)
-        return try InodeNumber.fetchAll(statement, arguments: [Self.list(inodes)])
+        try values(
+            """
+            SELECT inode FROM synced WHERE inode IN (SELECT value FROM json_each(?))
+            AND NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
+            ORDER BY inode
+            """, [Self.list(inodes)])
     }
 
     /// Returns the inodes known to be on the remote at or below some, without locally deleted ones.
     func agreedItems(
         atOrBelow inodes: [InodeNumber]
-    ) throws -> FastDatabaseValueCursor<Int64> {
+    ) throws -> FastDatabaseValueCursor<InodeNumber> {
         let statement = try cachedStatement(
             sql: """
                 WITH RECURSIVE tree (node) AS (
@@ -32,7 +30,7 @@ extension Database {
                 )
                 SELECT node FROM tree JOIN inodes ON inodes.id = node WHERE links > 0
                 """)
-        return try Int64.fetchCursor(statement, arguments: [Self.list(inodes)])
+        return try InodeNumber.fetchCursor(statement, arguments: [Self.list(inodes)])
     }
 
     /// Records that inodes were deleted on the remote, and makes them due. Of held ones only those
@@ -42,56 +40,46 @@ extension Database {
     ) throws {
         guard !inodes.isEmpty else { return }
         let list = Self.list(inodes)
-        try cachedStatement(
-            sql: """
-                INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
-                SELECT value, 1, 0, 0, 0, ? FROM json_each(?)
-                """
-        ).execute(arguments: [isHeld, list])
-        let reason: SyncFailure? = isHeld ? .awaitsConfirmation : nil
-        try cachedStatement(
-            sql: """
-                INSERT INTO pending
-                    (inode, since, attempts, kind, what, why, remedy, final, due, due_max)
-                SELECT value, :since, 0, :kind, :what, :why, :remedy, :final,
-                    iif(:isHeld, NULL, :due), :due + \(Self.postponementMax)
-                FROM json_each(:list) WHERE true
-                ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment)
-                """
-        ).execute(arguments: [
-            "since": now, "kind": reason?.kind, "what": reason?.what,
-            "why": reason?.why, "remedy": reason?.remedy, "final": reason?.isFinal,
-            "isHeld": isHeld, "due": due.nanoseconds, "list": list,
-        ])
+        try run(
+            """
+            INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified, held)
+            SELECT value, 1, 0, 0, 0, ? FROM json_each(?)
+            """, [isHeld, list])
+        try run(
+            """
+            INSERT INTO pending
+                (inode, since, attempts, kind, what, why, remedy, final, due, due_max)
+            SELECT value, :since, 0, :kind, :what, :why, :remedy, :final,
+                iif(:isHeld, NULL, :due), :due + \(Self.postponementMax)
+            FROM json_each(:list) WHERE true
+            ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment)
+            """,
+            Self.failureArguments(isHeld ? .awaitsConfirmation : nil)
+                + ["since": now, "isHeld": isHeld, "due": due.nanoseconds, "list": list])
     }
 
     /// Returns inodes deleted on the remote whose deletion is not held, ascending.
     func goneInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
-                ORDER BY inode LIMIT ?
-                """)
-        return try InodeNumber.fetchAll(statement, arguments: [inode, limit])
+        try values(
+            """
+            SELECT inode FROM remote WHERE inode > ? AND gone = 1 AND held = 0
+            ORDER BY inode LIMIT ?
+            """, [inode, limit])
     }
 
     /// The number of objects known to be on the remote.
     func syncedCount() throws -> Int {
-        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) FROM synced")) ?? 0
+        try value("SELECT count(*) FROM synced") ?? 0
     }
 
     // MARK: Held
 
     func hasHeld() throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE held = 1)")
-        return try Bool.fetchOne(statement) ?? false
+        try hasRow("remote WHERE held = 1")
     }
 
     func isHeld(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ? AND held = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
+        try hasRow("remote WHERE inode = ? AND held = 1", [inode])
     }
 
     /// Returns the nearest directory, by the places on the remote, whose deletion is held.
@@ -107,85 +95,72 @@ extension Database {
     func heldDeletions(below ancestor: InodeNumber) throws -> HeldDeletions {
         var held = HeldDeletions()
         guard try hasHeld() else { return held }
-        let roots = try Row.fetchAll(
-            cachedStatement(
-                sql: """
-                    SELECT remote.inode, inodes.kind FROM remote
-                    JOIN inodes ON inodes.id = remote.inode WHERE held = 1
-                    """)
+        let roots = try rows(
+            """
+            SELECT remote.inode, inodes.kind FROM remote
+            JOIN inodes ON inodes.id = remote.inode WHERE held = 1
+            """
         ).filter { try ancestor == .root || isBelow(ancestor, $0[0]) }
-        held.directories = roots.count { $0[1] == FileKind.directory.rawValue }
+        held.directories = roots.count { $0[1] == FileKind.directory }
         // An inode below a held directory may have been seen to be deleted earlier; it counts once.
-        let statement = try cachedStatement(
-            sql: """
+        held.items =
+            try value(
+                """
                 WITH RECURSIVE tree (node) AS (
                     SELECT value FROM json_each(?)
                     UNION
                     SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
                 )
                 SELECT count(*) FROM tree
-                """)
-        let list = Self.list(roots.map { $0[0] })
-        held.items = try Int.fetchOne(statement, arguments: [list]) ?? 0
+                """, [Self.list(roots.map { $0[0] })]) ?? 0
         held.itemsInDirectories = held.items - roots.count
         return held
     }
 
     /// Makes the held inodes due, and ends their hold.
     func releaseHeld(due: Duration) throws {
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET \(Self.dueAssignment)
-                WHERE inode IN (SELECT inode FROM remote WHERE held = 1)
-                """
-        ).execute(arguments: ["due": due.nanoseconds])
-        try cachedStatement(sql: "UPDATE remote SET held = 0 WHERE held = 1").execute()
+        try run(
+            """
+            UPDATE pending SET \(Self.dueAssignment)
+            WHERE inode IN (SELECT inode FROM remote WHERE held = 1)
+            """, ["due": due.nanoseconds])
+        try run("UPDATE remote SET held = 0 WHERE held = 1")
     }
 
     // MARK: Pending
 
     func pendingDeletionCount() throws -> Int {
-        try Int.fetchOne(cachedStatement(sql: "SELECT count(*) \(Self.pendingDeletions)")) ?? 0
+        try value("SELECT count(*) \(Self.pendingDeletions)") ?? 0
     }
 
     func pendingDeletions() throws -> [InodeNumber] {
-        try Int64.fetchAll(cachedStatement(sql: "SELECT pending.inode \(Self.pendingDeletions)"))
-            .map { InodeNumber(rawValue: $0) }
+        try values("SELECT pending.inode \(Self.pendingDeletions)")
     }
 
     /// Postpones deletions that are due earlier and were not tried yet.
     func postponeDeletions(after inode: InodeNumber, limit: Int, due: Duration) throws {
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET due = :due
-                WHERE due < :due AND (what IS NULL OR kind IS 'busy') AND inode IN (
-                    SELECT pending.inode \(Self.pendingDeletions)
-                    WHERE pending.inode > :inode ORDER BY pending.inode LIMIT :limit)
-                """
-        ).execute(arguments: ["due": due.nanoseconds, "inode": inode, "limit": limit])
+        try run(
+            """
+            UPDATE pending SET due = :due
+            WHERE due < :due AND (what IS NULL OR kind IS 'busy') AND inode IN (
+                SELECT pending.inode \(Self.pendingDeletions)
+                WHERE pending.inode > :inode ORDER BY pending.inode LIMIT :limit)
+            """, ["due": due.nanoseconds, "inode": inode, "limit": limit])
     }
 
     func hasPendingDeletions(over count: Int) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT count(*) FROM (SELECT 1 \(Self.pendingDeletions) LIMIT ?)")
-        return try Int.fetchOne(statement, arguments: [count + 1]) ?? 0 > count
+        try hasRow("(SELECT 1 \(Self.pendingDeletions) LIMIT 1 OFFSET ?)", [count])
     }
 
     /// Sets the reason of deletions that were not tried yet to ``SyncFailure/rests``.
     func noteRests(after inode: InodeNumber, limit: Int) throws {
-        let reason = SyncFailure.rests
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET kind = ?, what = ?, why = ?, remedy = ?, final = ?
-                WHERE inode IN (
-                    SELECT pending.inode \(Self.pendingDeletions)
-                    WHERE pending.inode > ? AND pending.what IS NULL
-                    ORDER BY pending.inode LIMIT ?)
-                """
-        ).execute(arguments: [
-            reason.kind, reason.what, reason.why, reason.remedy, reason.isFinal,
-            inode, limit,
-        ])
+        try run(
+            """
+            UPDATE pending SET \(Self.failureAssignment) WHERE inode IN (
+                SELECT pending.inode \(Self.pendingDeletions)
+                WHERE pending.inode > :inode AND pending.what IS NULL
+                ORDER BY pending.inode LIMIT :limit)
+            """, Self.failureArguments(.rests) + ["inode": inode, "limit": limit])
     }
 
     /// Pending inodes without a local name that are on the remote, and whose place no other inode

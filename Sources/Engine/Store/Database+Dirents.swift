@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 
 /// A name in a local directory.
@@ -14,45 +13,38 @@ struct Dirent {
 
 extension Database {
     func dirent(_ name: FileName, in parent: InodeNumber) throws -> Dirent? {
-        let statement = try cachedStatement(
-            sql: "SELECT cookie, parent, name, inode FROM dirents WHERE parent = ? AND name = ?")
-        return try Dirent.fetchOne(statement, arguments: [parent, name])
+        try row("\(Dirent.query) WHERE parent = ? AND name = ?", [parent, name]).map(Dirent.init)
     }
 
     /// Returns the name of an inode: the only one, as long as there are no hard links.
     func dirent(of inode: InodeNumber) throws -> Dirent? {
-        let statement = try cachedStatement(
-            sql: "SELECT cookie, parent, name, inode FROM dirents WHERE inode = ?")
-        return try Dirent.fetchOne(statement, arguments: [inode])
+        try row("\(Dirent.query) WHERE inode = ?", [inode]).map(Dirent.init)
     }
 
     func hasDirents(_ directory: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM dirents WHERE parent = ?)")
-        return try Bool.fetchOne(statement, arguments: [directory]) ?? false
+        try hasRow("dirents WHERE parent = ?", [directory])
     }
 
     /// Returns the inode of a name with a single query.
     func inode(named name: FileName, in parent: InodeNumber) throws -> InodeRecord? {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT \(InodeRecord.columns) FROM dirents JOIN inodes ON inodes.id = dirents.inode
-                WHERE parent = ? AND name = ?
-                """)
-        return try Row.fetchOne(statement, arguments: [parent, name]).map { InodeRecord($0) }
+        try row(
+            """
+            SELECT \(InodeRecord.columns) FROM dirents JOIN inodes ON inodes.id = dirents.inode
+            WHERE parent = ? AND name = ?
+            """, [parent, name]
+        ).map { InodeRecord($0) }
     }
 
     func entries(
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) throws -> [(Dirent, InodeRecord)] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT cookie, parent, name, inode, \(InodeRecord.columns)
-                FROM dirents JOIN inodes ON inodes.id = dirents.inode
-                WHERE parent = ? AND cookie > ? ORDER BY cookie LIMIT ?
-                """)
-        return try Row.fetchAll(statement, arguments: [directory, cookie, limit])
-            .map { (Dirent(row: $0), InodeRecord($0, from: 4)) }
+        try rows(
+            """
+            SELECT cookie, parent, name, inode, \(InodeRecord.columns)
+            FROM dirents JOIN inodes ON inodes.id = dirents.inode
+            WHERE parent = ? AND cookie > ? ORDER BY cookie LIMIT ?
+            """, [directory, cookie, limit]
+        ).map { (Dirent($0), InodeRecord($0, from: 4)) }
     }
 
     /// Returns the files and directories among the `count` names after `cookie` that are known only
@@ -60,30 +52,26 @@ extension Database {
     func unseen(
         in directory: InodeNumber, after cookie: Int64, among count: Int
     ) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT inodes.id FROM (
-                    SELECT cookie, inode FROM dirents WHERE parent = ? AND cookie > ?
-                    ORDER BY cookie LIMIT ?
-                ) AS next CROSS JOIN inodes ON inodes.id = next.inode
-                WHERE has_metadata = 0 AND kind <> ? ORDER BY next.cookie
-                """)
-        return try InodeNumber.fetchAll(
-            statement, arguments: [directory, cookie, count, FileKind.symlink])
+        try values(
+            """
+            SELECT inodes.id FROM (
+                SELECT cookie, inode FROM dirents WHERE parent = ? AND cookie > ?
+                ORDER BY cookie LIMIT ?
+            ) AS next CROSS JOIN inodes ON inodes.id = next.inode
+            WHERE has_metadata = 0 AND kind <> ? ORDER BY next.cookie
+            """, [directory, cookie, count, FileKind.symlink])
     }
 
     func children(of directory: InodeNumber) throws -> [Dirent] {
-        let statement = try cachedStatement(
-            sql: "SELECT cookie, parent, name, inode FROM dirents WHERE parent = ?")
-        return try Dirent.fetchAll(statement, arguments: [directory])
+        try rows("\(Dirent.query) WHERE parent = ?", [directory]).map(Dirent.init)
     }
 
     /// Adds a name for a stored inode. The directory's times change to `now`.
     func insertDirent(
         _ name: FileName, in parent: InodeNumber, to inode: InodeRecord, at now: Timestamp
     ) throws {
-        try cachedStatement(sql: "INSERT INTO dirents (parent, name, inode) VALUES (?, ?, ?)")
-            .execute(arguments: [parent, name, inode.id])
+        try run(
+            "INSERT INTO dirents (parent, name, inode) VALUES (?, ?, ?)", [parent, name, inode.id])
         try changeDirectory(parent, links: inode.kind == .directory ? 1 : 0, at: now)
     }
 
@@ -92,8 +80,7 @@ extension Database {
     func redirect(
         _ dirent: Dirent, from former: FileKind, to inode: InodeRecord, at now: Timestamp
     ) throws {
-        try cachedStatement(sql: "UPDATE dirents SET inode = ? WHERE cookie = ?")
-            .execute(arguments: [inode.id, dirent.cookie])
+        try run("UPDATE dirents SET inode = ? WHERE cookie = ?", [inode.id, dirent.cookie])
         if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
         let links = (inode.kind == .directory ? 1 : 0) - (former == .directory ? 1 : 0)
         try changeDirectory(dirent.parent, links: links, at: now)
@@ -101,8 +88,7 @@ extension Database {
 
     /// Removes a name. The inode itself is unchanged.
     func removeDirent(_ dirent: Dirent, kind: FileKind, at now: Timestamp) throws {
-        try cachedStatement(sql: "DELETE FROM dirents WHERE cookie = ?")
-            .execute(arguments: [dirent.cookie])
+        try run("DELETE FROM dirents WHERE cookie = ?", [dirent.cookie])
         // An object observed on the remote under the name of an inode that was never there no
         // longer concerns this inode.
         if try synced(dirent.inode) == nil { try setRemote(nil, of: dirent.inode) }
@@ -156,23 +142,17 @@ extension Database {
     private func changeDirectory(
         _ directory: InodeNumber, links: Int, at now: Timestamp
     ) throws {
-        try cachedStatement(
-            sql: "UPDATE inodes SET modified = ?, changed = ?, links = links + ? WHERE id = ?"
-        ).execute(arguments: [now, now, links, directory])
+        try run(
+            "UPDATE inodes SET modified = ?, changed = ?, links = links + ? WHERE id = ?",
+            [now, now, links, directory])
     }
 }
 
-extension Dirent: FetchableRecord {
+extension Dirent {
+    fileprivate static let query = "SELECT cookie, parent, name, inode FROM dirents"
+
     // By index: to find columns by their names takes longer than the query.
-    init(row: Row) {
-        cookie = row[0]
-        parent = row[1]
-        name = row[2]
-        inode = row[3]
+    fileprivate init(_ row: Row) {
+        self.init(cookie: row[0], parent: row[1], name: row[2], inode: row[3])
     }
-}
-
-extension FileName {
-    /// The database's representation.
-    var data: Data { Data(bytes) }
 }

@@ -29,12 +29,11 @@ extension Database {
 
     /// Makes inodes due whose last attempt failed with a temporary error of one kind.
     func hasten(failedAs kind: EngineError.Kind, limit: Int, due: Duration) throws {
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET \(Self.dueAssignment) WHERE inode IN (
-                    SELECT inode FROM pending WHERE kind = :kind AND NOT final LIMIT :limit)
-                """
-        ).execute(arguments: ["kind": kind, "limit": limit, "due": due.nanoseconds])
+        try run(
+            """
+            UPDATE pending SET \(Self.dueAssignment) WHERE inode IN (
+                SELECT inode FROM pending WHERE kind = :kind AND NOT final LIMIT :limit)
+            """, ["kind": kind, "limit": limit, "due": due.nanoseconds])
     }
 
     /// Returns the inode that is due first, except some.
@@ -46,12 +45,9 @@ extension Database {
                 SELECT inode, due FROM pending WHERE blocked_by IS NULL AND due NOT NULL
                 ORDER BY due LIMIT ?
                 """)
-        let rows = try Row.fetchCursor(statement, arguments: [others.count + 1])
-        while let row = try rows.next() {
-            let inode: InodeNumber = row[0]
-            if !others.contains(inode) { return (inode, .nanoseconds(row[1] as Int64)) }
-        }
-        return nil
+        return try Row.fetchCursor(statement, arguments: [others.count + 1])
+            .map { ($0[0], .nanoseconds($0[1] as Int64)) }
+            .first { inode, _ in !others.contains(inode) }
     }
 
     /// Assigns the next due time of a synchronised inode. If a change has enqueued it meanwhile, it
@@ -64,30 +60,29 @@ extension Database {
         _ inode: InodeNumber, from started: Duration, to due: Duration?,
         blockedBy blocker: InodeNumber? = nil, at now: Duration
     ) throws {
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET blocked_by = iif(due = :started, :blocker, NULL),
-                    due = iif(due = :started, :due, max(due, :now)),
-                    due_max = \(Self.postponementMax)
-                        + coalesce(iif(due = :started, :due, max(due, :now)), 0)
-                WHERE inode = :inode
-                """
-        ).execute(arguments: [
-            "started": started.nanoseconds, "blocker": blocker,
-            "due": due?.nanoseconds, "now": now.nanoseconds, "inode": inode,
-        ])
+        try run(
+            """
+            UPDATE pending SET blocked_by = iif(due = :started, :blocker, NULL),
+                due = iif(due = :started, :due, max(due, :now)),
+                due_max = \(Self.postponementMax)
+                    + coalesce(iif(due = :started, :due, max(due, :now)), 0)
+            WHERE inode = :inode
+            """,
+            [
+                "started": started.nanoseconds, "blocker": blocker,
+                "due": due?.nanoseconds, "now": now.nanoseconds, "inode": inode,
+            ])
     }
 
     /// Makes up to 1,000 inodes due that wait for another one.
     ///
     /// - Returns: Whether there may be more; all in one transaction would take long.
     func wakeWaiters(of inode: InodeNumber, due: Duration) throws -> Bool {
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET blocked_by = NULL, due = max(due, ?)
-                WHERE inode IN (SELECT inode FROM pending WHERE blocked_by = ? LIMIT 1000)
-                """
-        ).execute(arguments: [due.nanoseconds, inode])
+        try run(
+            """
+            UPDATE pending SET blocked_by = NULL, due = max(due, ?)
+            WHERE inode IN (SELECT inode FROM pending WHERE blocked_by = ? LIMIT 1000)
+            """, [due.nanoseconds, inode])
         return changesCount == 1_000
     }
 
@@ -95,14 +90,13 @@ extension Database {
     ///
     /// - Returns: The latest due time.
     func recoverDue() throws -> Duration {
-        try execute(
-            sql: """
-                UPDATE pending SET due = 0, due_max = 0, blocked_by = NULL
-                WHERE blocked_by NOT NULL OR due > \(Int64.max / 2) OR due IS NULL AND NOT EXISTS (
-                    SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1)
-                """)
-        let latest = try Int64.fetchOne(
-            self, sql: "SELECT max(due) FROM pending WHERE blocked_by IS NULL")
+        try run(
+            """
+            UPDATE pending SET due = 0, due_max = 0, blocked_by = NULL
+            WHERE blocked_by NOT NULL OR due > \(Int64.max / 2) OR due IS NULL AND NOT EXISTS (
+                SELECT 1 FROM remote WHERE remote.inode = pending.inode AND held = 1)
+            """)
+        let latest: Int64? = try value("SELECT max(due) FROM pending WHERE blocked_by IS NULL")
         return .nanoseconds(latest ?? 0)
     }
 }

@@ -10,15 +10,11 @@ extension Database {
     ///   before any byte changes, or torn bytes would be taken for safe ones.
     @discardableResult
     func markUnsafe(_ inode: InodeNumber) throws -> Bool {
-        let state = try Int.fetchOne(
-            cachedStatement(sql: "SELECT state FROM unsynced WHERE inode = ?"),
-            arguments: [inode])
+        let state: Int? = try value("SELECT state FROM unsynced WHERE inode = ?", [inode])
         if state == 0 { return false }
-        try cachedStatement(
-            sql: """
-                INSERT INTO unsynced VALUES (?, 0, 0) ON CONFLICT (inode) DO UPDATE SET state = 0
-                """
-        ).execute(arguments: [inode])
+        try run(
+            "INSERT INTO unsynced VALUES (?, 0, 0) ON CONFLICT (inode) DO UPDATE SET state = 0",
+            [inode])
         return state != 1
     }
 
@@ -26,32 +22,25 @@ extension Database {
     ///
     /// - Parameter isSafe: Whether nothing was written since.
     func markFsynced(_ inode: InodeNumber, isSafe: Bool) throws {
-        try cachedStatement(
-            sql: """
-                INSERT INTO unsynced VALUES (?1, ?2, 1)
-                ON CONFLICT (inode) DO UPDATE SET state = ?2, fsynced = 1
-                """
-        ).execute(arguments: [inode, isSafe ? 2 : 0])
+        try run(
+            """
+            INSERT INTO unsynced VALUES (?1, ?2, 1)
+            ON CONFLICT (inode) DO UPDATE SET state = ?2, fsynced = 1
+            """, [inode, isSafe ? 2 : 0])
     }
 
     func isFsynced(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND fsynced = 1)")
-        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
+        try hasRow("unsynced WHERE inode = ? AND fsynced = 1", [inode])
     }
 
     func isUnsafe(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM unsynced WHERE inode = ? AND state < 2)")
-        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
+        try hasRow("unsynced WHERE inode = ? AND state < 2", [inode])
     }
 
     /// Records that the remote has the bytes that a program synchronised.
     func markSent(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE unsynced SET fsynced = 0 WHERE inode = ?")
-            .execute(arguments: [inode])
-        try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND state = 2")
-            .execute(arguments: [inode])
+        try run("UPDATE unsynced SET fsynced = 0 WHERE inode = ?", [inode])
+        try run("DELETE FROM unsynced WHERE inode = ? AND state = 2", [inode])
     }
 
     /// Removes the record of an inode whose bytes are deleted.
@@ -60,75 +49,63 @@ extension Database {
     @discardableResult
     func forgetDurability(of inode: InodeNumber) throws -> Bool {
         let isUnsafe = try isUnsafe(inode)
-        try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ?")
-            .execute(arguments: [inode])
+        try run("DELETE FROM unsynced WHERE inode = ?", [inode])
         return !isUnsafe
     }
 
     /// Returns pending files whose bytes may not be on the disk.
     func unsafePending(limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT unsynced.inode FROM unsynced
-                JOIN pending ON pending.inode = unsynced.inode
-                JOIN inodes ON inodes.id = unsynced.inode
-                WHERE state < 2 AND presence > 0 AND links > 0 AND writing = 0 LIMIT ?
-                """)
-        return try InodeNumber.fetchAll(statement, arguments: [limit])
+        try values(
+            """
+            SELECT unsynced.inode FROM unsynced
+            JOIN pending ON pending.inode = unsynced.inode
+            JOIN inodes ON inodes.id = unsynced.inode
+            WHERE state < 2 AND presence > 0 AND links > 0 AND writing = 0 LIMIT ?
+            """, [limit])
     }
 
     /// Records that an inode's bytes are on the disk.
     func markSafe(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM unsynced WHERE inode = ? AND fsynced = 0")
-            .execute(arguments: [inode])
-        try cachedStatement(sql: "UPDATE unsynced SET state = 2 WHERE inode = ?")
-            .execute(arguments: [inode])
+        try run("DELETE FROM unsynced WHERE inode = ? AND fsynced = 0", [inode])
+        try run("UPDATE unsynced SET state = 2 WHERE inode = ?", [inode])
     }
 
     func hasUnsafe() throws -> Bool {
-        try Bool.fetchOne(
-            cachedStatement(
-                sql: """
-                    SELECT EXISTS (
-                        SELECT 1 FROM unsynced WHERE state = 1 OR (state = 0 AND NOT EXISTS (
-                            SELECT 1 FROM inodes WHERE id = inode AND writing = 1)))
-                    """)) ?? false
+        try hasRow("unsynced WHERE state = 1 OR (\(Self.isSynchronizable))")
     }
 
     /// Marks the inodes that are about to be synced to the disk: all that are not open for writing.
     func beginSynchronizing() throws {
-        try execute(
-            sql: """
-                UPDATE unsynced SET state = 1 WHERE state = 0
-                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
-                """)
+        try run("UPDATE unsynced SET state = 1 WHERE \(Self.isSynchronizable)")
     }
+
+    private static let isSynchronizable = """
+        state = 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
+        """
 
     /// Returns the marked files that have local bytes.
     func synchronizing(limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT unsynced.inode FROM unsynced JOIN inodes ON inodes.id = unsynced.inode
-                WHERE state = 1 AND presence > 0 AND links > 0 LIMIT ?
-                """)
-        return try InodeNumber.fetchAll(statement, arguments: [limit])
+        try values(
+            """
+            SELECT unsynced.inode FROM unsynced JOIN inodes ON inodes.id = unsynced.inode
+            WHERE state = 1 AND presence > 0 AND links > 0 LIMIT ?
+            """, [limit])
     }
 
     /// Records as safe the marked inodes that were not changed since.
     func endSynchronizing() throws {
-        try execute(sql: "DELETE FROM unsynced WHERE state = 1 AND fsynced = 0")
-        try execute(sql: "UPDATE unsynced SET state = 2 WHERE state = 1")
+        try run("DELETE FROM unsynced WHERE state = 1 AND fsynced = 0")
+        try run("UPDATE unsynced SET state = 2 WHERE state = 1")
     }
 
     /// Returns the files with local bytes, whether these are safe, and whether they must be kept.
     func presentInodes() throws -> [(inode: InodeNumber, isSafe: Bool, isFsynced: Bool)] {
-        try Row.fetchAll(
-            self,
-            sql: """
-                SELECT id, coalesce(state, 2) = 2, coalesce(fsynced, 0)
-                FROM inodes LEFT JOIN unsynced ON unsynced.inode = id
-                WHERE links > 0 AND (presence > 0 OR writing = 1) AND inodes.kind = 0
-                """
+        try rows(
+            """
+            SELECT id, coalesce(state, 2) = 2, coalesce(fsynced, 0)
+            FROM inodes LEFT JOIN unsynced ON unsynced.inode = id
+            WHERE links > 0 AND (presence > 0 OR writing = 1) AND inodes.kind = 0
+            """
         ).map { ($0[0], $0[1], $0[2]) }
     }
 }

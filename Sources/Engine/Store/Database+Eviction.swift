@@ -3,8 +3,7 @@ import GRDB
 extension Database {
     /// Returns the sizes of all files with local bytes, in bytes; partial files count in full.
     func presentBytes() throws -> UInt64 {
-        let sum = try Int64.fetchOne(
-            cachedStatement(sql: "SELECT coalesce(sum(size), 0) FROM inodes WHERE presence > 0"))
+        let sum: Int64? = try value("SELECT sum(size) FROM inodes WHERE presence > 0")
         return UInt64(stored: sum ?? 0)
     }
 
@@ -12,15 +11,14 @@ extension Database {
     func leastRecentlyUsed(
         after last: (accessed: Int64, inode: Int64), limit: Int
     ) throws -> [(accessed: Int64, inode: Int64)] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT accessed, id FROM inodes
-                WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
-                    AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
-                ORDER BY accessed, id LIMIT ?
-                """)
-        return try Row.fetchAll(statement, arguments: [last.accessed, last.inode, limit])
-            .map { ($0[0], $0[1]) }
+        try rows(
+            """
+            SELECT accessed, id FROM inodes
+            WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
+                AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
+            ORDER BY accessed, id LIMIT ?
+            """, [last.accessed, last.inode, limit]
+        ).map { ($0[0], $0[1]) }
     }
 }
 

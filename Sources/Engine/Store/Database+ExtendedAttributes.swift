@@ -1,25 +1,19 @@
-import Foundation
 import GRDB
 
 // Rows of `xattrs`: the local extended attributes of inodes. They are read only when asked for.
 
 extension Database {
     func extendedAttributes(of inode: InodeNumber) throws -> ExtendedAttributes {
-        let statement = try cachedStatement(
-            sql: "SELECT attributes FROM xattrs WHERE inode = ?")
-        return try ExtendedAttributes.fetchOne(statement, arguments: [inode])
-            ?? ExtendedAttributes()
+        try value("SELECT attributes FROM xattrs WHERE inode = ?", [inode]) ?? ExtendedAttributes()
     }
 
     func setExtendedAttributes(
         _ attributes: ExtendedAttributes, of inode: InodeNumber
     ) throws {
         if attributes.isEmpty {
-            try cachedStatement(sql: "DELETE FROM xattrs WHERE inode = ?")
-                .execute(arguments: [inode])
+            try run("DELETE FROM xattrs WHERE inode = ?", [inode])
         } else {
-            try cachedStatement(sql: "INSERT OR REPLACE INTO xattrs VALUES (?, ?)")
-                .execute(arguments: [inode, attributes])
+            try run("INSERT OR REPLACE INTO xattrs VALUES (?, ?)", [inode, attributes])
         }
     }
 
@@ -35,14 +29,4 @@ extension Database {
         try setExtendedAttributes(ours.rebased(from: base, onto: remote), of: inode)
         return remote
     }
-}
-
-extension ExtendedAttributes {
-    /// - Parameter data: nil for none; `apus check` has verified that it is valid.
-    init(stored data: Data?) {
-        self = data.flatMap { ExtendedAttributes(encoded: $0) } ?? ExtendedAttributes()
-    }
-
-    /// The database's representation.
-    var data: Data { Data(encoded) }
 }

@@ -5,9 +5,8 @@ import GRDB
 
 extension Database {
     func inode(_ number: InodeNumber) throws -> InodeRecord? {
-        let statement = try cachedStatement(
-            sql: "SELECT \(InodeRecord.columns) FROM inodes WHERE id = ?")
-        return try Row.fetchOne(statement, arguments: [number]).map { InodeRecord($0) }
+        try row("SELECT \(InodeRecord.columns) FROM inodes WHERE id = ?", [number])
+            .map { InodeRecord($0) }
     }
 
     /// - Throws: `.changedRemotely` if it does not exist any more: a caller that knows the number
@@ -42,115 +41,101 @@ extension Database {
 
     /// Stores a new inode and sets its number.
     func insert(_ inode: inout InodeRecord) throws {
-        let statement = try cachedStatement(
-            sql: """
-                INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
-                    presence, generation, writing, listed, accessed, has_metadata,
-                    made_here)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """)
-        try statement.execute(arguments: [
-            inode.kind, inode.mode, inode.userID, inode.groupID, inode.links,
-            inode.size.stored, inode.modified, inode.changed,
-            inode.target.map { Data($0) }, inode.presence, inode.generation,
-            inode.isWriting, inode.isListed, inode.accessed, inode.hasMetadata,
-            inode.isMadeHere,
-        ])
+        try run(
+            """
+            INSERT INTO inodes (kind, mode, uid, gid, links, size, modified, changed, target,
+                presence, generation, writing, listed, accessed, has_metadata, made_here)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                inode.kind, inode.mode, inode.userID, inode.groupID, inode.links,
+                inode.size.stored, inode.modified, inode.changed,
+                inode.target.map { Data($0) }, inode.presence, inode.generation,
+                inode.isWriting, inode.isListed, inode.accessed, inode.hasMetadata,
+                inode.isMadeHere,
+            ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
     }
 
     /// Stores a record except for its constant parts: number, kind and origin.
     func update(_ inode: InodeRecord) throws {
-        let statement = try cachedStatement(
-            sql: """
-                UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
-                    changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?,
-                    has_metadata = ?
-                WHERE id = ?
-                """)
-        try statement.execute(arguments: [
-            inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
-            inode.modified, inode.changed, inode.target.map { Data($0) },
-            inode.presence, inode.generation, inode.isWriting, inode.isListed,
-            inode.hasMetadata, inode.id,
-        ])
+        try run(
+            """
+            UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
+                changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?,
+                has_metadata = ?
+            WHERE id = ?
+            """,
+            [
+                inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
+                inode.modified, inode.changed, inode.target.map { Data($0) },
+                inode.presence, inode.generation, inode.isWriting, inode.isListed,
+                inode.hasMetadata, inode.id,
+            ])
     }
 
     /// Records the last use of content, for eviction.
     func touch(_ number: InodeNumber, at now: Timestamp) throws {
-        let statement = try cachedStatement(sql: "UPDATE inodes SET accessed = ? WHERE id = ?")
-        try statement.execute(arguments: [now, number])
+        try run("UPDATE inodes SET accessed = ? WHERE id = ?", [now, number])
     }
 
     /// Records that the file may be open for writing (I1).
     func markWriting(_ number: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE inodes SET writing = 1 WHERE id = ?")
-            .execute(arguments: [number])
+        try run("UPDATE inodes SET writing = 1 WHERE id = ?", [number])
     }
 
     /// Records that some bytes of a file are local, and its size.
     func setPartial(_ number: InodeNumber, size: UInt64) throws {
-        try cachedStatement(sql: "UPDATE inodes SET presence = ?, size = ? WHERE id = ?")
-            .execute(arguments: [Presence.partial, size.stored, number])
+        try run(
+            "UPDATE inodes SET presence = ?, size = ? WHERE id = ?",
+            [Presence.partial, size.stored, number])
     }
 
     /// Records a change of attributes or name. POSIX: `st_ctim`.
     func touchChanged(_ number: InodeNumber, at now: Timestamp) throws {
-        let statement = try cachedStatement(sql: "UPDATE inodes SET changed = ? WHERE id = ?")
-        try statement.execute(arguments: [now, number])
+        try run("UPDATE inodes SET changed = ? WHERE id = ?", [now, number])
     }
 
     /// Removes an inode that has no name on either side, with its rows in other tables.
     func deleteInode(_ number: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM inodes WHERE id = ?")
-            .execute(arguments: [number])
+        try run("DELETE FROM inodes WHERE id = ?", [number])
     }
 
     func inodes(where condition: String, limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: "SELECT id FROM inodes WHERE \(condition) LIMIT ?")
-        return try InodeNumber.fetchAll(statement, arguments: [limit])
+        try values("SELECT id FROM inodes WHERE \(condition) LIMIT ?", [limit])
     }
 
     // MARK: Extents
 
     func extents(of number: InodeNumber) throws -> ExtentSet {
-        let statement = try cachedStatement(
-            sql: "SELECT start, stop FROM extents WHERE inode = ? ORDER BY start")
-        let rows = try Row.fetchAll(statement, arguments: [number])
+        let rows = try rows(
+            "SELECT start, stop FROM extents WHERE inode = ? ORDER BY start", [number])
         return ExtentSet(rows.map { UInt64(stored: $0[0])..<UInt64(stored: $0[1]) })
     }
 
     /// Replaces the stored set of a file's local bytes.
     func setExtents(_ extents: ExtentSet, of number: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM extents WHERE inode = ?")
-            .execute(arguments: [number])
-        let insertion = try cachedStatement(sql: "INSERT INTO extents VALUES (?, ?, ?)")
-        for range in extents.ranges {
-            try insertion.execute(arguments: [
-                number, range.lowerBound.stored, range.upperBound.stored,
-            ])
-        }
+        try run("DELETE FROM extents WHERE inode = ?", [number])
+        for range in extents.ranges { try storeExtent(range, of: number) }
     }
 
     /// Adds a range to a file's local bytes, merging adjacent ranges.
     func insertExtent(_ range: Range<UInt64>, of number: InodeNumber) throws {
-        let touching = try cachedStatement(
-            sql: """
-                SELECT min(start), max(stop) FROM extents
-                WHERE inode = ? AND start <= ? AND stop >= ?
-                """)
+        let touching = "FROM extents WHERE inode = ? AND start <= ? AND stop >= ?"
         let bounds: StatementArguments = [
-            number.rawValue, range.upperBound.stored, range.lowerBound.stored,
+            number, range.upperBound.stored, range.lowerBound.stored,
         ]
-        let row = try Row.fetchOne(touching, arguments: bounds)
-        let start = min(range.lowerBound, UInt64(stored: row?[0] ?? range.lowerBound.stored))
-        let stop = max(
-            range.upperBound.stored, row?[1] ?? range.upperBound.stored)
-        try cachedStatement(
-            sql: "DELETE FROM extents WHERE inode = ? AND start <= ? AND stop >= ?"
-        ).execute(arguments: bounds)
-        try cachedStatement(sql: "INSERT INTO extents VALUES (?, ?, ?)")
-            .execute(arguments: [number, start.stored, stop])
+        let row = try row("SELECT min(start), max(stop) \(touching)", bounds)
+        let start = (row?[0] as Int64?).map { UInt64(stored: $0) } ?? range.lowerBound
+        let stop = (row?[1] as Int64?).map { UInt64(stored: $0) } ?? range.upperBound
+        try run("DELETE \(touching)", bounds)
+        let merged = min(range.lowerBound, start)..<max(range.upperBound, stop)
+        try storeExtent(merged, of: number)
+    }
+
+    private func storeExtent(_ range: Range<UInt64>, of number: InodeNumber) throws {
+        try run(
+            "INSERT INTO extents VALUES (?, ?, ?)",
+            [number, range.lowerBound.stored, range.upperBound.stored])
     }
 }

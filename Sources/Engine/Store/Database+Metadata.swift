@@ -1,5 +1,11 @@
 import GRDB
 
+/// An inode's record, and whether the remote had further metadata at the time it was read.
+struct FoundRecord {
+    var record: InodeRecord
+    var isUnseen: Bool
+}
+
 extension Database {
     /// Returns an inode's metadata and whether it is incomplete, both from one moment: a fetch that
     /// finishes in between may have put another inode in its place.
@@ -22,15 +28,7 @@ extension Database {
         try update(record)
         return true
     }
-}
 
-/// An inode's record, and whether the remote had further metadata at the time it was read.
-struct FoundRecord {
-    var record: InodeRecord
-    var isUnseen: Bool
-}
-
-extension Database {
     /// Whether the remote may have extended attributes of an inode that are not known locally.
     func lacksMetadata(_ record: InodeRecord, _ traits: ProviderTraits) throws -> Bool {
         guard traits.extendedAttributes != nil else { return false }

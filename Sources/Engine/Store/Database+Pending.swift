@@ -20,54 +20,50 @@ extension Database {
     /// - Parameter due: As for ``enqueue(_:due:)``; nil leaves the due time of a pending inode as it
     ///   is, and makes any other inode due at once.
     func markPending(_ inode: InodeNumber, at now: Timestamp, due: Duration? = nil) throws {
-        try cachedStatement(
-            sql: """
-                INSERT INTO pending (inode, since, attempts, due, due_max)
-                VALUES (:inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax))
-                ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
-                """
-        ).execute(arguments: [
-            "inode": inode, "since": now, "due": due?.nanoseconds,
-        ])
+        try run(
+            """
+            INSERT INTO pending (inode, since, attempts, due, due_max)
+            VALUES (:inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax))
+            ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
+            """, ["inode": inode, "since": now, "due": due?.nanoseconds])
     }
 
     /// Removes an inode from the pending ones. The inodes that wait for it become due.
     func removePending(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM pending WHERE inode = ?")
-            .execute(arguments: [inode])
+        try run("DELETE FROM pending WHERE inode = ?", [inode])
     }
 
     func isPending(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM pending WHERE inode = ?)")
-        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
+        try hasRow("pending WHERE inode = ?", [inode])
     }
 
     func setFailure(_ failure: SyncFailure?, attempts: Int, of inode: InodeNumber) throws {
-        try cachedStatement(
-            sql: """
-                UPDATE pending SET attempts = ?, reported = reported AND final IS ?6 AND kind IS ?2,
-                    kind = ?2, what = ?3, why = ?4, remedy = ?5, final = ?6
-                WHERE inode = ?7
-                """
-        ).execute(arguments: [
-            attempts, failure?.kind, failure?.what, failure?.why, failure?.remedy,
-            failure?.isFinal, inode,
-        ])
+        try run(
+            """
+            UPDATE pending SET attempts = :attempts,
+                reported = reported AND final IS :final AND kind IS :kind, \(Self.failureAssignment)
+            WHERE inode = :inode
+            """, Self.failureArguments(failure) + ["attempts": attempts, "inode": inode])
+    }
+
+    static let failureAssignment = """
+        kind = :kind, what = :what, why = :why, remedy = :remedy, final = :final
+        """
+
+    static func failureArguments(_ failure: SyncFailure?) -> StatementArguments {
+        [
+            "kind": failure?.kind, "what": failure?.what, "why": failure?.why,
+            "remedy": failure?.remedy, "final": failure?.isFinal,
+        ]
     }
 
     /// Returns the permanent failure not yet reported to any program, and records it as reported.
     /// Inodes that wait for a user's decision, or for such an inode, have not failed.
     func takeUnreportedFailure(of inode: InodeNumber) throws -> SyncFailure? {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT EXISTS (
-                    SELECT 1 FROM pending
-                    WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT reported)
-                """)
-        guard try Bool.fetchOne(statement, arguments: [inode]) == true else { return nil }
-        try cachedStatement(sql: "UPDATE pending SET reported = 1 WHERE inode = ?")
-            .execute(arguments: [inode])
+        let isNew = try hasRow(
+            "pending WHERE inode = ? AND final AND kind IS NOT 'busy' AND NOT reported", [inode])
+        guard isNew else { return nil }
+        try run("UPDATE pending SET reported = 1 WHERE inode = ?", [inode])
         return try pending(inode)?.failure
     }
 
@@ -77,53 +73,46 @@ extension Database {
         """
 
     func pending(_ inode: InodeNumber) throws -> PendingRecord? {
-        let statement = try cachedStatement(
-            sql: "SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode]).map(PendingRecord.init)
+        try row("SELECT \(Self.pendingColumns) FROM pending WHERE inode = ?", [inode])
+            .map(PendingRecord.init)
     }
 
     /// Returns pending inodes at or below an inode, by the local path, or by the remote one for
     /// inodes without a local name. Permanent failures come first, then other failures, then the
     /// oldest changes.
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
-        let statement = try cachedStatement(
-            sql: """
-                \(Self.below(ancestor))
-                SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor))
-                ORDER BY final IS NOT 1, what IS NULL, since, inode LIMIT :limit
-                """)
-        return try Row.fetchAll(
-            statement, arguments: Self.arguments(ancestor, ["limit": limit])
+        try rows(
+            """
+            \(Self.below(ancestor))
+            SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor))
+            ORDER BY final IS NOT 1, what IS NULL, since, inode LIMIT :limit
+            """, Self.arguments(ancestor, ["limit": limit])
         ).map(PendingRecord.init)
     }
 
     func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
-        let statement = try cachedStatement(
-            sql: """
-                \(Self.below(ancestor)) SELECT count(*) - coalesce(sum(isHeld), 0),
-                    coalesce(sum(CASE WHEN links > 0 AND kind = 0 AND NOT isHeld THEN size END), 0),
-                    coalesce(sum(what IS NOT NULL AND final AND reason IS NOT 'busy'), 0),
-                    coalesce(sum(what IS NOT NULL AND final), 0),
-                    coalesce(sum(isHeld), 0),
-                    coalesce(sum(links = 0), 0)
-                FROM (
-                    SELECT what, final, pending.kind AS reason, links, size, inodes.kind AS kind,
-                        pending.kind IS 'busy' AND EXISTS (
-                            SELECT 1 FROM remote
-                            WHERE remote.inode = pending.inode AND held = 1) AS isHeld
-                    FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
-                    \(Self.isBelow(ancestor))
-                )
-                """)
-        let row = try Row.fetchOne(statement, arguments: Self.arguments(ancestor))
-        var summary = PendingSummary()
-        summary.count = row?[0] ?? 0
-        summary.bytes = row?[1] ?? 0
-        summary.failed = row?[2] ?? 0
-        summary.failedFinally = row?[3] ?? 0
-        summary.held = row?[4] ?? 0
-        summary.deletions = row?[5] ?? 0
-        return summary
+        let row = try row(
+            """
+            \(Self.below(ancestor)) SELECT count(*) - coalesce(sum(isHeld), 0),
+                coalesce(sum(links = 0), 0),
+                coalesce(sum(CASE WHEN links > 0 AND kind = 0 AND NOT isHeld THEN size END), 0),
+                coalesce(sum(what IS NOT NULL AND final AND reason IS NOT 'busy'), 0),
+                coalesce(sum(what IS NOT NULL AND final), 0),
+                coalesce(sum(isHeld), 0)
+            FROM (
+                SELECT what, final, pending.kind AS reason, links, size, inodes.kind AS kind,
+                    pending.kind IS 'busy' AND EXISTS (
+                        SELECT 1 FROM remote
+                        WHERE remote.inode = pending.inode AND held = 1) AS isHeld
+                FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
+                \(Self.isBelow(ancestor))
+            )
+            """, Self.arguments(ancestor))
+        return row.map {
+            PendingSummary(
+                count: $0[0], deletions: $0[1], bytes: $0[2], failed: $0[3], failedFinally: $0[4],
+                held: $0[5])
+        } ?? PendingSummary()
     }
 
     func isPending(_ inode: InodeNumber, below ancestor: InodeNumber) throws -> Bool {
@@ -145,18 +134,17 @@ extension Database {
 
     /// Returns the directories that contain pending inodes.
     func parentsOfPending(limit: Int) throws -> [InodeNumber] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT dirents.parent FROM pending JOIN dirents ON dirents.inode = pending.inode
-                UNION
-                SELECT synced.parent FROM pending JOIN synced ON synced.inode = pending.inode
-                LIMIT ?
-                """)
-        return try InodeNumber.fetchAll(statement, arguments: [limit])
+        try values(
+            """
+            SELECT dirents.parent FROM pending JOIN dirents ON dirents.inode = pending.inode
+            UNION
+            SELECT synced.parent FROM pending JOIN synced ON synced.inode = pending.inode
+            LIMIT ?
+            """, [limit])
     }
 
     func direntCount() throws -> UInt64 {
-        try UInt64.fetchOne(cachedStatement(sql: "SELECT count(*) FROM dirents")) ?? 0
+        try value("SELECT count(*) FROM dirents") ?? 0
     }
 
     // All inodes are below the root; for other ancestors the path is followed upwards from each
@@ -196,7 +184,7 @@ extension PendingRecord {
         attempts = row[2]
         if let what = row[3] as String? {
             failure = SyncFailure(
-                kind: (row[7] as String?).flatMap(EngineError.Kind.init(rawValue:)) ?? .failed,
+                kind: (row[7] as String?).flatMap(EngineError.Kind.init) ?? .failed,
                 what: what, why: row[4] ?? "", remedy: row[5], isFinal: row[6] ?? true)
         }
         due = (row[8] as Int64?).map { .nanoseconds($0) }

@@ -53,6 +53,14 @@ extension UploadToken: StoredValue {
     var stored: String { rawValue }
 }
 
+/// A path: the names, separated by `/`.
+extension ObjectKey: StoredValue {
+    init(stored: Data) {
+        self.init(stored.split(separator: UInt8(ascii: "/")).map { FileName(stored: Array($0)) })
+    }
+    var stored: Data { Data(names.map(\.bytes).joined(separator: [UInt8(ascii: "/")])) }
+}
+
 extension ExtendedAttributes: StoredValue {
     init(stored: Data) { self = ExtendedAttributes(encoded: stored) ?? ExtendedAttributes() }
     var stored: Data { Data(encoded) }
@@ -63,6 +71,12 @@ extension ContentDigest: StoredValue {
     var stored: Data { Data(bytes) }
 }
 
-extension FileKind: DatabaseValueConvertible {}
-extension Presence: DatabaseValueConvertible {}
+extension UInt64 {
+    /// SQLite's integers are signed; sizes beyond them are refused before they are stored.
+    init(stored value: Int64) { self.init(bitPattern: value) }
+    var stored: Int64 { Int64(bitPattern: self) }
+}
+
+extension FileKind: DatabaseValueConvertible, StatementColumnConvertible {}
+extension Presence: DatabaseValueConvertible, StatementColumnConvertible {}
 extension EngineError.Kind: DatabaseValueConvertible {}

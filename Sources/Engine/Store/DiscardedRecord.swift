@@ -7,34 +7,26 @@ struct DiscardedRecord {
     var time: Timestamp
 }
 
-extension DiscardedRecord: FetchableRecord {
-    init(row: Row) {
-        self.init(name: row["name"], time: row["time"])
-    }
-}
-
 extension Database {
     func setDiscarded(_ discarded: DiscardedRecord, of inode: InodeNumber) throws {
-        try cachedStatement(sql: "INSERT OR REPLACE INTO discarded VALUES (?, ?, ?)").execute(
-            arguments: [inode, discarded.name, discarded.time])
+        try run(
+            "INSERT OR REPLACE INTO discarded VALUES (?, ?, ?)",
+            [inode, discarded.name, discarded.time])
     }
 
     func discarded(_ inode: InodeNumber) throws -> DiscardedRecord? {
-        let statement = try cachedStatement(
-            sql: "SELECT name, time FROM discarded WHERE inode = ?")
-        return try DiscardedRecord.fetchOne(statement, arguments: [inode])
+        try row("SELECT name, time FROM discarded WHERE inode = ?", [inode])
+            .map { DiscardedRecord(name: $0[0], time: $0[1]) }
     }
 
     func discardedInodes() throws -> [InodeNumber] {
-        try InodeNumber.fetchAll(cachedStatement(sql: "SELECT inode FROM discarded ORDER BY inode"))
+        try values("SELECT inode FROM discarded ORDER BY inode")
     }
 
     /// Removes the rows of files that may be torn after a power failure: these are not worth
     /// keeping.
     func forgetUnsafeDiscarded() throws {
-        try execute(
-            sql: """
-                DELETE FROM discarded WHERE inode IN (SELECT inode FROM unsynced WHERE state < 2)
-                """)
+        try run(
+            "DELETE FROM discarded WHERE inode IN (SELECT inode FROM unsynced WHERE state < 2)")
     }
 }

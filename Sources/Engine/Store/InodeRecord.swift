@@ -13,45 +13,47 @@ struct InodeRecord {
     var modified: Timestamp
     var changed: Timestamp
     var target: [UInt8]?
-    var presence: Presence
+    var presence = Presence.remote
     /// Counts the local versions of the content, or for a directory the explicit changes of its
     /// time; see ``SyncedRecord/generation``.
-    var generation: Int64
+    var generation: Int64 = 0
     /// Set while the file may be open for writing: after a crash the content file is authoritative
     /// (I1).
-    var isWriting: Bool
+    var isWriting = false
     /// Whether all names of the directory are known.
-    var isListed: Bool
+    var isListed = false
     /// The last use of the content, to the minute.
     var accessed: Timestamp
     /// Whether all metadata that the remote has is known locally.
-    var hasMetadata: Bool
+    var hasMetadata = true
     /// For a symbolic link, whether a local program made it, with this target.
-    var isMadeHere: Bool
+    var isMadeHere = false
 
     static let columns = """
         inodes.id, inodes.kind, inodes.mode, uid, gid, links, inodes.size, inodes.modified, changed,
         inodes.target, presence, inodes.generation, writing, listed, accessed, inodes.has_metadata,
         made_here
         """
+}
 
+extension InodeRecord {
     /// - Parameter first: The index of the first of ``columns`` in the row.
     init(_ row: Row, from first: Int = 0) {
-        id = InodeNumber(rawValue: row[first])
-        kind = FileKind(stored: row[first + 1])
+        id = row[first]
+        kind = row[first + 1]
         mode = row[first + 2]
         userID = row[first + 3]
         groupID = row[first + 4]
         links = row[first + 5]
         size = UInt64(stored: row[first + 6])
-        modified = Timestamp(nanoseconds: row[first + 7])
-        changed = Timestamp(nanoseconds: row[first + 8])
+        modified = row[first + 7]
+        changed = row[first + 8]
         target = (row[first + 9] as Data?).map(Array.init)
-        presence = Presence(stored: row[first + 10])
+        presence = row[first + 10]
         generation = row[first + 11]
         isWriting = row[first + 12]
         isListed = row[first + 13]
-        accessed = Timestamp(nanoseconds: row[first + 14])
+        accessed = row[first + 14]
         hasMetadata = row[first + 15]
         isMadeHere = row[first + 16]
     }
@@ -61,52 +63,15 @@ struct InodeRecord {
         kind: FileKind, mode: UInt16, owner: Caller, size: UInt64, modified: Timestamp,
         changed: Timestamp, target: [UInt8]? = nil
     ) {
-        id = InodeNumber(rawValue: 0)
-        self.kind = kind
-        self.mode = mode
-        userID = owner.userID
-        groupID = owner.groupID
-        links = kind == .directory ? 2 : 1
-        self.size = size
-        self.modified = modified
-        self.changed = changed
-        self.target = target
-        presence = .remote
-        generation = 0
-        isWriting = false
-        isListed = false
-        accessed = changed
-        hasMetadata = true
-        isMadeHere = false
+        self.init(
+            id: InodeNumber(rawValue: 0), kind: kind, mode: mode, userID: owner.userID,
+            groupID: owner.groupID, links: kind == .directory ? 2 : 1, size: size,
+            modified: modified, changed: changed, target: target, accessed: changed)
     }
 
     var attributes: Attributes {
         Attributes(
             inode: id, kind: kind, mode: mode, userID: userID, groupID: groupID, links: links,
             size: size, modified: modified, changed: changed, isProvisional: !hasMetadata)
-    }
-}
-
-extension UInt64 {
-    /// SQLite's integers are signed; sizes beyond them are refused before they are stored.
-    init(stored value: Int64) { self.init(bitPattern: value) }
-    var stored: Int64 { Int64(bitPattern: self) }
-}
-
-extension FileKind {
-    init(stored value: Int) {
-        guard let kind = FileKind(rawValue: value) else {
-            preconditionFailure("inodes.kind holds \(value)")
-        }
-        self = kind
-    }
-}
-
-extension Presence {
-    init(stored value: Int) {
-        guard let presence = Presence(rawValue: value) else {
-            preconditionFailure("inodes.presence holds \(value)")
-        }
-        self = presence
     }
 }

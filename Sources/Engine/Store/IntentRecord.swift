@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 
 /// One row of `intents`: a change sent to the remote whose outcome is unknown.
@@ -32,39 +31,33 @@ struct IntentRecord: Hashable {
 
 extension Database {
     func intent(of inode: InodeNumber) throws -> IntentRecord? {
-        let statement = try cachedStatement(
-            sql: "SELECT \(IntentRecord.columns) FROM intents WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode]).map { IntentRecord($0) }
+        try row("SELECT \(IntentRecord.columns) FROM intents WHERE inode = ?", [inode])
+            .map { IntentRecord($0) }
     }
 
     /// Returns the inode that may have taken a name on the remote.
     func intendedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
-        let statement = try cachedStatement(
-            sql: "SELECT inode FROM intents WHERE parent = ? AND name = ? LIMIT 1")
-        return try InodeNumber.fetchOne(statement, arguments: [parent, name])
+        try value(
+            "SELECT inode FROM intents WHERE parent = ? AND name = ? LIMIT 1", [parent, name])
     }
 
     /// Returns an inode that may have taken a name on the remote below a directory.
     func firstIntendedChild(of parent: InodeNumber) throws -> InodeNumber? {
-        let statement = try cachedStatement(
-            sql: "SELECT inode FROM intents WHERE parent = ? LIMIT 1")
-        return try InodeNumber.fetchOne(statement, arguments: [parent])
+        try value("SELECT inode FROM intents WHERE parent = ? LIMIT 1", [parent])
     }
 
     func setIntent(_ intent: IntentRecord, of inode: InodeNumber) throws {
-        try cachedStatement(
-            sql: "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        ).execute(arguments: [
-            inode, intent.parent, intent.name, intent.size.stored,
-            intent.mode, intent.modified, intent.generation,
-            intent.replaced, intent.digest,
-            intent.extendedAttributes,
-        ])
+        try run(
+            "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                inode, intent.parent, intent.name, intent.size.stored, intent.mode,
+                intent.modified, intent.generation, intent.replaced, intent.digest,
+                intent.extendedAttributes,
+            ])
     }
 
     func removeIntent(of inode: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM intents WHERE inode = ?")
-            .execute(arguments: [inode])
+        try run("DELETE FROM intents WHERE inode = ?", [inode])
     }
 
     /// Returns the inode that may have moved if the position of `inode` on the remote is uncertain:
@@ -118,6 +111,6 @@ extension IntentRecord {
         generation = row[first + 5]
         replaced = row[first + 6]
         digest = row[first + 7]
-        extendedAttributes = ExtendedAttributes(stored: row[first + 8])
+        extendedAttributes = row[first + 8] ?? ExtendedAttributes()
     }
 }

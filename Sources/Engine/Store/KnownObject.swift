@@ -33,13 +33,12 @@ extension Database {
                 WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode)
                 """)
         let rows = try Row.fetchCursor(
-            statement,
-            arguments: ["[\(places.joined(separator: ","))]", parent.rawValue, bytes])
+            statement, arguments: ["[\(places.joined(separator: ","))]", parent, bytes])
         var known = [KnownObject?](repeating: nil, count: names.count)
         while let row = try rows.next() {
             known[row[0]] = KnownObject(
                 record: InodeRecord(row, from: 10), synced: SyncedRecord(row, from: 2),
-                remoteModified: (row[1] as Int64?).map { Timestamp(nanoseconds: $0) })
+                remoteModified: row[1])
         }
         return known
     }

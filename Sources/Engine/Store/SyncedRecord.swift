@@ -26,101 +26,83 @@ struct SyncedRecord: Hashable {
 
 extension Database {
     func synced(_ inode: InodeNumber) throws -> SyncedRecord? {
-        let statement = try cachedStatement(
-            sql: "SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode]).map { SyncedRecord($0) }
+        try row("SELECT \(SyncedRecord.columns) FROM synced WHERE inode = ?", [inode])
+            .map { SyncedRecord($0) }
     }
 
     /// Returns the inode that has a name on the remote.
     func syncedInode(_ name: FileName, in parent: InodeNumber) throws -> InodeNumber? {
-        let statement = try cachedStatement(
-            sql: "SELECT inode FROM synced WHERE parent = ? AND name = ?")
-        return try InodeNumber.fetchOne(statement, arguments: [parent, name])
+        try value("SELECT inode FROM synced WHERE parent = ? AND name = ?", [parent, name])
     }
 
     /// Returns the contents of a directory on the remote, without objects seen to be deleted.
     func syncedChildren(
         of parent: InodeNumber
     ) throws -> [(inode: InodeNumber, name: FileName)] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT inode, name FROM synced WHERE parent = ? AND NOT EXISTS (
-                    SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
-                """)
-        return try Row.fetchAll(statement, arguments: [parent]).map {
-            ($0[0], $0[1])
-        }
+        try rows(
+            """
+            SELECT inode, name FROM synced WHERE parent = ? AND NOT EXISTS (
+                SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
+            """, [parent]
+        ).map { ($0[0], $0[1]) }
     }
 
     /// Returns the inodes whose name is in a directory on both sides, in the order of its entries.
     func agreedChildren(
         of parent: InodeNumber, after cookie: Int64, limit: Int
     ) throws -> [(cookie: Int64, inode: InodeNumber)] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT cookie, synced.inode FROM dirents
-                JOIN synced ON synced.inode = dirents.inode
-                WHERE dirents.parent = ?1 AND synced.parent = ?1 AND cookie > ?2
-                ORDER BY cookie LIMIT ?3
-                """)
-        return try Row.fetchAll(statement, arguments: [parent, cookie, limit])
-            .map { ($0[0], $0[1]) }
+        try rows(
+            """
+            SELECT cookie, synced.inode FROM dirents JOIN synced ON synced.inode = dirents.inode
+            WHERE dirents.parent = ?1 AND synced.parent = ?1 AND cookie > ?2
+            ORDER BY cookie LIMIT ?3
+            """, [parent, cookie, limit]
+        ).map { ($0[0], $0[1]) }
     }
 
     /// Whether a directory has an entry only on the local side.
     func hasOwnDirents(_ directory: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT EXISTS (
-                    SELECT 1 FROM dirents WHERE parent = ?1 AND NOT EXISTS (
-                        SELECT 1 FROM synced
-                        WHERE synced.inode = dirents.inode AND synced.parent = ?1))
-                """)
-        return try Bool.fetchOne(statement, arguments: [directory]) ?? false
+        try hasRow(
+            """
+            dirents WHERE parent = ?1 AND NOT EXISTS (
+                SELECT 1 FROM synced WHERE synced.inode = dirents.inode AND synced.parent = ?1)
+            """, [directory])
     }
 
     func firstSyncedChild(of parent: InodeNumber) throws -> InodeNumber? {
-        let statement = try cachedStatement(
-            sql: "SELECT inode FROM synced WHERE parent = ? LIMIT 1")
-        return try InodeNumber.fetchOne(statement, arguments: [parent])
+        try value("SELECT inode FROM synced WHERE parent = ? LIMIT 1", [parent])
     }
 
     /// Stores the state that both sides now agree on, and removes earlier observations.
     func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
-        try cachedStatement(
-            sql: """
-                INSERT INTO synced
-                    (inode, parent, name, etag, size, mode, modified, generation, xattrs)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (inode) DO UPDATE SET
-                    parent = excluded.parent, name = excluded.name, etag = excluded.etag,
-                    size = excluded.size, mode = excluded.mode, modified = excluded.modified,
-                    generation = excluded.generation, xattrs = excluded.xattrs
-                """
-        ).execute(arguments: [
-            inode, synced.parent, synced.name, synced.etag,
-            synced.size.stored, synced.mode, synced.modified, synced.generation,
-            synced.extendedAttributes,
-        ])
+        try run(
+            """
+            INSERT INTO synced (inode, parent, name, etag, size, mode, modified, generation, xattrs)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (inode) DO UPDATE SET
+                parent = excluded.parent, name = excluded.name, etag = excluded.etag,
+                size = excluded.size, mode = excluded.mode, modified = excluded.modified,
+                generation = excluded.generation, xattrs = excluded.xattrs
+            """,
+            [
+                inode, synced.parent, synced.name, synced.etag, synced.size.stored, synced.mode,
+                synced.modified, synced.generation, synced.extendedAttributes,
+            ])
         try setRemote(nil, of: inode)
     }
 
     /// Returns the time up to which all changes of a synchronised file are known, see
     /// ``RemoteObject/remoteModified``; nil if the next listing sets it.
     func remoteModified(_ inode: InodeNumber) throws -> Timestamp? {
-        let statement = try cachedStatement(
-            sql: "SELECT remote_modified FROM synced WHERE inode = ?")
-        return try Timestamp.fetchOne(statement, arguments: [inode])
+        try value("SELECT remote_modified FROM synced WHERE inode = ?", [inode])
     }
 
     func setRemoteModified(_ time: Timestamp?, of inode: InodeNumber) throws {
-        try cachedStatement(sql: "UPDATE synced SET remote_modified = ? WHERE inode = ?")
-            .execute(arguments: [time, inode])
+        try run("UPDATE synced SET remote_modified = ? WHERE inode = ?", [time, inode])
     }
 
     func removeSynced(_ inode: InodeNumber) throws {
-        try cachedStatement(sql: "DELETE FROM synced WHERE inode = ?")
-            .execute(arguments: [inode])
+        try run("DELETE FROM synced WHERE inode = ?", [inode])
         try setRemote(nil, of: inode)
     }
 
@@ -137,17 +119,13 @@ extension Database {
     }
 
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
-        let statement = try cachedStatement(
-            sql: "SELECT \(RemoteObservation.columns) FROM remote WHERE inode = ?")
-        return try Row.fetchOne(statement, arguments: [inode])
+        try row("SELECT \(RemoteObservation.columns) FROM remote WHERE inode = ?", [inode])
             .map { RemoteObservation($0, name: name) }
     }
 
     /// Whether an object other than the agreed one was observed in an inode's place.
     func isObserved(_ inode: InodeNumber) throws -> Bool {
-        let statement = try cachedStatement(
-            sql: "SELECT EXISTS (SELECT 1 FROM remote WHERE inode = ?)")
-        return try Bool.fetchOne(statement, arguments: [inode]) ?? false
+        try hasRow("remote WHERE inode = ?", [inode])
     }
 
     /// Returns the entries of a local directory that were never on the remote and in whose intended
@@ -155,42 +133,38 @@ extension Database {
     func newInodesObserved(
         in directory: InodeNumber
     ) throws -> [(name: FileName, inode: InodeNumber)] {
-        let statement = try cachedStatement(
-            sql: """
-                SELECT dirents.name, remote.inode FROM remote
-                CROSS JOIN dirents ON dirents.inode = remote.inode
-                WHERE dirents.parent = ?
-                AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = remote.inode)
-                """)
-        return try Row.fetchAll(statement, arguments: [directory]).map {
-            ($0[0], $0[1])
-        }
+        try rows(
+            """
+            SELECT dirents.name, remote.inode FROM remote
+            CROSS JOIN dirents ON dirents.inode = remote.inode
+            WHERE dirents.parent = ?
+            AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = remote.inode)
+            """, [directory]
+        ).map { ($0[0], $0[1]) }
     }
 
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
-        guard let observation else {
-            try cachedStatement(sql: "DELETE FROM remote WHERE inode = ?")
-                .execute(arguments: [inode])
-            return
-        }
-        let insertion = try cachedStatement(
-            sql: """
-                INSERT OR REPLACE INTO remote
-                    (inode, gone, kind, etag, size, modified, mode, target, has_metadata,
-                    xattrs)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """)
         switch observation {
+        case nil:
+            try run("DELETE FROM remote WHERE inode = ?", [inode])
         case .gone:
-            try insertion.execute(arguments: [
-                inode, true, 0, nil, 0, 0, nil, nil, true, nil,
-            ])
+            try run(
+                """
+                INSERT OR REPLACE INTO remote (inode, gone, kind, size, modified)
+                VALUES (?, 1, 0, 0, 0)
+                """, [inode])
         case .object(let object):
-            try insertion.execute(arguments: [
-                inode, false, object.kind, object.etag,
-                object.size.stored, object.modified, object.mode,
-                object.target.map { Data($0) }, object.hasMetadata, object.extendedAttributes,
-            ])
+            try run(
+                """
+                INSERT OR REPLACE INTO remote
+                    (inode, gone, kind, etag, size, modified, mode, target, has_metadata, xattrs)
+                VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                [
+                    inode, object.kind, object.etag, object.size.stored, object.modified,
+                    object.mode, object.target.map { Data($0) }, object.hasMetadata,
+                    object.extendedAttributes,
+                ])
         }
     }
 }
@@ -205,7 +179,7 @@ extension SyncedRecord {
         mode = row[first + 4]
         modified = row[first + 5]
         generation = row[first + 6]
-        extendedAttributes = ExtendedAttributes(stored: row[first + 7])
+        extendedAttributes = row[first + 7] ?? ExtendedAttributes()
     }
 }
 
@@ -224,12 +198,9 @@ extension RemoteObservation {
         self = .object(
             RemoteObject(
                 name: name, kind: FileKind(rawValue: row[first + 1]) ?? .file,
-                etag: row[first + 2],
-                size: UInt64(stored: row[first + 3]),
+                etag: row[first + 2], size: UInt64(stored: row[first + 3]),
                 modified: row[first + 4], mode: row[first + 5],
                 target: (row[first + 6] as Data?).map { [UInt8]($0) },
-                hasMetadata: row[first + 7],
-                extendedAttributes: (row[first + 8] as Data?)
-                    .map { ExtendedAttributes(stored: $0) }))
+                hasMetadata: row[first + 7], extendedAttributes: row[first + 8]))
     }
 }
