@@ -2,9 +2,13 @@ import GRDB
 
 /// One step of a check.
 protocol CheckStep {
-    init(context: CheckContext)
+    var context: CheckContext { get }
 
     func run() throws
+}
+
+extension CheckStep {
+    var database: Database { context.database }
 }
 
 /// The state that the steps of one check share, inside the transaction of ``StateCheck``.
@@ -49,6 +53,14 @@ final class CheckContext {
                 kind, outcome, inode: inode, path: known, what: what, repair: repair, loss: loss))
     }
 
+    /// Reports a state that is not an error.
+    func note(
+        _ kind: CheckFinding.Kind, path: DiskPath? = nil, _ what: String, repair: String
+    ) {
+        report.add(
+            CheckFinding(kind, .note, path: path?.description, what: what, repair: repair))
+    }
+
     /// Returns the path of an inode for people, as far as its names can be followed.
     func describe(_ inode: InodeNumber) throws -> String? {
         var names: [String] = []
@@ -66,39 +78,53 @@ final class CheckContext {
             }
         }
         if names.isEmpty {
-            return try String.fetchOne(
-                database, sql: "SELECT path FROM check_paths WHERE inode = ?",
-                arguments: [inode])
+            return try database.value("SELECT path FROM check_paths WHERE inode = ?", [inode])
         }
         return names.reversed().joined(separator: "/")
     }
 
     /// Keeps the path of an inode whose name is about to be removed, for ``describe(_:)``.
-    func rememberPath(_ path: String, of inode: InodeNumber) throws {
-        try database.execute(
-            sql: "INSERT OR IGNORE INTO check_paths VALUES (?, ?)",
-            arguments: [inode, path])
+    func rememberPath(_ path: String?, of inode: InodeNumber) throws {
+        guard let path else { return }
+        try database.run("INSERT OR IGNORE INTO check_paths VALUES (?, ?)", [inode, path])
     }
 
     // MARK: Rows
 
-    /// Calls `body` for each row of a query.
+    /// Calls `body` for each row that meets a condition, in the order of the first column, once for
+    /// each value of it.
     ///
-    /// - Parameter sql: A query ordered by its first column and with `:last` as lower bound of it.
-    ///   Read a page at a time, so that repairs may change later rows.
-    func forEach(_ sql: String, _ body: (Row) throws -> Void) throws {
+    /// The rows are read a page at a time, so that repairs may change later rows.
+    func forEach(
+        _ columns: String, of table: String, where condition: String, _ body: (Row) throws -> Void
+    ) throws {
+        let key = columns.prefix { $0 != "," }
         var last = Int64.min
         while true {
-            let rows = try Row.fetchAll(
-                database, sql: "\(sql) LIMIT 500", arguments: ["last": last])
+            let rows = try database.rows(
+                """
+                SELECT \(columns) FROM \(table) WHERE \(key) > ? AND (\(condition))
+                GROUP BY \(key) ORDER BY \(key) LIMIT 500
+                """, [last])
             for row in rows { try body(row) }
             guard rows.count == 500, let end = rows.last?[0] as Int64? else { return }
             last = end
         }
     }
 
-    func hasRow(_ sql: String, _ arguments: StatementArguments = []) throws -> Bool {
-        try Int.fetchOne(database, sql: "SELECT 1 FROM \(sql)", arguments: arguments) != nil
+    /// Removes the rows of a table that meet a condition.
+    func removeRows(
+        of table: String, where condition: String, _ kind: CheckFinding.Kind, _ fault: String,
+        repair: String = "the row is removed"
+    ) throws {
+        let key = table == "dirents" ? "cookie" : "inode"
+        try forEach(key, of: table, where: condition) { row in
+            let number: InodeNumber = row[0]
+            try database.run("DELETE FROM \(table) WHERE \(key) = ?", [number])
+            try tell(
+                kind, table == "dirents" ? nil : number, "a row of \(table) \(fault)",
+                repair: repair)
+        }
     }
 
     /// Whether an inode has changes of its content that the remote does not have.
@@ -110,23 +136,19 @@ final class CheckContext {
 
     /// Returns the length of an inode's content file, if it has one.
     func contentSize(of inode: InodeNumber) throws -> UInt64? {
-        try Int64.fetchOne(
-            database, sql: "SELECT size FROM check_content WHERE inode = ?",
-            arguments: [inode]
-        ).map { UInt64(stored: $0) }
+        let size: Int64? = try database.value(
+            "SELECT size FROM check_content WHERE inode = ?", [inode])
+        return size.map { UInt64(stored: $0) }
     }
 
     /// Forgets a content file that is moved or removed.
     func forgetContent(of inode: InodeNumber) throws {
-        try database.execute(
-            sql: "DELETE FROM check_content WHERE inode = ?", arguments: [inode])
+        try database.run("DELETE FROM check_content WHERE inode = ?", [inode])
     }
 
     /// Marks a directory for another listing, since the remote may hold more than is known.
     func unlist(_ directory: InodeNumber) throws {
-        try database.execute(
-            sql: "UPDATE inodes SET listed = 0 WHERE id = ? AND kind = 1",
-            arguments: [directory])
+        try database.run("UPDATE inodes SET listed = 0 WHERE id = ? AND kind = 1", [directory])
     }
 
     /// Stores an inode whose number is known from a name or a content file.
@@ -134,19 +156,55 @@ final class CheckContext {
     /// - Parameter size: For a file, the size of its complete content file.
     func recreate(_ inode: InodeNumber, as kind: FileKind, size: UInt64 = 0) throws {
         let isFile = kind == .file
-        try database.execute(
-            sql: """
-                INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
-                    presence, generation, writing, listed, accessed)
-                VALUES (:id, :kind, :mode, :uid, :gid, :links, :size, :now, :now, :presence,
-                    :generation, 0, 0, :now)
-                """,
-            arguments: [
+        try database.run(
+            """
+            INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed,
+                presence, generation, writing, listed, accessed)
+            VALUES (:id, :kind, :mode, :uid, :gid, :links, :size, :now, :now, :presence,
+                :generation, 0, 0, :now)
+            """,
+            [
                 "id": inode, "kind": kind, "mode": isFile ? 0o644 : 0o755,
                 "uid": owner.userID, "gid": owner.groupID, "links": isFile ? 1 : 2,
                 "size": size.stored, "now": now,
                 "presence": isFile ? Presence.whole : .remote,
                 "generation": isFile ? 1 : 0,
             ])
+    }
+
+    // MARK: Circles
+
+    /// Records inodes and all their descendants as reachable.
+    ///
+    /// - Parameters:
+    ///   - inodes: A query of their numbers.
+    ///   - table: The table of the places: `dirents` or `synced`.
+    func reach(from inodes: String, by table: String) throws {
+        try database.run(
+            """
+            WITH RECURSIVE below (inode) AS (
+                \(inodes) UNION
+                SELECT \(table).inode FROM below JOIN \(table) ON \(table).parent = below.inode)
+            INSERT OR IGNORE INTO check_reached SELECT inode FROM below
+            """)
+    }
+
+    /// Calls `cut` with a member of each circle of unreachable directories, which then counts as
+    /// reachable.
+    func breakCircles(
+        in table: String, parent: (InodeNumber) throws -> InodeNumber?,
+        cut: (InodeNumber) throws -> Void
+    ) throws {
+        let unreached = """
+            SELECT inode FROM \(table)
+            WHERE inode NOT IN (SELECT inode FROM check_reached) LIMIT 1
+            """
+        while var member: InodeNumber = try database.value(unreached) {
+            // Follows the parents until one repeats.
+            var seen: Set<InodeNumber> = []
+            while seen.insert(member).inserted, let next = try parent(member) { member = next }
+            try cut(member)
+            try reach(from: "SELECT \(member)", by: table)
+        }
     }
 }

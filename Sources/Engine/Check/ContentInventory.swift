@@ -11,11 +11,10 @@ struct ContentInventory: CheckStep {
             if index % 256 == 0 { context.show("content files", done: index, of: paths.count) }
             let size = try context.files.size(of: path)
             if let inode = StateFiles.inode(ofContentAt: path) {
-                try context.database.execute(
-                    sql: "INSERT OR REPLACE INTO check_content VALUES (?, ?)",
-                    arguments: [inode, size.stored])
+                try database.run(
+                    "INSERT OR REPLACE INTO check_content VALUES (?, ?)", [inode, size.stored])
             } else {
-                let place = try context.files.moveToLost(path, inode: nil, was: nil)
+                let place = try context.files.moveToLost(path)
                 try context.tell(
                     .stray, path: path.description, "it is not at the path of a content file",
                     repair: "it is moved to \(place)")
@@ -32,13 +31,11 @@ struct StrayCheck: CheckStep {
 
     func run() throws {
         try context.forEach(
-            """
-            SELECT check_content.inode, size FROM check_content WHERE check_content.inode > :last
-                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = check_content.inode AND kind = 0)
-            ORDER BY check_content.inode
-            """
+            "inode, size", of: "check_content",
+            where: """
+                size > 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0)
+                """
         ) { row in
-            guard row[1] as Int64 > 0 else { return }
             let inode: InodeNumber = row[0]
             let old = try context.describe(inode)
             let place = try context.files.moveToLost(

@@ -17,14 +17,10 @@ package enum DatabaseRescue {
     package static func rescue(
         _ path: String, into newPath: String
     ) throws(EngineError) -> [Table] {
-        do {
+        try onDatabase("save the readable rows of \"\(path)\"") {
             let (target, tables) = try copyRows(of: path, into: newPath)
             try target.close()
             return tables
-        } catch let error as EngineError {
-            throw error
-        } catch {
-            throw EngineError(database: error, "save the readable rows of \"\(path)\"")
         }
     }
 
@@ -32,13 +28,9 @@ package enum DatabaseRescue {
     package static func rehearse(
         _ path: String
     ) throws(EngineError) -> (Store, [Table]) {
-        do {
+        try onDatabase("read the rows that can be saved of \"\(path)\"") {
             let (target, tables) = try copyRows(of: path, into: "")
             return (try Store(target), tables)
-        } catch let error as EngineError {
-            throw error
-        } catch {
-            throw EngineError(database: error, "read the rows that can be saved of \"\(path)\"")
         }
     }
 
@@ -67,20 +59,19 @@ package enum DatabaseRescue {
         of source: DatabaseQueue?, into target: DatabaseQueue
     ) throws -> [Table] {
         try target.write { target in
-            let names = try String.fetchAll(
-                target,
-                sql: """
-                    SELECT name FROM sqlite_master WHERE type = 'table'
-                        AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'grdb_%' ORDER BY name
-                    """)
+            let names: [String] = try target.values(
+                """
+                SELECT name FROM sqlite_master WHERE type = 'table'
+                    AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'grdb_%' ORDER BY name
+                """)
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
             // Not in a transaction, which the first failure would end.
             return try source.unsafeRead { source in
                 try names.map { name in
                     var copy = TableCopy(name, source, target)
                     let isWhole = try copy.perform()
-                    let rows = try Int.fetchOne(target, sql: "SELECT count(*) FROM \(name)")
-                    return Table(name: name, rows: rows ?? 0, isWhole: isWhole)
+                    let rows = try target.value("SELECT count(*) FROM \(name)") ?? 0
+                    return Table(name: name, rows: rows, isWhole: isWhole)
                 }
             }
         }
@@ -100,9 +91,7 @@ private struct TableCopy {
     private var failures = 0
 
     init(_ name: String, _ source: Database, _ target: Database) {
-        self.name = name
-        self.source = source
-        self.target = target
+        (self.name, self.source, self.target) = (name, source, target)
     }
 
     /// - Returns: Whether all rows could be read.
@@ -122,25 +111,20 @@ private struct TableCopy {
     /// the top, then in each half of the remaining range.
     private mutating func copy(from low: Int64, to high: Int64, depth: Int) throws -> Bool {
         var (low, high) = (low, high)
-        while true {
-            guard let last = try page("rowid > \(low) AND rowid < \(high)", "rowid") else { break }
-            guard let last = last.id else { return true }
-            guard last > low else {
-                // Damaged pages may form a circle.
-                failures += 1
-                break
+        for isUpwards in [true, false] {
+            let order = isUpwards ? "rowid" : "rowid DESC"
+            while let end = try page("rowid > \(low) AND rowid < \(high)", order) {
+                guard let last = end else {
+                    if isUpwards { return true }
+                    break
+                }
+                guard isUpwards ? last > low : last < high else {
+                    // Damaged pages may form a circle.
+                    failures += 1
+                    break
+                }
+                if isUpwards { low = last } else { high = last }
             }
-            low = last
-        }
-        while true {
-            let range = "rowid > \(low) AND rowid < \(high)"
-            guard let last = try page(range, "rowid DESC") else { break }
-            guard let last = last.id else { break }
-            guard last < high else {
-                failures += 1
-                break
-            }
-            high = last
         }
         guard depth < 64, failures < Self.failuresMax, low < high - 1 else { return false }
         let middle = low / 2 + high / 2
@@ -154,16 +138,14 @@ private struct TableCopy {
     ///
     /// - Returns: The id of the last row, `nil` in it if there are no more rows; `nil` if nothing can
     ///   be read.
-    private mutating func page(
-        _ condition: String, _ order: String
-    ) throws -> (id: Int64?, count: Int)? {
+    private mutating func page(_ condition: String, _ order: String) throws -> Int64?? {
         for limit in [200, 1] {
             let query =
                 "SELECT rowid, \(columns) FROM \(name) WHERE \(condition) ORDER BY \(order) LIMIT \(limit)"
             do {
                 let rows = try Row.fetchAll(source, sql: query)
                 for row in rows { try insert(Array(row.databaseValues.dropFirst())) }
-                return (rows.last?[0], rows.count)
+                return .some(rows.last?[0])
             } catch let error as DatabaseError where error.saysDamage {
                 failures += 1
             }
@@ -177,9 +159,9 @@ private struct TableCopy {
         let key = try target.primaryKey(name).columns
         // A row has at least one byte; if there are more rows than bytes, the pages form a circle.
         let sizes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        let bytes = try Int.fetchOne(source, sql: sizes) ?? 0
-        for order in ["", " DESC"] {
-            let order = key.map { $0 + order }.joined(separator: ", ")
+        let bytes = try source.value(sizes) ?? 0
+        for direction in ["", " DESC"] {
+            let order = key.map { $0 + direction }.joined(separator: ", ")
             do {
                 let rows = try Row.fetchCursor(
                     source, sql: "SELECT \(columns) FROM \(name) ORDER BY \(order)")
@@ -188,8 +170,7 @@ private struct TableCopy {
                     try insert(Array(row.databaseValues))
                     count += 1
                 }
-                guard count < bytes else { continue }
-                return order.contains("DESC") ? false : true
+                if count < bytes { return direction.isEmpty }
             } catch let error as DatabaseError where error.saysDamage {
                 continue
             }

@@ -5,27 +5,25 @@ struct ExtentCheck: CheckStep {
     let context: CheckContext
 
     func run() throws {
-        try context.database.execute(
-            sql: "DELETE FROM extents WHERE typeof(start) <> 'integer' OR typeof(stop) <> 'integer'"
-        )
+        try database.run(
+            "DELETE FROM extents WHERE typeof(start) <> 'integer' OR typeof(stop) <> 'integer'")
         try context.forEach(
-            """
-            SELECT DISTINCT inode FROM extents AS extent WHERE inode > :last AND (
+            "inode", of: "extents AS extent",
+            where: """
                 NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0 AND presence = 1)
                 OR start < 0 OR stop <= start
                 OR stop > (SELECT size FROM inodes WHERE id = inode) AND stop <> \(Int64.max)
                 OR EXISTS (SELECT 1 FROM extents WHERE inode = extent.inode
                     AND start > extent.start AND start < extent.stop)
-            ) ORDER BY inode
-            """
+                """
         ) { row in try repair(row[0]) }
     }
 
     private func repair(_ inode: InodeNumber) throws {
-        guard let record = try context.database.inode(inode), record.presence == .partial,
+        guard let record = try database.inode(inode), record.presence == .partial,
             record.kind == .file
         else {
-            try context.database.setExtents(ExtentSet(), of: inode)
+            try database.setExtents(ExtentSet(), of: inode)
             return try context.tell(
                 .extents, inode, "extents exist, but it is not a partial file",
                 repair: "they are removed")
@@ -37,7 +35,7 @@ struct ExtentCheck: CheckStep {
                 StateFiles.content(of: inode), inode: inode, was: context.describe(inode))
             kept = "; a copy of all its bytes is in \(place)"
         }
-        try context.database.setExtents(validExtents(of: record), of: inode)
+        try database.setExtents(validExtents(of: record), of: inode)
         try context.tell(
             .extents, inode, "its extents overlap, are empty, or exceed its size",
             repair: "they are clipped to valid ranges" + kept)
@@ -45,9 +43,8 @@ struct ExtentCheck: CheckStep {
 
     private func validExtents(of record: InodeRecord) throws -> ExtentSet {
         var extents = ExtentSet()
-        let rows = try Row.fetchAll(
-            context.database, sql: "SELECT start, stop FROM extents WHERE inode = ?",
-            arguments: [record.id])
+        let rows = try database.rows(
+            "SELECT start, stop FROM extents WHERE inode = ?", [record.id])
         for row in rows {
             let (start, stop): (Int64, Int64) = (row[0], row[1])
             let end = stop == .max ? stop : min(stop, record.size.stored)

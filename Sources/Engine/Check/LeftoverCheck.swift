@@ -7,22 +7,16 @@ struct LeftoverCheck: CheckStep {
     func run() throws {
         try removeClones(in: StateFiles.frozenFolder)
         try removeClones(in: StateFiles.clonesFolder)
-        let count = try Int.fetchOne(
-            context.database,
-            sql: "SELECT count(*) FROM inodes WHERE writing = 1 AND links > 0")
+        let count: Int? = try database.value(
+            "SELECT count(*) FROM inodes WHERE writing = 1 AND links > 0")
         if let count, count > 0 {
-            context.report.add(
-                CheckFinding(
-                    .leftover, .note,
-                    what: "\(count) files were open for writing when the process ended",
-                    repair: "the next mount recovers them"))
+            context.note(
+                .leftover, "\(count) files were open for writing when the process ended",
+                repair: "the next mount recovers them")
         }
         for path in try context.files.list(DiskPath(""))
         where !StateFiles.isOurs(atPath: path.description) {
-            context.report.add(
-                CheckFinding(
-                    .unknown, .note, path: path.description,
-                    what: "not a file of Apus", repair: "it is left alone"))
+            context.note(.unknown, path: path, "not a file of Apus", repair: "it is left alone")
         }
     }
 
@@ -30,7 +24,7 @@ struct LeftoverCheck: CheckStep {
         var paths = try context.files.list(folder)
         let split = paths.partition { !StateFiles.isClone($0) }
         for path in paths[split...] {
-            let place = try context.files.moveToLost(path, inode: nil, was: nil)
+            let place = try context.files.moveToLost(path)
             try context.tell(
                 .stray, path: path.description, "it is not a clone of an upload",
                 repair: "it is moved to \(place)")
@@ -38,10 +32,9 @@ struct LeftoverCheck: CheckStep {
         paths.removeSubrange(split...)
         guard !paths.isEmpty else { return }
         for path in paths { try context.files.remove(path) }
-        context.report.add(
-            CheckFinding(
-                .leftover, .note, path: folder.description,
-                what: "\(paths.count) clones of interrupted uploads", repair: "they are removed"))
+        context.note(
+            .leftover, path: folder, "\(paths.count) clones of interrupted uploads",
+            repair: "they are removed")
     }
 }
 
@@ -55,17 +48,13 @@ struct NumberCheck: CheckStep {
             ("inodes", "SELECT id FROM inodes UNION ALL SELECT inode FROM check_content"),
             ("dirents", "SELECT cookie AS id FROM dirents"),
         ] {
-            let used = try Int64.fetchOne(
-                context.database, sql: "SELECT max(id) FROM (\(numbers))")
-            let last = try Int64.fetchOne(
-                context.database, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?",
-                arguments: [table])
+            let used: Int64? = try database.value("SELECT max(id) FROM (\(numbers))")
+            let last: Int64? = try database.value(
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", [table])
             guard let used, used > last ?? 0 else { continue }
-            try context.database.execute(
-                sql: "DELETE FROM sqlite_sequence WHERE name = ?", arguments: [table])
-            try context.database.execute(
-                sql: "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)",
-                arguments: [table, used])
+            try database.run("DELETE FROM sqlite_sequence WHERE name = ?", [table])
+            try database.run(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [table, used])
         }
     }
 }

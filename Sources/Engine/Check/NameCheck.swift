@@ -14,27 +14,23 @@ struct NameCheck: CheckStep {
     /// Recreates directories that contain names but whose row is missing or marked as removed.
     private func recreateParents() throws {
         try context.forEach(
-            """
-            SELECT DISTINCT parent FROM dirents WHERE parent > :last
-                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent) ORDER BY parent
-            """
+            "parent", of: "dirents",
+            where: "parent > 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent)"
         ) { row in
             let inode: InodeNumber = row[0]
-            guard inode.rawValue > 0 else { return }
             try context.recreate(inode, as: .directory)
             try context.tell(
                 .name, inode, "a directory that contains names is missing",
                 repair: "it is recreated with mode 755")
         }
         try context.forEach(
-            """
-            SELECT id FROM inodes WHERE id > :last AND kind = 1 AND links = 0
-                AND EXISTS (SELECT 1 FROM dirents WHERE parent = id) ORDER BY id
-            """
+            "id", of: "inodes",
+            where: """
+                kind = 1 AND links = 0 AND EXISTS (SELECT 1 FROM dirents WHERE parent = id)
+                """
         ) { row in
             let inode: InodeNumber = row[0]
-            try context.database.execute(
-                sql: "UPDATE inodes SET links = 2 WHERE id = ?", arguments: [inode])
+            try database.run("UPDATE inodes SET links = 2 WHERE id = ?", [inode])
             try context.tell(
                 .name, inode, "a removed directory contains names", repair: "it is restored")
         }
@@ -43,26 +39,21 @@ struct NameCheck: CheckStep {
     /// Removes names of missing inodes, unless the content file of a new file exists.
     private func checkTargets() throws {
         try context.forEach(
-            """
-            SELECT cookie, inode, parent FROM dirents WHERE cookie > :last
-                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode) ORDER BY cookie
-            """
+            "cookie, inode, parent", of: "dirents",
+            where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode)"
         ) { row in
             let inode: InodeNumber = row[1]
             let path = try context.describe(inode)
-            let isKnownThere = try context.hasRow("synced WHERE inode = ?", [inode])
+            let isKnownThere = try database.hasRow("synced WHERE inode = ?", [inode])
             if !isKnownThere, let size = try context.contentSize(of: inode) {
                 try context.recreate(inode, as: .file, size: size)
-                try context.database.markPending(inode, at: context.now)
+                try database.markPending(inode, at: context.now)
                 return try context.tell(
                     .name, inode, "the file of a name is missing, but its bytes are not",
                     repair: "the file is recreated from its bytes with mode 644")
             }
-            if let path {
-                try context.rememberPath(path, of: inode)
-            }
-            try context.database.execute(
-                sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [row[0] as Int64])
+            try context.rememberPath(path, of: inode)
+            try removeName(row)
             try context.unlist(row[2])
             try context.tell(
                 .name, inode, path: path, "the inode of a name is missing",
@@ -76,47 +67,37 @@ struct NameCheck: CheckStep {
     /// Removes names whose parent is not a directory. ``ReachCheck`` gives their inodes new ones.
     private func checkParents() throws {
         try context.forEach(
-            """
-            SELECT cookie, inode FROM dirents WHERE cookie > :last AND NOT EXISTS
-                (SELECT 1 FROM inodes WHERE id = parent AND kind = 1) ORDER BY cookie
-            """
+            "cookie, inode", of: "dirents",
+            where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent AND kind = 1)"
         ) { row in
             let inode: InodeNumber = row[1]
             try context.tell(
                 .name, inode, "the parent of a name is not a directory",
                 repair: "the name is removed, and its inode gets another")
-            try removeName(cookie: row[0], of: inode)
+            try context.rememberPath(context.describe(inode), of: inode)
+            try removeName(row)
+            // Without a link it would count as unlinked, and not get a new name.
+            try database.run("UPDATE inodes SET links = max(links, 1) WHERE id = ?", [inode])
         }
     }
 
     /// Removes all names of a directory except the first.
     private func checkSecondNames() throws {
         try context.forEach(
-            """
-            SELECT cookie, inode FROM dirents AS other WHERE cookie > :last
-                AND EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 1)
-                AND EXISTS (SELECT 1 FROM dirents WHERE inode = other.inode
-                    AND cookie < other.cookie) ORDER BY cookie
-            """
+            "cookie, inode", of: "dirents AS other",
+            where: """
+                EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 1) AND EXISTS (
+                    SELECT 1 FROM dirents WHERE inode = other.inode AND cookie < other.cookie)
+                """
         ) { row in
-            let inode: InodeNumber = row[1]
-            try context.database.execute(
-                sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [row[0] as Int64])
+            try removeName(row)
             try context.tell(
-                .name, inode, "a directory has a second name",
+                .name, row[1], "a directory has a second name",
                 repair: "only the name shown here is kept")
         }
     }
 
-    private func removeName(cookie: Int64, of inode: InodeNumber) throws {
-        if let path = try context.describe(inode) {
-            try context.rememberPath(path, of: inode)
-        }
-        try context.database.execute(
-            sql: "DELETE FROM dirents WHERE cookie = ?", arguments: [cookie])
-        // Without a link it would count as unlinked, and not get a new name.
-        try context.database.execute(
-            sql: "UPDATE inodes SET links = max(links, 1) WHERE id = ?",
-            arguments: [inode])
+    private func removeName(_ row: Row) throws {
+        try database.run("DELETE FROM dirents WHERE cookie = ?", [row[0] as Int64])
     }
 }

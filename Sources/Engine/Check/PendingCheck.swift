@@ -11,19 +11,9 @@ struct PendingCheck: CheckStep {
 
     func run() throws {
         for (table, kind) in Self.tables {
-            try context.forEach(
-                """
-                SELECT inode FROM \(table) WHERE inode > :last
-                    AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode) ORDER BY inode
-                """
-            ) { row in
-                let inode: InodeNumber = row[0]
-                try context.database.execute(
-                    sql: "DELETE FROM \(table) WHERE inode = ?", arguments: [inode])
-                try context.tell(
-                    kind, inode, "a row of \(table) refers to a missing inode",
-                    repair: "the row is removed")
-            }
+            try context.removeRows(
+                of: table, where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode)", kind,
+                "refers to a missing inode")
         }
         try markForgotten()
     }
@@ -31,11 +21,13 @@ struct PendingCheck: CheckStep {
     /// Marks inodes as pending if their local and remote states differ.
     private func markForgotten() throws {
         try context.forEach(
-            """
-            SELECT id FROM inodes LEFT JOIN synced ON synced.inode = id
+            "id",
+            of: """
+                inodes LEFT JOIN synced ON synced.inode = id
                 LEFT JOIN dirents ON dirents.inode = id
-            WHERE id > :last AND id <> 1 AND writing = 0
-                AND NOT EXISTS (SELECT 1 FROM pending WHERE inode = id)
+                """,
+            where: """
+                id <> 1 AND writing = 0 AND NOT EXISTS (SELECT 1 FROM pending WHERE inode = id)
                 AND (
                     EXISTS (SELECT 1 FROM remote WHERE inode = id)
                     OR EXISTS (SELECT 1 FROM intents WHERE inode = id)
@@ -48,11 +40,11 @@ struct PendingCheck: CheckStep {
                             (SELECT attributes FROM xattrs WHERE inode = id), x'')
                         OR kind <> 2 AND synced.generation <> inodes.generation
                         OR kind = 0 AND synced.modified <> inodes.modified)
-                ) GROUP BY id ORDER BY id
-            """
+                )
+                """
         ) { row in
             let inode: InodeNumber = row[0]
-            try context.database.markPending(inode, at: context.now)
+            try database.markPending(inode, at: context.now)
             try context.tell(
                 .pending, inode, "it differs from the remote, but is not marked as pending",
                 repair: "the next mount plans it")

@@ -4,107 +4,92 @@ import GRDB
 struct PresenceCheck: CheckStep {
     let context: CheckContext
 
-    private static let files = """
-        FROM inodes LEFT JOIN check_content AS content ON content.inode = id
-        WHERE id > :last AND kind = 0 AND links > 0
-        """
-
     func run() throws {
         // A file that is being written has the length of its content; the engine recovers it.
-        try context.forEach(
-            """
-            SELECT id \(Self.files) AND presence = 2
-                AND coalesce(content.size, 0) <> inodes.size
-                AND (writing = 0 OR content.size IS NULL) ORDER BY id
-            """
-        ) { row in try repairWhole(row[0]) }
-        let needed = """
-            (SELECT max(min(stop, inodes.size)) FROM extents
-                WHERE inode = id AND stop <> \(Int64.max))
-            """
-        try context.forEach(
-            """
-            SELECT id \(Self.files) AND presence = 1
-                AND (content.size IS NULL OR writing = 0 AND content.size < \(needed)) ORDER BY id
-            """
-        ) { row in try repairPartial(row[0]) }
+        try forEachFile(
+            where: """
+                presence = 2 AND coalesce(content.size, 0) <> inodes.size
+                AND (writing = 0 OR content.size IS NULL)
+                """, repairWhole)
+        try forEachFile(
+            where: """
+                presence = 1 AND (content.size IS NULL OR writing = 0 AND content.size < (
+                    SELECT max(min(stop, inodes.size)) FROM extents
+                    WHERE inode = id AND stop <> \(Int64.max)))
+                """, repairPartial)
         // An unchanged file that was deleted on the remote while it was open has a content file of
         // the right length, perhaps without bytes.
-        try context.forEach(
-            """
-            SELECT id \(Self.files) AND presence = 0 AND writing = 0 AND inodes.size > 0
+        try forEachFile(
+            where: """
+                presence = 0 AND writing = 0 AND inodes.size > 0
                 AND (generation > 0 OR EXISTS (SELECT 1 FROM synced WHERE inode = id))
                 AND NOT EXISTS (SELECT 1 FROM synced WHERE inode = id AND etag NOT NULL
-                    AND generation = inodes.generation) ORDER BY id
-            """
-        ) { row in try repairAbsent(row[0]) }
-        try removeForeignDurability()
+                    AND generation = inodes.generation)
+                """, repairAbsent)
+        try context.removeRows(
+            of: "unsynced",
+            where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0)", .content,
+            "does not refer to a file")
     }
 
-    private func removeForeignDurability() throws {
+    private func forEachFile(
+        where condition: String, _ repair: (InodeRecord) throws -> Void
+    ) throws {
         try context.forEach(
-            """
-            SELECT inode FROM unsynced WHERE inode > :last
-                AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0) ORDER BY inode
-            """
+            "id", of: "inodes LEFT JOIN check_content AS content ON content.inode = id",
+            where: "kind = 0 AND links > 0 AND \(condition)"
         ) { row in
-            let inode: InodeNumber = row[0]
-            try context.database.forgetDurability(of: inode)
-            try context.tell(
-                .content, inode, "a row of unsynced does not refer to a file",
-                repair: "the row is removed")
+            if let record = try database.inode(row[0]) { try repair(record) }
         }
     }
 
-    private func repairWhole(_ inode: InodeNumber) throws {
-        guard var record = try context.database.inode(inode) else { return }
-        let size = try context.contentSize(of: inode)
+    private func repairWhole(_ record: InodeRecord) throws {
+        let size = try context.contentSize(of: record.id)
         let fault =
             size.map { "its content file has \($0) of \(record.size) bytes" }
             ?? "its content file is missing"
-        guard try context.isChanged(record) else { return try fetchAgain(&record, fault) }
-        guard let size, size > record.size else { return try giveUp(&record, fault) }
+        guard try context.isChanged(record) else { return try fetchAgain(record, fault) }
+        guard let size, size > record.size else { return try giveUp(record, fault) }
+        var record = record
         record.size = size
         record.generation += 1
         record.modified = max(record.modified, context.now)
         try update(record)
-        try context.database.markPending(inode, at: context.now)
+        try database.markPending(record.id, at: context.now)
         try context.tell(
-            .content, inode, fault,
+            .content, record.id, fault,
             repair: "its size is set to that of its content file, and it is uploaded")
     }
 
-    private func repairPartial(_ inode: InodeNumber) throws {
-        guard var record = try context.database.inode(inode) else { return }
+    private func repairPartial(_ record: InodeRecord) throws {
         let fault = "local bytes are missing in its content file"
         if try context.isChanged(record) {
-            try giveUp(&record, fault)
+            try giveUp(record, fault)
         } else {
-            try fetchAgain(&record, fault)
+            try fetchAgain(record, fault)
         }
     }
 
     /// Repairs a changed file that has no local bytes according to the database.
-    private func repairAbsent(_ inode: InodeNumber) throws {
-        guard var record = try context.database.inode(inode) else { return }
-        guard let size = try context.contentSize(of: inode), size == record.size,
-            try isFilled(inode, size)
-        else { return try giveUp(&record, "it has local changes, but no local bytes") }
+    private func repairAbsent(_ record: InodeRecord) throws {
+        guard try context.contentSize(of: record.id) == record.size, try isFilled(record)
+        else { return try giveUp(record, "it has local changes, but no local bytes") }
+        var record = record
         record.presence = .whole
         try update(record)
-        try context.database.markPending(inode, at: context.now)
+        try database.markPending(record.id, at: context.now)
         try context.tell(
-            .content, inode, "it has local bytes, but none according to the database",
+            .content, record.id, "it has local bytes, but none according to the database",
             repair: "it keeps them, and is uploaded")
     }
 
     /// Whether each block of a content file holds a byte other than zero. A content file gets its
     /// length when it is opened, before its bytes; those not written read as zeros.
-    private func isFilled(_ inode: InodeNumber, _ size: UInt64) throws -> Bool {
-        let file = try context.files.open(StateFiles.content(of: inode))
+    private func isFilled(_ record: InodeRecord) throws -> Bool {
+        let file = try context.files.open(StateFiles.content(of: record.id))
         var block = [UInt8](repeating: 0, count: Self.blockBytes)
         var offset: UInt64 = 0
-        while offset < size {
+        while offset < record.size {
             let count = try block.withUnsafeMutableBytes { try file.read(into: $0, at: offset) }
             guard block.prefix(count).contains(where: { $0 != 0 }) else { return false }
             offset += UInt64(count)
@@ -117,7 +102,8 @@ struct PresenceCheck: CheckStep {
 
     /// Marks a file that is unchanged on the remote for download. Its unexpected bytes are kept
     /// aside.
-    private func fetchAgain(_ record: inout InodeRecord, _ fault: String) throws {
+    private func fetchAgain(_ record: InodeRecord, _ fault: String) throws {
+        var record = record
         let kept = try setContentAside(of: record.id)
         (record.presence, record.isWriting) = (.remote, false)
         try update(record)
@@ -128,15 +114,16 @@ struct PresenceCheck: CheckStep {
 
     /// Marks a file whose bytes are lost. It stays, and the status shows the failure: the engine
     /// refuses to open or upload a whole file whose content file is too short.
-    private func giveUp(_ record: inout InodeRecord, _ fault: String) throws {
+    private func giveUp(_ record: InodeRecord, _ fault: String) throws {
+        var record = record
         let path = try context.describe(record.id) ?? "inode \(record.id)"
         let kept = try setContentAside(of: record.id)
-        let generation = try context.database.synced(record.id)?.generation
+        let generation = try database.synced(record.id)?.generation
         (record.presence, record.isWriting) = (.whole, false)
         if generation == record.generation { record.generation += 1 }
         try update(record)
-        try context.database.markPending(record.id, at: context.now)
-        try context.database.setFailure(
+        try database.markPending(record.id, at: context.now)
+        try database.setFailure(
             SyncFailure(
                 kind: .damaged, what: "send \"\(path)\"", why: "its bytes are lost: \(fault)",
                 remedy: SyncFailure.lostBytesRemedy, isFinal: true),
@@ -150,15 +137,15 @@ struct PresenceCheck: CheckStep {
     }
 
     private func update(_ record: InodeRecord) throws {
-        try context.database.update(record)
+        try database.update(record)
         if record.presence != .partial {
-            try context.database.setExtents(ExtentSet(), of: record.id)
+            try database.setExtents(ExtentSet(), of: record.id)
         }
     }
 
     private func setContentAside(of inode: InodeNumber) throws -> DiskPath? {
         // Bytes that are downloaded or written from now on are not on the disk yet.
-        try context.database.forgetDurability(of: inode)
+        try database.forgetDurability(of: inode)
         guard try context.contentSize(of: inode) ?? 0 > 0 else { return nil }
         try context.forgetContent(of: inode)
         return try context.files.moveToLost(

@@ -47,10 +47,9 @@ package struct StateCheck {
                     context.show(name)
                     try check.run()
                 }
-                context.report.source = try String.fetchOne(
-                    database, sql: "SELECT value FROM settings WHERE key = 'source'")
-                context.report.inodes =
-                    try Int.fetchOne(database, sql: "SELECT count(*) FROM inodes") ?? 0
+                context.report.source = try database.value(
+                    "SELECT value FROM settings WHERE key = 'source'")
+                context.report.inodes = try database.value("SELECT count(*) FROM inodes") ?? 0
                 return context.report
             }
             if !isDryRun { try store.synchronize() }

@@ -8,8 +8,8 @@ extension StateDatabase {
     package static func pendingSummary(
         ofFileAt path: String
     ) throws(EngineError) -> PendingSummary {
-        do {
-            return try reader(path).read { database in
+        try onDatabase("read the state database \"\(path)\"") {
+            try reader(path).read { database in
                 var summary = try database.pendingSummary(below: .root)
                 for file in try database.inodes(where: Self.isBeingWritten, limit: -1) {
                     let content = "\(Self.folder(of: path))/\(StateFiles.content(of: file))"
@@ -20,8 +20,6 @@ extension StateDatabase {
                 }
                 return summary
             }
-        } catch {
-            throw EngineError(database: error, "read the state database \"\(path)\"")
         }
     }
 
@@ -35,17 +33,12 @@ extension StateDatabase {
 
     /// Returns a store over a copy of a sound database; the copy is removed with the store.
     package static func copy(ofFileAt path: String) throws(EngineError) -> Store {
-        let copy: DatabaseQueue
-        do {
+        try onDatabase("copy the state database \"\(path)\"") {
             let condition = try condition(ofFileAt: path, thoroughly: false)
             if let refusal = refusal(condition, path) { throw refusal }
-            copy = try DatabaseQueue(path: "")
+            let copy = try DatabaseQueue(path: "")
             if condition == .sound { try reader(path).backup(to: copy) }
-        } catch let error as EngineError {
-            throw error
-        } catch {
-            throw EngineError(database: error, "copy the state database \"\(path)\"")
+            return try Store(copy)
         }
-        return try Store(copy)
     }
 }

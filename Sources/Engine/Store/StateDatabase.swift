@@ -38,8 +38,8 @@ package enum StateDatabase {
     static func condition(of database: Database, thoroughly: Bool) throws -> Condition {
         if try Schema.isUnreleased(database) { return .older }
         if try Schema.migrator.hasBeenSuperseded(database) { return .newer }
-        let tables = try Set(
-            String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
+        let tables: Set<String> = try Set(
+            database.values("SELECT name FROM sqlite_master WHERE type = 'table'"))
         if tables.isEmpty { return .missing }
         guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
             return .damaged("tables of the state database are missing")
@@ -78,17 +78,13 @@ package enum StateDatabase {
         case .damaged, .newer, .older: return nil
         case .sound: break
         }
-        do {
-            return try reader(path).read { database in
-                let last = try String.fetchOne(
-                    database, sql: "SELECT value FROM settings WHERE key = 'boot'")
+        return try onDatabase("read the state database \"\(path)\"") {
+            try reader(path).read { database in
+                let last: String? = try database.value(
+                    "SELECT value FROM settings WHERE key = 'boot'")
                 if let last, last != boot { return nil }
-                let hasFiles = try Bool.fetchOne(
-                    database, sql: "SELECT EXISTS (SELECT 1 FROM inodes WHERE id <> 1)")
-                return hasFiles == true ? nil : .ofFiles
+                return try database.hasRow("inodes WHERE id <> 1") ? nil : .ofFiles
             }
-        } catch {
-            throw EngineError(database: error, "read the state database \"\(path)\"")
         }
     }
 

@@ -12,6 +12,19 @@ extension DatabaseError {
     }
 }
 
+/// Performs work on a state database, and describes its failure.
+func onDatabase<Value>(
+    _ attempt: @autoclosure () -> String, _ work: () throws -> Value
+) throws(EngineError) -> Value {
+    do {
+        return try work()
+    } catch let error as EngineError {
+        throw error
+    } catch {
+        throw EngineError(database: error, attempt())
+    }
+}
+
 extension EngineError {
     /// Describes a failure of the state database.
     ///
@@ -20,17 +33,13 @@ extension EngineError {
     init(database error: any Error, _ attempt: String, isOpen: Bool = false) {
         let failure = error as? DatabaseError
         let (kind, remedy): (Kind, String?) =
-            if failure?.saysFull == true {
-                (.outOfSpace, Self.fullRemedy)
-            } else {
-                switch failure?.resultCode {
-                case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-                    (.damaged, "unmount, then run `apus check` on the state directory")
-                case .SQLITE_CANTOPEN where isOpen: (.tooManyOpen, Self.openFilesRemedy)
-                case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN:
-                    (.denied, Self.deniedRemedy)
-                default: (.failed, nil)
-                }
+            switch failure?.resultCode {
+            case _ where failure?.saysFull == true: (.outOfSpace, Self.fullRemedy)
+            case _ where failure?.saysDamage == true:
+                (.damaged, "unmount, then run `apus check` on the state directory")
+            case .SQLITE_CANTOPEN where isOpen: (.tooManyOpen, Self.openFilesRemedy)
+            case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_CANTOPEN: (.denied, Self.deniedRemedy)
+            default: (.failed, nil)
             }
         self.init(kind, attempt, remedy: remedy, cause: error)
     }

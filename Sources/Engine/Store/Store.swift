@@ -22,16 +22,12 @@ package final class Store: Sendable {
     ) throws(EngineError) {
         self.writer = writer
         self.ballast = ballast
-        do {
+        try onDatabase("open the state database") {
             let condition = try writer.read { database in
                 try StateDatabase.condition(of: database, thoroughly: false)
             }
             if let refusal = StateDatabase.refusal(condition, writer.path) { throw refusal }
             try withBallast { try Schema.migrator.migrate(writer) }
-        } catch let error as EngineError {
-            throw error
-        } catch {
-            throw EngineError(database: error, "open the state database")
         }
     }
 
@@ -51,13 +47,10 @@ package final class Store: Sendable {
         }
         let condition = try StateDatabase.condition(ofFileAt: path, thoroughly: false)
         if let refusal = StateDatabase.refusal(condition, path) { throw refusal }
-        do {
-            try self.init(DatabasePool(path: path, configuration: configuration), ballast: ballast)
-        } catch let error as EngineError {
-            throw error
-        } catch {
-            throw EngineError(database: error, "open the state database \"\(path)\"")
+        let pool = try onDatabase("open the state database \"\(path)\"") {
+            try DatabasePool(path: path, configuration: configuration)
         }
+        try self.init(pool, ballast: ballast)
     }
 
     /// Counts the transactions that changed something. As long as it has the value from before a
