@@ -75,9 +75,9 @@ package final class Engine: Sendable {
                 group.addTask { [transfer] in await transfer.sweeper.run() }
             }
         } onCancel: {
-            remote.gate.beginShutdown(on: executor)
+            remote.gate.departure.begin(on: executor)
         }
-        await remote.gate.endShutdown()
+        await remote.gate.departure.end()
         // A restart of the machine before the next mount must not lose changes that only this state
         // has. Content that is also on the remote is not worth waiting for a busy disk.
         local.durability.keepPendingSafe()

@@ -2,8 +2,4 @@
 /// the local ones have changed since.
 struct ContentDigest: Hashable {
     let bytes: [UInt8]
-
-    init(bytes: [UInt8]) {
-        self.bytes = bytes
-    }
 }

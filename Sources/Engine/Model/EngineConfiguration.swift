@@ -46,9 +46,7 @@ package struct EngineConfiguration: Sendable {
         self.hostName = hostName
         self.controlSocket = controlSocket
     }
-}
 
-extension EngineConfiguration {
     func requireWritable(_ attempt: @autoclosure () -> String) throws(Blocked) {
         guard isReadOnly else { return }
         throw .failure(.readOnly, attempt(), remedy: "mount without --read-only")

@@ -111,6 +111,14 @@ package enum Blocked: Error {
     ) -> Blocked {
         .failure(EngineError(kind, attempt, remedy: remedy, cause: cause))
     }
+
+    /// The failure, for callers that never need remote data.
+    var failure: EngineError {
+        switch self {
+        case .failure(let error): return error
+        case .awaits(let need): preconditionFailure("\(need) is needed, but cannot be fetched")
+        }
+    }
 }
 
 /// Data that an operation needs from the remote.

@@ -10,8 +10,7 @@ package enum ItemState: String, Sendable {
     case dirty
     /// It is being uploaded.
     case uploading
-}
-extension ItemState {
+
     /// The state of an item without pending changes.
     init(_ presence: Presence?) {
         self =

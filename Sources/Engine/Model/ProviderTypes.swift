@@ -42,6 +42,14 @@ package struct ProviderTraits: Sendable {
         self.listsMetadata = listsMetadata
         self.extendedAttributes = extendedAttributes
     }
+
+    /// Whether a modification time identifies a version with certainty.
+    var hasFineTimes: Bool {
+        modifiedResolution.map { $0 <= .microseconds(1) } ?? false
+    }
+
+    /// Whether size and time identify a version that we wrote, however it got there.
+    var tellsOwnVersions: Bool { hasFineTimes && storesAttributesAtOnce }
 }
 
 /// The path of an object in the store: the names from the mounted root down to it.

@@ -6,16 +6,12 @@ package struct SyncFailure: Hashable, Sendable {
     package var remedy: String?
     /// Whether it keeps failing until something is changed; otherwise it is retried soon.
     package var isFinal: Bool
-}
 
-extension SyncFailure {
     /// Whether it is retried soon; ``EngineError/Kind/busy`` needs a user's decision.
     package var isPassing: Bool { !isFinal && kind != .busy }
 
     static let lostBytesRemedy = "replace it with a copy, or remove it"
-}
 
-extension SyncFailure {
     static let awaitsConfirmation = SyncFailure(
         kind: .busy, what: "apply the remote deletion",
         why: "bulk deletion on the remote",

@@ -4,9 +4,7 @@ struct Aftermath: Sendable {
     let reaper: Reaper
     let agenda: Agenda
     let kernelCache: KernelCacheRelay
-}
 
-extension Aftermath {
     /// Carries out the consequences of a committed merge: trash, reaping, scheduling, kernel cache.
     func finish(_ changes: RemoteChanges) throws(Blocked) {
         for inode in changes.discarded { trash.keep(inode) }

@@ -2,7 +2,7 @@
 /// server, an `rm -rf` in the wrong folder) does not empty the other. Has no clock and no database:
 /// time and counts are arguments.
 ///
-/// DeletionHold at most one minute apart belong to one burst. A burst is suspicious once it exceeds
+/// Deletions at most one minute apart belong to one burst. A burst is suspicious once it exceeds
 /// ``countMin`` items and a third of the known items. An item that the remote loses repeatedly,
 /// because it was changed locally and recreated, counts once.
 struct DeletionGuard {
@@ -28,8 +28,6 @@ struct DeletionGuard {
         /// Number of known items at the last count; 0 before the first.
         var known = 0
         private var recognised: Set<InodeNumber> = []
-
-        init() {}
 
         /// Starts a new burst if the last deletion is longer ago than ``DeletionGuard/delay``.
         mutating func advance(to now: Duration) {

@@ -20,9 +20,7 @@ final class DeletionHold: Sendable {
     func noteLocal() {
         guardian.withLock { $0.noteLocal(1, at: clock.uptime) }
     }
-}
 
-extension DeletionHold {
     func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> Agenda.Outcome {
         guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
             return .held

@@ -88,9 +88,7 @@ final class DirectoriesInUse: Sendable {
         uses = Mutex(RefreshSchedule(interval: interval))
         self.clock = clock
     }
-}
 
-extension DirectoriesInUse {
     /// Records the use of a directory. Known entries are shown at once; if they may be outdated,
     /// they are refreshed in the background and the kernel is told of changes.
     func noteUse(of directory: InodeNumber) {

@@ -14,9 +14,7 @@ struct Lister: Sendable {
     let space: Space
     let merger: Merger
     let listings = ListingQueue()
-}
 
-extension Lister {
     /// Lists a directory and applies the remote changes found.
     ///
     /// Concurrent callers share one listing.
@@ -95,12 +93,13 @@ extension Lister {
         } catch {
             let isGone = error.kind == .missing || error.kind == .wrongKind
             if isGone, try answers.isOutdated(directory, askedAt: key, etag: nil) {
-                try answers.settleDoubt(atOrAbove: directory)
                 throw ProviderError(outdated: error)
             }
-            if isGone, directory != .root {
-                // Its parent's listing shows whether it was moved or deleted.
-                try await noteMissing(directory)
+            // Its parent's listing shows whether it was moved or deleted.
+            if isGone, directory != .root,
+                let parent = try store.read({ try $0.synced(directory)?.parent })
+            {
+                await refreshQuietly(parent)
             }
             throw error
         }
@@ -112,13 +111,13 @@ extension Lister {
     private func requireEnd(
         newNames: Int, isLast: Bool, _ course: inout ListingCourse, _ key: ObjectKey
     ) throws(ProviderError) {
-        do {
+        do throws(ProviderError) {
             try course.take(newNames: newNames, isLast: isLast)
         } catch {
             logger.warning(
                 "endless listing",
                 metadata: ["directory": "\(key)", "reason": "\(error.reason)"])
-            throw ProviderError(error.kind, attempt: "list \"\(key)\"", reason: error.reason)
+            throw error.during(.list(key))
         }
         guard let duration = course.takeLength(at: clock.uptime) else { return }
         logger.warning(
@@ -127,11 +126,5 @@ extension Lister {
                 "directory": "\(key)", "entries": "\(course.entries)",
                 "seconds": "\(duration.components.seconds)",
             ])
-    }
-
-    /// Refreshes the parent of a directory missing on the remote.
-    private func noteMissing(_ directory: InodeNumber) async throws {
-        let parent = try store.read { try $0.synced(directory)?.parent }
-        if let parent { await refreshQuietly(parent) }
     }
 }

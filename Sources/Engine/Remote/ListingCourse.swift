@@ -19,26 +19,18 @@ struct ListingCourse {
         self.begin = begin
     }
 
-    /// Why a listing is considered endless.
-    struct Endless: Error, Hashable {
-        let kind: ProviderError.Kind
-        let reason: String
-    }
-
     /// - Parameter newNames: The number of names in the page that no earlier page had.
     /// - Throws: `.corrupt` for ``idlePagesMax`` pages without a new name, as if a store repeats a
     ///   page; `.unsupported` above the maximum number of entries.
-    mutating func take(newNames: Int, isLast: Bool) throws(Endless) {
+    mutating func take(newNames: Int, isLast: Bool) throws(ProviderError) {
         entries += newNames
         idlePages = newNames > 0 ? 0 : idlePages + 1
         if entries > entriesMax {
-            throw Endless(
-                kind: .unsupported, reason: "more than \(entriesMax) entries")
+            throw ProviderError(.unsupported, "more than \(entriesMax) entries")
         }
         if !isLast, idlePages >= Self.idlePagesMax {
-            throw Endless(
-                kind: .corrupt,
-                reason: "endless: no new entry in \(idlePages) pages after \(entries) entries")
+            throw ProviderError(
+                .corrupt, "endless: no new entry in \(idlePages) pages after \(entries) entries")
         }
     }
 

@@ -2,9 +2,7 @@ import GRDB
 
 extension Merge {
     /// Marks a file that is about to lose its name for the trash, if all its bytes are local.
-    mutating func discard(
-        _ inode: InodeNumber, _ name: FileName
-    ) throws {
+    mutating func discard(_ inode: InodeNumber, _ name: FileName) throws {
         guard let record = try database.inode(inode), record.presence == .whole, record.size > 0,
             record.size <= context.trashBytesMax
         else { return }
@@ -13,9 +11,7 @@ extension Merge {
     }
 
     /// Carries out a plan that changes the local side only.
-    mutating func applyLocally(
-        _ operation: SyncOperation, _ state: SyncState
-    ) throws {
+    mutating func applyLocally(_ operation: SyncOperation, _ state: SyncState) throws {
         switch operation {
         case .acceptRemote(let object):
             try acceptRemote(object, state)
@@ -39,9 +35,7 @@ extension Merge {
 
     /// Gives a remote object a local inode and name. A local inode of that name keeps its content
     /// under a conflict name.
-    mutating func install(
-        _ object: RemoteObject, in directory: InodeNumber
-    ) throws {
+    mutating func install(_ object: RemoteObject, in directory: InodeNumber) throws {
         if let dirent = try database.dirent(object.name, in: directory) {
             try displace(dirent)
         }

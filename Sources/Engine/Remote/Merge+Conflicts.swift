@@ -4,9 +4,7 @@ import Logging
 extension Merge {
     /// Restores a removed directory and its ancestors, because it holds something not yet seen
     /// locally.
-    mutating func restore(
-        _ directory: InodeNumber
-    ) throws {
+    mutating func restore(_ directory: InodeNumber) throws {
         guard var record = try database.inode(directory), record.links == 0,
             let synced = try database.synced(directory)
         else { return }
@@ -34,9 +32,7 @@ extension Merge {
 
     /// Renames a local inode out of the way of the remote one, to
     /// `name (conflict HOST YYYY-MM-DD).ext`, with another number if the remote has that name too.
-    mutating func displace(
-        _ dirent: Dirent
-    ) throws {
+    mutating func displace(_ dirent: Dirent) throws {
         let inode = try database.existingInode(dirent.inode)
         let now = clock.wallTime
         let former = try database.conflictOriginal(of: inode.id)

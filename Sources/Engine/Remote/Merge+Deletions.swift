@@ -3,9 +3,7 @@ import GRDB
 extension Merge {
     /// Applies further remote deletions in the same transaction: one transaction each would be
     /// slow.
-    mutating func applyDeletions(
-        after inode: InodeNumber
-    ) throws {
+    mutating func applyDeletions(after inode: InodeNumber) throws {
         guard changes.removalsLeft > 0 else { return }
         // The waits of other inodes do not concern this one.
         let awaited = changes.awaited
@@ -27,9 +25,7 @@ extension Merge {
     ///
     /// - Returns: The remainder; nil if this is too much for one transaction: part of the subtree
     ///   is then removed, and the next call continues.
-    mutating func applyRemoteDeletion(
-        _ inode: InodeNumber
-    ) throws -> Remainder? {
+    mutating func applyRemoteDeletion(_ inode: InodeNumber) throws -> Remainder? {
         guard let record = try database.inode(inode) else { return .nothing }
         guard changes.removalsLeft > 0 else { return nil }
         let isKept = try database.syncState(of: inode).map(Planner.keepsWhenGone) ?? false
@@ -99,16 +95,12 @@ extension Merge {
 
     /// Marks as gone the inodes that the remote had in a deleted directory and that have no local
     /// name in it.
-    mutating func orphanChildren(
-        of directory: InodeNumber
-    ) throws {
+    mutating func orphanChildren(of directory: InodeNumber) throws {
         let orphans = try database.syncedChildren(of: directory).map(\.inode)
         try noteGone(orphans, isHeld: false)
     }
 
-    mutating func removeLocally(
-        _ inode: InodeNumber, kind: FileKind
-    ) throws {
+    mutating func removeLocally(_ inode: InodeNumber, kind: FileKind) throws {
         if let dirent = try database.dirent(of: inode) {
             try database.removeDirent(dirent, kind: kind, at: clock.wallTime)
             changes.cacheChanges += [.name(dirent.name, dirent.parent), .inode(dirent.parent)]

@@ -116,9 +116,7 @@ extension Merge {
     /// Removes the names from interrupted listings that are missing from the first complete one.
     /// Those never covered the whole directory, so a missing name is not a deletion that needs caution,
     /// unless some of its content is local.
-    private mutating func observeLeftovers(
-        _ gone: [InodeNumber]
-    ) throws {
+    private mutating func observeLeftovers(_ gone: [InodeNumber]) throws {
         let bare = Set(try gone.filter { try isBare($0) })
         for inode in gone where bare.contains(inode) {
             try observe(.gone, of: inode)

@@ -5,10 +5,8 @@ import Synchronization
 extension Merge {
     /// Applies the deletions that a listing shows, unless there are so many at once that the user
     /// has to confirm them.
-    mutating func observeGone(
-        _ inodes: [InodeNumber]
-    ) throws {
-        // DeletionHold seen before are already decided; and the remote cannot delete an object that it
+    mutating func observeGone(_ inodes: [InodeNumber]) throws {
+        // Deletions seen before are already decided; and the remote cannot delete an object that it
         // never had, or that it has lost and that is being recreated.
         let inodes = try database.agreed(among: inodes)
         guard !inodes.isEmpty else { return }
@@ -35,9 +33,7 @@ extension Merge {
     }
 
     /// Merges one object of a listing.
-    mutating func observe(
-        _ object: RemoteObject, in directory: InodeNumber
-    ) throws {
+    mutating func observe(_ object: RemoteObject, in directory: InodeNumber) throws {
         if let inode = try database.syncedInode(object.name, in: directory) {
             try observe(.object(object), of: inode)
         } else if let dirent = try database.dirent(object.name, in: directory) {

@@ -13,8 +13,7 @@ extension Merge {
             // is the remote side of the new file.
             try database.removeSynced(replaced)
             changes.unlinked.append(replaced)
-            let dirent = try database.dirent(of: state.inode)
-            if let source, dirent?.parent == place.parent, dirent?.name == place.name {
+            if let source, try dirent(of: state.inode, at: place) != nil {
                 try observe(.object(source), of: state.inode)
             }
         case .move, .moveToTemporaryName:
@@ -24,9 +23,7 @@ extension Merge {
             if state.synced == nil {
                 // For an inode that was never sent, an object seen under a name matters only while
                 // the inode has that name.
-                let dirent = try database.dirent(of: state.inode)
-                guard observation != .gone, dirent?.parent == place.parent,
-                    dirent?.name == place.name
+                guard observation != .gone, try dirent(of: state.inode, at: place) != nil
                 else { return }
             }
             if observation == .gone {
@@ -35,6 +32,12 @@ extension Merge {
                 try observe(observation, of: state.inode)
             }
         }
+    }
+
+    /// Returns the name of an inode if it is the one that was sent.
+    private func dirent(of inode: InodeNumber, at place: Place) throws -> Dirent? {
+        try database.dirent(of: inode)
+            .flatMap { ($0.parent, $0.name) == (place.parent, place.name) ? $0 : nil }
     }
 
     private mutating func noteMove(
@@ -66,8 +69,8 @@ extension Merge {
         case (.move(nil), let destination?):
             // An unseen object has the name and keeps it; the local inode, if it still has that
             // name, is renamed.
-            guard let dirent = try database.dirent(of: state.inode), dirent.parent == place.parent,
-                dirent.name == place.name, try !context.isOutOfNames(state.inode, in: database)
+            guard let dirent = try dirent(of: state.inode, at: place),
+                try !context.isOutOfNames(state.inode, in: database)
             else { break }
             try displace(dirent)
             try install(destination, in: place.parent)

@@ -6,38 +6,18 @@ import Synchronization
 ///
 /// Listings never request it. A lookup waits for it for a limited time; a request for extended
 /// attributes waits as long as one for content.
-final class MetadataFetcher: Sendable {
-    private let store: Store
-    private let clock: any Clock
-    private let logger: Logger
-    private let random: @Sendable () -> UInt64
-    private let gate: RemoteGate
-    private let activity: RemoteActivity
-    private let answers: OutdatedAnswers
-    private let lister: Lister
-    private let merger: Merger
-    private let looks: MetadataQueue
-    private let walks = Mutex(ReadaheadDetector())
+struct MetadataFetcher: Sendable {
+    let store: Store
+    let clock: any Clock
+    let logger: Logger
+    let random: @Sendable () -> UInt64
+    let gate: RemoteGate
+    let activity: RemoteActivity
+    let answers: OutdatedAnswers
+    let lister: Lister
+    let merger: Merger
+    let looks: MetadataQueue
 
-    init(
-        store: Store, clock: any Clock, logger: Logger, random: @escaping @Sendable () -> UInt64,
-        gate: RemoteGate, activity: RemoteActivity, answers: OutdatedAnswers, lister: Lister,
-        merger: Merger, looks: MetadataQueue
-    ) {
-        self.store = store
-        self.clock = clock
-        self.logger = logger
-        self.random = random
-        self.gate = gate
-        self.activity = activity
-        self.answers = answers
-        self.lister = lister
-        self.merger = merger
-        self.looks = looks
-    }
-}
-
-extension MetadataFetcher {
     /// How long a request waits that the listing could answer.
     static var patience: Duration { .seconds(5) }
 
@@ -73,7 +53,7 @@ extension MetadataFetcher {
     private func fetchAhead(of inode: InodeNumber) throws(Blocked) {
         let expected = try store.read { database -> [InodeNumber] in
             guard let dirent = try database.dirent(of: inode) else { return [] }
-            let count = walks.withLock {
+            let count = looks.walks.withLock {
                 $0.note(dirent.parent, cookie: dirent.cookie, at: clock.uptime)
             }
             guard count > 0 else { return [] }
@@ -117,15 +97,15 @@ extension MetadataFetcher {
     }
 
     func run() async {
-        await looks.run(sideBySide: gate.traits.transfersMax) { [self] in
+        await looks.run(sideBySide: gate.traits.transfersMax) {
             gate.isPaused
-        } look: { [self] inode in
+        } look: { inode in
             var backoff = Backoff(first: .milliseconds(200), longest: .seconds(1))
-            for _ in 1..<Self.triesMax {
+            for attempt in 1...Self.triesMax {
                 if await fetchDetails(of: inode) { return }
+                guard attempt < Self.triesMax else { break }
                 try? await clock.sleep(until: clock.uptime + backoff.next(random))
             }
-            if await fetchDetails(of: inode) { return }
             // A later access requests it again.
             beginBackoff(at: inode)
         }
@@ -185,16 +165,11 @@ extension MetadataFetcher {
         _ inode: InodeNumber, at key: ObjectKey, _ synced: SyncedRecord
     ) async throws(ProviderError) -> RemoteObject {
         do throws(ProviderError) {
-            let object = try await gate.stat(key)
-            return object
+            return try await gate.stat(key)
         } catch {
             guard error.kind == .missing || error.kind == .wrongKind else { throw error }
             let isOurs = try engineWork { () throws(Blocked) in
-                guard try answers.isOutdated(inode, askedAt: key, etag: synced.etag) else {
-                    return false
-                }
-                try answers.settleDoubt(atOrAbove: inode)
-                return true
+                try answers.isOutdated(inode, askedAt: key, etag: synced.etag)
             }
             if isOurs { throw ProviderError(outdated: error) }
             // The directory's listing shows whether it was moved or deleted.

@@ -30,6 +30,8 @@ final class MetadataQueue: Sendable {
     private let state = Mutex(State())
     /// Notified when a fetch is requested.
     let signal = Signal()
+    /// How programs go through directories, for readahead.
+    let walks = Mutex(ReadaheadDetector())
 
     /// Requests a fetch, or joins the one in progress.
     ///

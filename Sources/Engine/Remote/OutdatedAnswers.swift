@@ -3,20 +3,22 @@ struct OutdatedAnswers: Sendable {
     let store: Store
     let activity: RemoteActivity
     let agenda: Agenda
-}
 
-extension OutdatedAnswers {
     /// Whether the answer `.missing` or `.changed` to a request for an inode proves nothing,
     /// because our own operations have moved or changed it since the request was sent, or may be
-    /// about to.
+    /// about to. If so, it settles the doubt.
     func isOutdated(
         _ inode: InodeNumber, askedAt key: ObjectKey, etag: ETag?
     ) throws(Blocked) -> Bool {
-        if activity.isClaimed(key) { return true }
-        return try store.read { database in
-            try database.remoteKey(of: inode) != key || database.synced(inode)?.etag != etag
-                || database.uncertainInode(atOrAbove: inode) != nil
+        var isOutdated = activity.isClaimed(key)
+        if !isOutdated {
+            isOutdated = try store.read { database in
+                try database.remoteKey(of: inode) != key || database.synced(inode)?.etag != etag
+                    || database.uncertainInode(atOrAbove: inode) != nil
+            }
         }
+        if isOutdated { try settleDoubt(atOrAbove: inode) }
+        return isOutdated
     }
 
     /// Schedules the uncertain inodes at or above an inode now rather than after their backoff,

@@ -7,15 +7,13 @@ struct Refresher: Sendable {
     let gate: RemoteGate
     let schedule: DirectoriesInUse
     let lister: Lister
-}
 
-extension Refresher {
     /// Lists the directories in use at intervals, until it is cancelled.
     func run() async {
         noteUseOfPending()
         await withDiscardingTaskGroup { group in
             // A program that is about to write first asks for the free space.
-            group.addTask { await self.refreshSpace() }
+            group.addTask { await gate.refreshSpace() }
             while !Task.isCancelled {
                 let notifications = schedule.signal.notifications
                 if gate.isPaused {
@@ -24,8 +22,8 @@ extension Refresher {
                 }
                 let (due, next) = schedule.uses.withLock { $0.takeDue(at: clock.uptime) }
                 for directory in due {
-                    if directory == .root { group.addTask { await self.refreshSpace() } }
-                    group.addTask { await self.refresh(directory) }
+                    if directory == .root { group.addTask { await gate.refreshSpace() } }
+                    group.addTask { await refresh(directory) }
                 }
                 await schedule.signal.wait(after: notifications, until: next, on: clock)
             }
@@ -46,9 +44,5 @@ extension Refresher {
         schedule.uses.withLock { $0.end(directory) }
         // Another listing may start.
         schedule.signal.notify()
-    }
-
-    private func refreshSpace() async {
-        await gate.refreshSpace()
     }
 }

@@ -25,7 +25,9 @@ extension RemoteGate {
         }
         guard !before.isReachable else { return }
         logger.info("remote reachable again")
-        if before.isUnauthorized { resume() }
+        if before.isUnauthorized {
+            for signal in resumes { signal.notify() }
+        }
         if let lostAt = before.lostAt, clock.uptime - lostAt >= Self.outageMin {
             agenda.hastenUnreachable()
         }
@@ -56,10 +58,6 @@ extension RemoteGate {
             logger.warning("remote unreachable", metadata: ["reason": "\(error.reason)"])
         }
         agenda.changes.notify()
-    }
-
-    private func resume() {
-        for signal in resumes { signal.notify() }
     }
 
     /// Probes refused credentials until they are accepted: at once, because the refusal may concern

@@ -16,7 +16,7 @@ final class RemoteGate: ProviderWrapper {
     let pauseBell = Signal()
     /// Inodes whose request was refused for its credentials and has not been retried.
     let refusals = Mutex<Set<InodeNumber>>([])
-    private let departure: ShutdownGrace
+    let departure: ShutdownGrace
     private let knownSpace = Mutex<StorageSpace?>(nil)
 
     init(
@@ -46,16 +46,6 @@ final class RemoteGate: ProviderWrapper {
             noteFailure(error)
             throw error
         }
-    }
-
-    /// Begins the grace period after which requests in flight are abandoned.
-    func beginShutdown(on executor: (any TaskExecutor)?) {
-        departure.begin(on: executor)
-    }
-
-    /// Returns once no request is in flight, or all of them are abandoned.
-    func endShutdown() async {
-        await departure.end()
     }
 
     // MARK: Space

@@ -12,8 +12,6 @@ struct PendingRecord {
     var due: Duration?
 }
 
-// Rows of `pending`.
-
 extension Database {
     /// Records that an inode's states may differ.
     ///

@@ -130,7 +130,6 @@ struct Downloader: Sendable {
             }
             if error.kind == .changed || error.kind == .missing || error.kind == .wrongKind {
                 if try answers.isOutdated(inode, askedAt: key, etag: etag) {
-                    try answers.settleDoubt(atOrAbove: inode)
                     throw ProviderError(outdated: error)
                 }
                 // The remote no longer has this version; the listing shows which one it has.
