@@ -92,11 +92,12 @@ final class CheckContext {
     // MARK: Rows
 
     /// Calls `body` for each row that meets a condition, in the order of the first column, once for
-    /// each value of it.
+    /// each value of it, with this value and the row.
     ///
     /// The rows are read a page at a time, so that repairs may change later rows.
     func forEach(
-        _ columns: String, of table: String, where condition: String, _ body: (Row) throws -> Void
+        _ columns: String, of table: String, where condition: String,
+        _ body: (InodeNumber, Row) throws -> Void
     ) throws {
         let key = columns.prefix { $0 != "," }
         var last = Int64.min
@@ -106,7 +107,7 @@ final class CheckContext {
                 SELECT \(columns) FROM \(table) WHERE \(key) > ? AND (\(condition))
                 GROUP BY \(key) ORDER BY \(key) LIMIT 500
                 """, [last])
-            for row in rows { try body(row) }
+            for row in rows { try body(row[0], row) }
             guard rows.count == 500, let end = rows.last?[0] as Int64? else { return }
             last = end
         }
@@ -118,8 +119,7 @@ final class CheckContext {
         repair: String = "the row is removed"
     ) throws {
         let key = table == "dirents" ? "cookie" : "inode"
-        try forEach(key, of: table, where: condition) { row in
-            let number: InodeNumber = row[0]
+        try forEach(key, of: table, where: condition) { number, _ in
             try database.run("DELETE FROM \(table) WHERE \(key) = ?", [number])
             try tell(
                 kind, table == "dirents" ? nil : number, "a row of \(table) \(fault)",

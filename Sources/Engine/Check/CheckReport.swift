@@ -12,13 +12,11 @@ package struct CheckFinding: Hashable, Sendable, Codable {
         case orphan
         /// Directories that contain each other.
         case circle
-        /// A link count.
         case links
         /// The state last agreed on by both sides.
         case synced
         /// The state last seen on the remote.
         case remote
-        /// Pending changes.
         case pending
         case intent
         case conflict

@@ -35,8 +35,7 @@ struct StrayCheck: CheckStep {
             where: """
                 size > 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 0)
                 """
-        ) { row in
-            let inode: InodeNumber = row[0]
+        ) { inode, row in
             let old = try context.describe(inode)
             let place = try context.files.moveToLost(
                 StateFiles.content(of: inode), inode: inode, was: old)

@@ -25,9 +25,7 @@ package enum DatabaseRescue {
     }
 
     /// Saves into a temporary store, for a dry run.
-    package static func rehearse(
-        _ path: String
-    ) throws(EngineError) -> (Store, [Table]) {
+    package static func rehearse(_ path: String) throws(EngineError) -> (Store, [Table]) {
         try onDatabase("read the rows that can be saved of \"\(path)\"") {
             let (target, tables) = try copyRows(of: path, into: "")
             return (try Store(target), tables)

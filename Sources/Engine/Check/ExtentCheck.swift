@@ -16,7 +16,7 @@ struct ExtentCheck: CheckStep {
                 OR EXISTS (SELECT 1 FROM extents WHERE inode = extent.inode
                     AND start > extent.start AND start < extent.stop)
                 """
-        ) { row in try repair(row[0]) }
+        ) { inode, _ in try repair(inode) }
     }
 
     private func repair(_ inode: InodeNumber) throws {

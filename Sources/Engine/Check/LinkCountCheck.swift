@@ -15,8 +15,7 @@ struct LinkCountCheck: CheckStep {
         try context.forEach(
             "id, links, \(counted)", of: "inodes",
             where: "(id = 1 OR \(names) > 0) AND links <> \(counted)"
-        ) { row in
-            let inode: InodeNumber = row[0]
+        ) { inode, row in
             let (links, counted): (Int64, Int64) = (row[1], row[2])
             try database.run("UPDATE inodes SET links = ? WHERE id = ?", [counted, inode])
             try context.tell(

@@ -16,8 +16,7 @@ struct NameCheck: CheckStep {
         try context.forEach(
             "parent", of: "dirents",
             where: "parent > 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent)"
-        ) { row in
-            let inode: InodeNumber = row[0]
+        ) { inode, _ in
             try context.recreate(inode, as: .directory)
             try context.tell(
                 .name, inode, "a directory that contains names is missing",
@@ -28,8 +27,7 @@ struct NameCheck: CheckStep {
             where: """
                 kind = 1 AND links = 0 AND EXISTS (SELECT 1 FROM dirents WHERE parent = id)
                 """
-        ) { row in
-            let inode: InodeNumber = row[0]
+        ) { inode, _ in
             try database.run("UPDATE inodes SET links = 2 WHERE id = ?", [inode])
             try context.tell(
                 .name, inode, "a removed directory contains names", repair: "it is restored")
@@ -41,7 +39,7 @@ struct NameCheck: CheckStep {
         try context.forEach(
             "cookie, inode, parent", of: "dirents",
             where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode)"
-        ) { row in
+        ) { _, row in
             let inode: InodeNumber = row[1]
             let path = try context.describe(inode)
             let isKnownThere = try database.hasRow("synced WHERE inode = ?", [inode])
@@ -69,7 +67,7 @@ struct NameCheck: CheckStep {
         try context.forEach(
             "cookie, inode", of: "dirents",
             where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent AND kind = 1)"
-        ) { row in
+        ) { _, row in
             let inode: InodeNumber = row[1]
             try context.tell(
                 .name, inode, "the parent of a name is not a directory",
@@ -89,7 +87,7 @@ struct NameCheck: CheckStep {
                 EXISTS (SELECT 1 FROM inodes WHERE id = inode AND kind = 1) AND EXISTS (
                     SELECT 1 FROM dirents WHERE inode = other.inode AND cookie < other.cookie)
                 """
-        ) { row in
+        ) { _, row in
             try removeName(row)
             try context.tell(
                 .name, row[1], "a directory has a second name",

@@ -42,8 +42,7 @@ struct PendingCheck: CheckStep {
                         OR kind = 0 AND synced.modified <> inodes.modified)
                 )
                 """
-        ) { row in
-            let inode: InodeNumber = row[0]
+        ) { inode, _ in
             try database.markPending(inode, at: context.now)
             try context.tell(
                 .pending, inode, "it differs from the remote, but is not marked as pending",

@@ -38,8 +38,8 @@ struct PresenceCheck: CheckStep {
         try context.forEach(
             "id", of: "inodes LEFT JOIN check_content AS content ON content.inode = id",
             where: "kind = 0 AND links > 0 AND \(condition)"
-        ) { row in
-            if let record = try database.inode(row[0]) { try repair(record) }
+        ) { inode, _ in
+            if let record = try database.inode(inode) { try repair(record) }
         }
     }
 

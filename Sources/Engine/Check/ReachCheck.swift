@@ -35,7 +35,7 @@ struct ReachCheck: CheckStep {
             where: """
                 id <> 1 AND links > 0 AND NOT EXISTS (SELECT 1 FROM dirents WHERE inode = id)
                 """
-        ) { row in try place(row[0]) }
+        ) { inode, _ in try place(inode) }
     }
 
     /// Gives an inode its name on the remote, if that is free.

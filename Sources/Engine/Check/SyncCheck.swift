@@ -8,8 +8,7 @@ struct SyncCheck: CheckStep {
         try context.forEach(
             "inode, parent", of: "synced",
             where: "NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode)"
-        ) { row in
-            let inode: InodeNumber = row[0]
+        ) { inode, row in
             try context.tell(
                 .synced, inode, "the inode of a remote item is missing",
                 repair: "the next listing of the remote restores it")
@@ -22,7 +21,7 @@ struct SyncCheck: CheckStep {
                 parent <> 1 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = parent AND kind = 1)
                 AND NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone)
                 """
-        ) { row in try relocate(row[0]) }
+        ) { inode, _ in try relocate(inode) }
         try breakRemoteCircles()
     }
 

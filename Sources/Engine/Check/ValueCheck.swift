@@ -73,8 +73,7 @@ struct ValueCheck: CheckStep {
     /// Repairs the record of bytes that may not be on the disk yet. The next mount syncs them; local
     /// changes are marked to be kept in any case.
     private func checkDurability() throws {
-        try context.forEach("inode", of: "unsynced", where: isBad("unsynced")) { row in
-            let inode: InodeNumber = row[0]
+        try context.forEach("inode", of: "unsynced", where: isBad("unsynced")) { inode, _ in
             let isOurs = try database.inode(inode).map { try context.isChanged($0) } ?? false
             try database.run(
                 "UPDATE unsynced SET state = 0, fsynced = ? WHERE inode = ?", [isOurs, inode])
@@ -85,8 +84,7 @@ struct ValueCheck: CheckStep {
     }
 
     private func checkExtendedAttributes() throws {
-        try context.forEach("inode", of: "xattrs", where: isBad("xattrs")) { row in
-            let inode: InodeNumber = row[0]
+        try context.forEach("inode", of: "xattrs", where: isBad("xattrs")) { inode, _ in
             let synced = try database.synced(inode)
             try database.setExtendedAttributes(
                 synced?.extendedAttributes ?? ExtendedAttributes(), of: inode)
@@ -102,8 +100,7 @@ struct ValueCheck: CheckStep {
             "uid": context.owner.userID, "gid": context.owner.groupID, "now": context.now,
         ]
         let used = StatementArguments(all.filter { substitute == ":\($0.key)" })
-        try context.forEach("id", of: "inodes", where: isBad) { row in
-            let inode: InodeNumber = row[0]
+        try context.forEach("id", of: "inodes", where: isBad) { inode, _ in
             try database.run(
                 "UPDATE inodes SET \(column) = \(substitute) WHERE id = :id", used + ["id": inode])
             context.report.add(

@@ -9,7 +9,6 @@ package struct EngineError: Error {
         case notEmpty
         /// An invalid argument: a directory moved below itself, a bad flag.
         case invalid
-        /// The mount is read-only.
         case readOnly
         /// The store or the disk denies the access.
         case denied
@@ -21,9 +20,7 @@ package struct EngineError: Error {
         case tooLarge
         /// The state directory's disk is full, and nothing could be evicted.
         case outOfSpace
-        /// This process or machine has too many open files.
         case tooManyOpen
-        /// No such extended attribute.
         case noAttribute
         /// The needed bytes are on a remote that cannot be reached.
         case unreachable
@@ -31,15 +28,12 @@ package struct EngineError: Error {
         case changedRemotely
         /// The name has only one version.
         case noConflict
-        /// The request matches more than one object.
         case ambiguous
         /// It has pending changes, or is in use.
         case busy
         /// The state directory cannot be read: it is damaged, or of a newer version.
         case damaged
-        /// The request was interrupted.
         case interrupted
-        /// The disk failed.
         case failed
     }
 

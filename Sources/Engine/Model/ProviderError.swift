@@ -5,9 +5,7 @@ package struct ProviderError: Error {
         case changed
         /// The object or its parent directory does not exist. HTTP 404.
         case missing
-        /// An object already exists there.
         case exists
-        /// The directory to be deleted is not empty.
         case notEmpty
         /// A directory instead of a file, or the reverse.
         case wrongKind

@@ -22,10 +22,9 @@ final class DeletionHold: Sendable {
     }
 
     func waitForConfirmation(_ inode: InodeNumber) throws(Blocked) -> Agenda.Outcome {
-        guard try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation else {
-            return .held
+        if try store.read({ try $0.pending(inode)?.failure }) != .awaitsConfirmation {
+            try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
         }
-        try store.write { try $0.setFailure(.awaitsConfirmation, attempts: 0, of: inode) }
         return .held
     }
 
@@ -34,16 +33,12 @@ final class DeletionHold: Sendable {
         guard guardian.withLock(\.mayHoldLocal) else { return nil }
         let now = clock.uptime
         return try store.read { database in
-            let (due, waitingMin) = try guardian.withLock { guardian in
-                (
-                    try guardian.localDue(at: now) { try database.syncedCount() },
-                    guardian.waitingMin
-                )
+            let due = try guardian.withLock {
+                try $0.localDue(at: now) { try database.syncedCount() }
             }
-            guard due != nil, try database.hasPendingDeletions(over: waitingMin) else {
-                return nil
-            }
-            return due
+            guard due != nil else { return nil }
+            let isLarge = try database.hasPendingDeletions(over: guardian.withLock(\.waitingMin))
+            return isLarge ? due : nil
         }
     }
 

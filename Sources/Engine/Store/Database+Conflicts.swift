@@ -9,12 +9,10 @@ extension Database {
             [inode, original, now])
     }
 
-    /// Removes a conflict that was resolved.
     func removeConflict(_ inode: InodeNumber) throws {
         try run("DELETE FROM conflicts WHERE inode = ?", [inode])
     }
 
-    /// Returns the original name of a displaced inode.
     func conflictOriginal(of inode: InodeNumber) throws -> FileName? {
         try value("SELECT original FROM conflicts WHERE inode = ?", [inode])
     }
@@ -29,7 +27,6 @@ extension Database {
         return try inodes.compactMap { try self.dirent(of: $0) }
     }
 
-    /// Returns the number of conflicts at or below a directory.
     func conflictCount(below ancestor: InodeNumber) throws -> UInt64 {
         let query = Self.conflicts(below: ancestor, columns: "count(*)")
         return try value(query, Self.arguments(ancestor)) ?? 0

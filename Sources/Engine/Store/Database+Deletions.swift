@@ -67,7 +67,6 @@ extension Database {
             """, [inode, limit])
     }
 
-    /// The number of objects known to be on the remote.
     func syncedCount() throws -> Int {
         try value("SELECT count(*) FROM synced") ?? 0
     }

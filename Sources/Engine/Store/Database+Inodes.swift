@@ -138,4 +138,55 @@ extension Database {
             "INSERT INTO extents VALUES (?, ?, ?)",
             [number, range.lowerBound.stored, range.upperBound.stored])
     }
+
+    // MARK: Extended attributes, which are read only when asked for
+
+    func extendedAttributes(of inode: InodeNumber) throws -> ExtendedAttributes {
+        try value("SELECT attributes FROM xattrs WHERE inode = ?", [inode]) ?? ExtendedAttributes()
+    }
+
+    func setExtendedAttributes(
+        _ attributes: ExtendedAttributes, of inode: InodeNumber
+    ) throws {
+        if attributes.isEmpty {
+            try run("DELETE FROM xattrs WHERE inode = ?", [inode])
+        } else {
+            try run("INSERT OR REPLACE INTO xattrs VALUES (?, ?)", [inode, attributes])
+        }
+    }
+
+    /// Merges remote attributes into the local ones: local changes since `base` are kept.
+    ///
+    /// - Parameter remote: nil if the remote does not report them.
+    /// - Returns: The attributes that both sides agree on from now on.
+    func adopt(
+        _ remote: ExtendedAttributes?, of inode: InodeNumber, since base: ExtendedAttributes
+    ) throws -> ExtendedAttributes {
+        guard let remote, remote != base else { return base }
+        let ours = try extendedAttributes(of: inode)
+        try setExtendedAttributes(ours.rebased(from: base, onto: remote), of: inode)
+        return remote
+    }
+
+    // MARK: Eviction
+
+    /// Returns the sizes of all files with local bytes, in bytes; partial files count in full.
+    func presentBytes() throws -> UInt64 {
+        let sum: Int64? = try value("SELECT sum(size) FROM inodes WHERE presence > 0")
+        return UInt64(stored: sum ?? 0)
+    }
+
+    /// Returns files with local bytes that the remote has too, the least recently used first.
+    func leastRecentlyUsed(
+        after last: (accessed: Int64, inode: Int64), limit: Int
+    ) throws -> [(accessed: Int64, inode: Int64)] {
+        try rows(
+            """
+            SELECT accessed, id FROM inodes
+            WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
+                AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
+            ORDER BY accessed, id LIMIT ?
+            """, [last.accessed, last.inode, limit]
+        ).map { ($0[0], $0[1]) }
+    }
 }

@@ -19,10 +19,6 @@ extension Database {
             .map { DiscardedRecord(name: $0[0], time: $0[1]) }
     }
 
-    func discardedInodes() throws -> [InodeNumber] {
-        try values("SELECT inode FROM discarded ORDER BY inode")
-    }
-
     /// Removes the rows of files that may be torn after a power failure: these are not worth
     /// keeping.
     func forgetUnsafeDiscarded() throws {

@@ -57,9 +57,7 @@ package enum StateFiles {
     static func shown(_ path: String) -> String {
         String(path.map { $0 == "/" || $0 == "\0" || $0.isNewline ? "_" : $0 }.suffix(60))
     }
-}
 
-extension StateFiles {
     /// Returns the path of an inode's content, in folders of 256 files.
     static func content(of inode: InodeNumber) -> DiskPath {
         let folder = String(inode.rawValue & 0xFF, radix: 16)

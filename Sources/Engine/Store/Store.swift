@@ -71,6 +71,15 @@ package final class Store: Sendable {
         }
     }
 
+    /// The sizes of all files with local bytes, in bytes; partial files count in full.
+    package func presentBytes() throws(EngineError) -> UInt64 {
+        do throws(Blocked) {
+            return try read { try $0.presentBytes() }
+        } catch {
+            throw error.failure
+        }
+    }
+
     /// Reads on the only connection, which has no other user meanwhile. To make SQLite refuse
     /// changes would take a pragma before and after, each of which recompiles all statements.
     private static func withoutChanges<Value>(
