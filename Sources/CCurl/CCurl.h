@@ -5,8 +5,9 @@
 #pragma once
 #include <curl/curl.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
 
 static inline CURLcode apus_easy_set_long(CURL *handle, CURLoption option, long value) {
     return curl_easy_setopt(handle, option, value);
@@ -45,23 +46,18 @@ static const long apus_auth_basic = CURLAUTH_BASIC;
 static const long apus_auth_digest = CURLAUTH_DIGEST;
 static const long apus_auth_bearer = CURLAUTH_BEARER;
 
-// Keeps the handle's sockets from programs that this process starts.
-static inline int apus_close_on_exec(void *context, curl_socket_t socket, curlsocktype purpose) {
-    (void)context;
+// Keeps the handle's sockets from programs that this process starts, and breaks a connection whose
+// bytes the other side has not acknowledged for the milliseconds of the context.
+static inline int apus_prepare_socket(void *context, curl_socket_t socket, curlsocktype purpose) {
+    unsigned int milliseconds = (unsigned int)(uintptr_t)context;
     (void)purpose;
     fcntl(socket, F_SETFD, FD_CLOEXEC);
+    // Fails for a Unix socket, which does not need it.
+    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
     return CURL_SOCKOPT_OK;
 }
-static inline CURLcode apus_easy_set_close_on_exec(CURL *handle) {
-    return curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, apus_close_on_exec);
-}
-
-// Bytes that the kernel holds of the handle's connection and the other side has not acknowledged;
-// -1 where there is no connection.
-static inline long apus_easy_unsent_bytes(CURL *handle) {
-    curl_socket_t socket = CURL_SOCKET_BAD;
-    int bytes = 0;
-    if (curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK) return -1;
-    if (socket == CURL_SOCKET_BAD || ioctl(socket, SIOCOUTQ, &bytes) != 0) return -1;
-    return bytes;
+static inline CURLcode apus_easy_set_socket(CURL *handle, unsigned int milliseconds) {
+    CURLcode code = curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, apus_prepare_socket);
+    if (code != CURLE_OK) return code;
+    return curl_easy_setopt(handle, CURLOPT_SOCKOPTDATA, (void *)(uintptr_t)milliseconds);
 }

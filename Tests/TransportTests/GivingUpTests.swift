@@ -64,6 +64,29 @@ struct GivingUpTests {
         }
     }
 
+    /// Goal: an upload over a broken connection ends soon, even after its last byte, when the server
+    /// may take long to answer.
+    ///
+    /// Method: a server that reads nothing leaves the end of a short body in the kernel.
+    @Test func `a body that the kernel cannot send ends the request`() async throws {
+        var options = TransportOptions()
+        options.contentStallMax = .milliseconds(200)
+        try await ScriptedServer.run { _, connection in
+            connection.awaitHangUp()
+            throw POSIXError(.ECONNRESET)
+        } _: { server in
+            let body = ArraySource(pattern(500_000))
+            let error = await #expect(throws: TransportError.self) {
+                try await HTTPTransport(options).send(
+                    HTTPRequest(
+                        .put, server.url("/"), headers: [(name: "Expect", value: "")],
+                        body: .source(body, range: 0..<body.size),
+                        stallTimeout: .seconds(600), timeout: .seconds(60)))
+            }
+            #expect(error?.kind == .interrupted)
+        }
+    }
+
     // MARK: Cancellation
 
     @Test func `cancellation stops sending and hangs up`() async throws {

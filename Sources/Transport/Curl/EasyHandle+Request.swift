@@ -47,7 +47,7 @@ extension EasyHandle {
             set(CURLOPT_SSL_VERIFYPEER, 1),
             set(CURLOPT_SSL_VERIFYHOST, 2),
             set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
-            setCloseOnExec(),
+            setSocket(stallMax: options.contentStallMax),
             setHeaders(headers, suppressed: isSmall ? ["Expect"] : []),
         ]
         if let caFile = options.caFile {

@@ -73,20 +73,17 @@ struct EasyHandle: ~Copyable {
         return apus_easy_set_pointer(pointer, CURLOPT_SEEKDATA, context)
     }
 
-    /// Makes child processes not inherit the sockets.
-    func setCloseOnExec() -> CURLcode {
-        apus_easy_set_close_on_exec(pointer)
+    /// Makes child processes not inherit the sockets, and a connection end that stalls.
+    ///
+    /// - Parameter stallMax: The longest time for which sent bytes may stay unacknowledged. libcurl
+    ///   does not see that, once all bytes of a body are in the kernel's buffer.
+    func setSocket(stallMax: Duration) -> CURLcode {
+        apus_easy_set_socket(pointer, UInt32(clamping: stallMax.milliseconds))
     }
 
     func get(_ info: CURLINFO) -> Int {
         var value = 0
         return apus_easy_get_long(pointer, info, &value) == CURLE_OK ? value : 0
-    }
-
-    /// Bytes that the kernel has not sent or that are not acknowledged; nil without a connection.
-    var unsentBytes: Int? {
-        let bytes = apus_easy_unsent_bytes(pointer)
-        return bytes < 0 ? nil : bytes
     }
 
     /// Returns libcurl's message for a transfer that failed with `code`.

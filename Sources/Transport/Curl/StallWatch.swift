@@ -1,7 +1,7 @@
 /// Decides when a transfer has stalled, without clock or I/O: time is an argument.
 ///
 /// A request may allow a server much time to act on it. A body needs no such time: it stalls after
-/// a fixed time without a byte.
+/// a fixed time without a byte, also in the kernel (``EasyHandle/setSocket(stallMax:)``).
 struct StallWatch {
     enum Phase {
         /// The body of the request is not all sent.
@@ -23,7 +23,6 @@ struct StallWatch {
     private let contentMax: Duration
     private let isContentAwaited: Bool
     private var lastActivity: ContinuousClock.Instant
-    private var unsentBytes = 0
 
     init(_ request: HTTPRequest, contentMax: Duration, at now: ContinuousClock.Instant) {
         timeout = request.stallTimeout
@@ -44,20 +43,9 @@ struct StallWatch {
         return end(phase).map { min($0, next) } ?? next
     }
 
-    /// Returns whether nothing moves, neither through libcurl nor out of the kernel's buffer, or
-    /// whether the rest of a refusal has been awaited long enough.
-    ///
-    /// - Parameter unsent: The bytes in the kernel's buffer; asked for only in case of doubt.
-    mutating func isStalled(
-        _ phase: Phase, unsent: @autoclosure () -> Int, at now: ContinuousClock.Instant
-    ) -> Bool {
-        guard let end = end(phase), end <= now else { return false }
-        if case .refused = phase { return true }
-        let unsent = unsent()
-        defer { unsentBytes = unsent }
-        guard unsent != 0, unsent != unsentBytes else { return true }
-        lastActivity = now
-        return false
+    /// Returns whether nothing moves, or whether the rest of a refusal has been awaited long enough.
+    func isStalled(_ phase: Phase, at now: ContinuousClock.Instant) -> Bool {
+        end(phase).map { $0 <= now } ?? false
     }
 
     /// When the transfer has stalled unless a byte moves before; nil if it may take any time.

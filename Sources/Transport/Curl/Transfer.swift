@@ -158,7 +158,7 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     }
 
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
-        stallWatch.isStalled(phase, unsent: handle.unsentBytes ?? 0, at: now)
+        stallWatch.isStalled(phase, at: now)
     }
 
     private var phase: StallWatch.Phase {
