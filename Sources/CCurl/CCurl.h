@@ -22,13 +22,19 @@ static inline CURLcode apus_easy_set_pointer(CURL *handle, CURLoption option, vo
     return curl_easy_setopt(handle, option, value);
 }
 typedef size_t (*apus_data_callback)(char *bytes, size_t size, size_t count, void *context);
-static inline CURLcode apus_easy_set_data_callback(
-    CURL *handle, CURLoption option, apus_data_callback callback) {
-    return curl_easy_setopt(handle, option, callback);
-}
 typedef int (*apus_seek_callback)(void *context, curl_off_t offset, int origin);
-static inline CURLcode apus_easy_set_seek_callback(CURL *handle, apus_seek_callback callback) {
-    return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, callback);
+// Sets the callbacks and their context, which must outlive the transfer.
+static inline void apus_easy_set_callbacks(
+    CURL *handle, void *context, apus_data_callback receive_header,
+    apus_data_callback receive_body, apus_data_callback send_body, apus_seek_callback seek_body) {
+    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, receive_header);
+    curl_easy_setopt(handle, CURLOPT_HEADERDATA, context);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive_body);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, context);
+    curl_easy_setopt(handle, CURLOPT_READFUNCTION, send_body);
+    curl_easy_setopt(handle, CURLOPT_READDATA, context);
+    curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, seek_body);
+    curl_easy_setopt(handle, CURLOPT_SEEKDATA, context);
 }
 static inline CURLcode apus_easy_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);

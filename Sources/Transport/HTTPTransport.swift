@@ -54,15 +54,8 @@ package final class HTTPTransport: Sendable {
         _ request: HTTPRequest, bytesMax: Int = 1 << 20
     ) async throws(TransportError) -> (response: HTTPResponse, body: [UInt8]) {
         let sink = BoundedSink(bytesMax: bytesMax)
-        do {
-            let response = try await send(request, into: sink)
-            return (response, sink.bytes)
-        } catch {
-            guard error.cause is BoundedSink.Full else { throw error }
-            throw TransportError(
-                .tooLarge, attempt: error.attempt,
-                reason: "the body of the answer is longer than \(bytesMax) bytes")
-        }
+        let response = try await send(request, into: sink)
+        return (response, sink.bytes)
     }
 
     /// Sends one request to one host.
@@ -132,22 +125,24 @@ package final class HTTPTransport: Sendable {
     }
 }
 
-/// Collects a body up to a maximum length.
-private final class BoundedSink: HTTPBodySink {
-    struct Full: Error {}
+/// Collects a body up to a maximum length, beyond which the request fails with `.tooLarge`.
+package final class BoundedSink: HTTPBodySink {
+    package struct Full: Error {
+        let bytesMax: Int
+    }
 
     private let bytesMax: Int
     private let collected = Mutex<[UInt8]>([])
 
-    init(bytesMax: Int) {
+    package init(bytesMax: Int) {
         self.bytesMax = bytesMax
     }
 
-    var bytes: [UInt8] { collected.withLock { $0 } }
+    package var bytes: [UInt8] { collected.withLock { $0 } }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
+    package func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
         try collected.withLock { collected in
-            guard collected.count + bytes.count <= bytesMax else { throw Full() }
+            guard collected.count + bytes.count <= bytesMax else { throw Full(bytesMax: bytesMax) }
             collected.append(contentsOf: bytes)
         }
     }

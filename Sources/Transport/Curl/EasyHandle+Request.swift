@@ -73,16 +73,11 @@ extension EasyHandle {
         _ credentials: HTTPCredentials, knownScheme: AuthenticationScheme?
     ) -> [CURLcode] {
         switch credentials {
-        case .basic(let user, let password):
-            return [
-                set(CURLOPT_HTTPAUTH, apus_auth_basic), set(CURLOPT_USERNAME, user),
-                set(CURLOPT_PASSWORD, password),
-            ]
-        case .negotiated(let user, let password):
+        case .basic(let user, let password), .negotiated(let user, let password):
+            var schemes = apus_auth_basic
             // With Digest alone, libcurl would first send a change without its body, expecting a
             // refusal; a server that accepts it would then hold an empty file.
-            let schemes =
-                knownScheme == .basic ? apus_auth_basic : apus_auth_basic | apus_auth_digest
+            if case .negotiated = credentials, knownScheme != .basic { schemes |= apus_auth_digest }
             return [
                 set(CURLOPT_HTTPAUTH, schemes), set(CURLOPT_USERNAME, user),
                 set(CURLOPT_PASSWORD, password),

@@ -55,24 +55,6 @@ struct EasyHandle: ~Copyable {
         return apus_easy_set_pointer(pointer, CURLOPT_HTTPHEADER, headers)
     }
 
-    /// Makes libcurl call `callback` for `function` with `context`, which must outlive the transfer.
-    func setCallback(
-        _ function: CURLoption, _ callback: apus_data_callback, _ data: CURLoption,
-        context: UnsafeMutableRawPointer
-    ) -> CURLcode {
-        let set = apus_easy_set_data_callback(pointer, function, callback)
-        guard set == CURLE_OK else { return set }
-        return apus_easy_set_pointer(pointer, data, context)
-    }
-
-    func setSeekCallback(
-        _ callback: apus_seek_callback, context: UnsafeMutableRawPointer
-    ) -> CURLcode {
-        let set = apus_easy_set_seek_callback(pointer, callback)
-        guard set == CURLE_OK else { return set }
-        return apus_easy_set_pointer(pointer, CURLOPT_SEEKDATA, context)
-    }
-
     /// Makes child processes not inherit the sockets, and a connection end that stalls.
     ///
     /// - Parameter stallMax: The longest time for which sent bytes may stay unacknowledged. libcurl

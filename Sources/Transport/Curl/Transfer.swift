@@ -55,13 +55,15 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         stallWatch = StallWatch(request, contentMax: options.contentStallMax, at: .now)
         guard let handle = EasyHandle() else { throw destination.error(.invalid, "out of memory") }
         self.handle = handle
-        var code = self.handle.configure(
+        let code = self.handle.configure(
             request, bodyBytes: body?.byteCount ?? request.method.emptyBody,
             knownScheme: knownScheme, options: options)
-        if code == CURLE_OK { code = setCallbacks() }
         if code != CURLE_OK {
             throw destination.error(.invalid, self.handle.reason(for: code))
         }
+        apus_easy_set_callbacks(
+            pointer, Unmanaged.passUnretained(self).toOpaque(), receiveHeader, receiveBody,
+            sendBody, seekBody)
     }
 
     var lane: Lane { Lane(request) }
@@ -177,20 +179,6 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     // MARK: libcurl's callbacks
 
-    private func setCallbacks() -> CURLcode {
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        let codes = [
-            handle.setCallback(
-                CURLOPT_HEADERFUNCTION, receiveHeader, CURLOPT_HEADERDATA, context: context),
-            handle.setCallback(
-                CURLOPT_WRITEFUNCTION, receiveBody, CURLOPT_WRITEDATA, context: context),
-            handle.setCallback(
-                CURLOPT_READFUNCTION, sendBody, CURLOPT_READDATA, context: context),
-            handle.setSeekCallback(seekBody, context: context),
-        ]
-        return codes.first { $0 != CURLE_OK } ?? CURLE_OK
-    }
-
     fileprivate func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
         noteActivity()
         switch head.read(line) {
@@ -221,6 +209,11 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         do {
             try sink.receive(bytes, of: response)
             return true
+        } catch let full as BoundedSink.Full {
+            failure = (
+                .tooLarge, "the body of the answer is longer than \(full.bytesMax) bytes", full
+            )
+            return false
         } catch {
             failure = (.sink, "the received bytes could not be stored", error)
             return false

@@ -59,7 +59,6 @@ struct Admission<Request: Hashable> {
         return start(name)
     }
 
-    /// Removes a waiting request.
     mutating func withdraw(_ request: Request) {
         waiting[request] = nil
     }

@@ -61,17 +61,14 @@ package struct HostLimit: Sendable {
         window = Window(start: now)
     }
 
-    /// Notes that a request waits for a place.
     mutating func noteWaiting() {
         window.isWaitedFor = true
     }
 
-    /// Notes bytes sent or received.
     mutating func noteBytes(_ bytes: UInt64) {
         window.work += bytes
     }
 
-    /// Notes an answer.
     mutating func noteAnswer(isRefusal: Bool, at now: Duration) {
         guard isRefusal else {
             window.work += Self.bytesPerAnswer

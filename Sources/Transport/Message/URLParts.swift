@@ -2,7 +2,6 @@ import CCurl
 
 /// A URL as libcurl parses it, so that all code agrees on where a request goes.
 struct URLParts {
-    /// The whole URL.
     let url: String
     /// The URL without query, fragment and credentials, for messages and logs.
     let shown: String
