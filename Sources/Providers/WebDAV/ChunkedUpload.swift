@@ -10,11 +10,10 @@ struct WebDAVChunkToken: Hashable, Sendable {
 
     private static let prefix = "chunks"
 
-    init(name: String, chunkBytes: UInt64) {
-        self.name = name
-        self.chunkBytes = chunkBytes
-    }
+    var token: UploadToken { UploadToken("\(Self.prefix) \(name) \(chunkBytes)") }
+}
 
+extension WebDAVChunkToken {
     init?(_ token: UploadToken) {
         let parts = token.rawValue.split(separator: " ")
         guard parts.count == 3, parts[0] == Self.prefix, let chunkBytes = UInt64(parts[2]),
@@ -22,8 +21,6 @@ struct WebDAVChunkToken: Hashable, Sendable {
         else { return nil }
         self.init(name: String(parts[1]), chunkBytes: chunkBytes)
     }
-
-    var token: UploadToken { UploadToken("\(Self.prefix) \(name) \(chunkBytes)") }
 }
 
 /// The chunked upload, version 2, of Nextcloud and ownCloud: chunks go into a directory of their own,
@@ -62,7 +59,6 @@ struct ChunkedUpload: WebDAVStrategy {
         }
     }
 
-    /// Deletes the chunks of an upload.
     func abandon(_ token: WebDAVChunkToken, of key: ObjectKey) async throws(ProviderError) {
         let answer = try await cleaningUp { () async throws(ProviderError) in
             try await client.send(
@@ -165,7 +161,7 @@ struct ChunkedUpload: WebDAVStrategy {
                     destination(of: upload), ("OC-Total-Length", String(upload.size)),
                     ("Content-Type", "application/octet-stream"),
                 ],
-                body: upload.body(range),
+                body: HTTPBody(upload.source, range),
                 onProgress: { bytes, _ in
                     session.noteSent(before + min(bytes, UInt64(range.count)))
                 })
@@ -216,7 +212,5 @@ struct ChunkedUpload: WebDAVStrategy {
     }
 
     /// The next try starts a new upload.
-    private static var dropped: ProviderError {
-        ProviderError(.corrupt, "the server has dropped the upload")
-    }
+    private static let dropped = ProviderError(.corrupt, "the server has dropped the upload")
 }

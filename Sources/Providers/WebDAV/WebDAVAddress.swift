@@ -1,5 +1,4 @@
 import Engine
-import ProviderSupport
 import SystemCalls
 
 /// The address of a WebDAV collection, and the URLs of the resources below it.

@@ -38,15 +38,13 @@ struct WebDAVAnswer: Sendable {
         case 401: kind = .unauthorized
         case 403: kind = .denied
         case 404, 409, 410: kind = .missing
-        case 412: kind = .changed
+        case 412, 416: kind = .changed
         case 408: kind = .unreachable
-        case 416: kind = .changed
         // 424 stands for a lock below, for example of a client that died.
         case 423, 424, 425, 429, 503: kind = .busy
         case 507: kind = .full
-        case 400..<500, 501, 505: kind = .unsupported
+        case 300..<500, 501, 505: kind = .unsupported
         case 200..<300: kind = .corrupt
-        case 300..<400: kind = .unsupported
         default: kind = .unreachable
         }
         return ProviderError(

@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import Synchronization
 import Transport
 
 /// Sends requests to one WebDAV server.
@@ -17,20 +18,17 @@ struct WebDAVClient: Sendable {
     ///
     /// - Returns: Any answer of the server, also a refusal.
     func send(
-        _ method: HTTPRequest.Method, _ url: String,
+        _ method: HTTPMethod, _ url: String,
         headers: [(name: String, value: String)] = [], body: HTTPBody = .none,
         onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil
     ) async throws(ProviderError) -> WebDAVAnswer {
-        let pass = await login?.pass()
-        var request = request(method, url, headers, body, pass)
-        request.onProgress = onProgress
+        let sink = BoundedSink(bytesMax: Self.answerBytesMax)
         do throws(TransportError) {
-            let (response, body) = try await transport.send(
-                request, bytesMax: Self.answerBytesMax)
-            note(response, pass)
-            return answer(response, body)
+            let response = try await send(
+                method, url, headers: headers, body: body, onProgress: onProgress, into: sink)
+            return answer(response, sink.bytes)
         } catch {
-            throw Self.failure(error)
+            throw ProviderError(error, invalid: .corrupt)
         }
     }
 
@@ -38,19 +36,20 @@ struct WebDAVClient: Sendable {
     ///
     /// - Parameter answerBytes: As in ``HTTPRequest/answerBytes``.
     func send(
-        _ method: HTTPRequest.Method, _ url: String, headers: [(name: String, value: String)],
-        body: HTTPBody = .none, answerBytes: UInt64 = 0, into sink: some HTTPBodySink
+        _ method: HTTPMethod, _ url: String, headers: [(name: String, value: String)],
+        body: HTTPBody = .none, answerBytes: UInt64 = 0,
+        onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil,
+        into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
         let pass = await login?.pass()
-        var request = request(method, url, headers, body, pass)
+        var request = HTTPRequest(
+            method, url, headers: headers, body: body, credentials: pass?.credentials,
+            stallTimeout: Self.changes.contains(method) ? .seconds(600) : .seconds(60),
+            onProgress: onProgress)
         request.answerBytes = answerBytes
         let response = try await transport.send(request, into: sink)
-        note(response, pass)
-        return response
-    }
-
-    private func note(_ response: HTTPResponse, _ pass: WebDAVLogin.Pass?) {
         if response.status == 401, let pass { login?.refuse(pass) }
+        return response
     }
 
     func answer(_ response: HTTPResponse, _ body: [UInt8]) -> WebDAVAnswer {
@@ -58,18 +57,7 @@ struct WebDAVClient: Sendable {
     }
 
     /// Methods that may take a server long to answer, since it may have much to copy.
-    private static let changes: Set<HTTPRequest.Method> = [.put, .move, .delete, .mkcol]
-
-    private func request(
-        _ method: HTTPRequest.Method, _ url: String, _ headers: [(name: String, value: String)],
-        _ body: HTTPBody, _ pass: WebDAVLogin.Pass?
-    ) -> HTTPRequest {
-        var request = HTTPRequest(method, url, headers: headers)
-        request.body = body
-        request.stallTimeout = Self.changes.contains(method) ? .seconds(600) : .seconds(60)
-        request.credentials = pass?.credentials
-        return request
-    }
+    private static let changes: Set<HTTPMethod> = [.put, .move, .delete, .mkcol]
 
     /// Sets or removes properties.
     ///
@@ -96,7 +84,7 @@ struct WebDAVClient: Sendable {
             response = try await send(
                 .propfind, url, headers: headers, body: .bytes(request), into: body)
         } catch {
-            guard error.kind == .sink else { throw Self.failure(error) }
+            guard error.kind == .sink else { throw ProviderError(error, invalid: .corrupt) }
             let isTooLong = error.cause is MultistatusBody.TooLong
             throw ProviderError(
                 isTooLong ? .corrupt : .busy,
@@ -116,20 +104,57 @@ struct WebDAVClient: Sendable {
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><\(root) \(spaces)>\(content)</\(root)>".utf8
         )
     }
+}
 
-    // MARK: Failures
+/// The credentials for requests, which are read again after the server has refused them.
+final class WebDAVLogin: Sendable {
+    /// The credentials of one request.
+    struct Pass: Sendable {
+        let credentials: HTTPCredentials?
+        /// Counts the credentials, so that a late refusal of the previous ones does not apply to these.
+        fileprivate let number: Int
+    }
 
-    static func failure(_ error: TransportError) -> ProviderError {
-        let kind: ProviderError.Kind
-        switch error.kind {
-        case .unreachable, .interrupted, .timedOut, .tls: kind = .unreachable
-        case .sink: kind = .sink
-        case .source: kind = .source
-        case .tooLarge, .invalid: kind = .corrupt
-        case .cancelled: kind = .cancelled
+    private enum Standing { case good, refused, renewing }
+
+    private struct State {
+        var pass: Pass
+        var standing = Standing.good
+    }
+
+    private let renew: @Sendable () async -> HTTPCredentials?
+    private let state: Mutex<State>
+
+    /// - Parameter renew: Reads the credentials again, at most once after each refusal and never twice at
+    ///   a time; nil to keep the old ones.
+    init(_ credentials: HTTPCredentials?, renew: @escaping @Sendable () async -> HTTPCredentials?) {
+        self.renew = renew
+        state = Mutex(State(pass: Pass(credentials: credentials, number: 0)))
+    }
+
+    /// Returns the credentials for the next request. The first request after a refusal waits for new ones,
+    /// which may take long if a command asks the user; the others use the old ones meanwhile.
+    func pass() async -> Pass {
+        let held = state.withLock { state -> Pass? in
+            guard state.standing == .refused else { return state.pass }
+            state.standing = .renewing
+            return nil
         }
-        let isCallers = kind == .sink || kind == .source
-        return ProviderError(
-            kind, error.reason, cause: isCallers ? error.cause ?? error : error)
+        if let held { return held }
+        let renewed = await renew()
+        return state.withLock { state in
+            state.standing = .good
+            if let renewed {
+                state.pass = Pass(credentials: renewed, number: state.pass.number + 1)
+            }
+            return state.pass
+        }
+    }
+
+    func refuse(_ pass: Pass) {
+        state.withLock { state in
+            guard state.standing == .good, state.pass.number == pass.number else { return }
+            state.standing = .refused
+        }
     }
 }

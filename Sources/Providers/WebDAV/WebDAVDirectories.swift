@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// Creates directories.

@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import Transport
 
 /// Asks the server for the entry at a key.
 struct WebDAVLookup: Sendable {
@@ -11,9 +12,6 @@ struct WebDAVLookup: Sendable {
 
     var clock: any Clock { client.clock }
     var objects: WebDAVObjects { WebDAVObjects(server: server) }
-    var conditions: WebDAVConditions {
-        WebDAVConditions(server: server, address: client.address)
-    }
 
     /// The properties requested of each resource.
     var properties: String {
@@ -115,9 +113,7 @@ struct WebDAVLookup: Sendable {
                 : "the server answered \(status) for \"\(key)\"")
     }
 
-    static var notDirectory: ProviderError {
-        ProviderError(.wrongKind, "it is not a directory")
-    }
+    static let notDirectory = ProviderError(.wrongKind, "it is not a directory")
 
     // MARK: Versions
 
@@ -146,7 +142,41 @@ struct WebDAVLookup: Sendable {
         try objects.expect(base, of: try await entry(at: key), named: name)
     }
 
-    // MARK: Refusals
+    // MARK: Conditional changes
+
+    typealias Headers = [(name: String, value: String)]
+
+    /// Returns `If` with the entity tags that were seen (RFC 4918, 10.4), if the server obeys it.
+    func matching(_ seen: [(key: ObjectKey, etag: String?)]) -> Headers {
+        guard server.obeysIf else { return [] }
+        let lists = seen.compactMap { key, etag in
+            etag.map { "<\(client.address.url(key))> ([\($0)])" }
+        }
+        return lists.isEmpty ? [] : [("If", lists.joined(separator: " "))]
+    }
+
+    /// Returns `If-Match` for the version that the engine expects, if the server obeys it.
+    func ifMatch(_ tag: ETag?) -> Headers {
+        guard server.obeysIfMatch, let etag = tag.flatMap(WebDAVVersion.etag(in:)) else {
+            return []
+        }
+        return [("If-Match", etag)]
+    }
+
+    func move(
+        _ key: ObjectKey, to destination: ObjectKey, isCollection: Bool = false, overwrite: Bool,
+        headers: Headers = []
+    ) async throws(ProviderError) {
+        let answer = try await client.send(
+            .move, client.address.url(key, isCollection: isCollection),
+            headers: [
+                ("Destination", client.address.url(destination, isCollection: isCollection)),
+                ("Overwrite", overwrite ? "T" : "F"),
+            ] + headers)
+        if answer.isSuccess { return }
+        if answer.status == 412, !overwrite { throw .nameTaken }
+        throw await explained(answer, destination)
+    }
 
     /// Explains a refused change by looking at the parent if the status alone is ambiguous.
     func explained(_ answer: WebDAVAnswer, _ key: ObjectKey) async -> ProviderError {

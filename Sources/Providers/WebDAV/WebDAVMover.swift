@@ -73,17 +73,16 @@ struct WebDAVMover: Sendable {
         _ move: Move, _ seen: Ends, _ locks: [WebDAVLock]
     ) async throws(ProviderError) {
         let isCollection = seen.source.isCollection
-        var headers = lookup.conditions.ifMatch(move.etag) + locks.headers
+        var headers = lookup.ifMatch(move.etag) + locks.headers
         if locks.isEmpty, !isCollection {
-            headers += lookup.conditions.matching([
+            headers += lookup.matching([
                 (move.key, seen.source.etag), (move.destination, seen.destination?.etag),
             ])
         }
         do throws(ProviderError) {
-            try await WebDAVMoveRequest(
-                key: move.key, destination: move.destination, isCollection: isCollection,
-                overwrite: move.base != .absent, headers: headers
-            ).send(lookup)
+            try await lookup.move(
+                move.key, to: move.destination, isCollection: isCollection,
+                overwrite: move.base != .absent, headers: headers)
         } catch {
             // The status does not say which condition failed; another check does.
             if error.kind == .exists || error.kind == .changed { _ = try await check(move) }
@@ -102,9 +101,7 @@ struct WebDAVMover: Sendable {
             entry.isCollection
             || objects.mayHaveMoved(entry, from: before, nonce: objects.nonce(of: before))
         guard entry.isCollection == before.isCollection, isSame else {
-            try await WebDAVMoveRequest(
-                key: move.destination, destination: move.key, overwrite: false
-            ).send(lookup)
+            try await lookup.move(move.destination, to: move.key, overwrite: false)
             throw ProviderError.changedMeanwhile
         }
         let arrived = try await updated(entry, before, move)

@@ -126,10 +126,9 @@ extension RemoteObject {
 }
 
 extension ProviderError {
-    static var notThere: ProviderError { ProviderError(.missing, "it does not exist") }
-    static var nameTaken: ProviderError { ProviderError(.exists, "the name is taken") }
+    static let notThere = ProviderError(.missing, "it does not exist")
+    static let nameTaken = ProviderError(.exists, "the name is taken")
     /// The entry changed between two of our own requests.
-    static var changedMeanwhile: ProviderError {
-        ProviderError(.changed, "another client wrote it at the same time")
-    }
+    static let changedMeanwhile = ProviderError(
+        .changed, "another client wrote it at the same time")
 }

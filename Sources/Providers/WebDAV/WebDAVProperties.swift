@@ -36,9 +36,8 @@ struct WebDAVProperties: Sendable {
         return true
     }
 
-    private static var notKept: ProviderError {
-        ProviderError(.unsupported, "the server does not keep its extended attributes")
-    }
+    private static let notKept = ProviderError(
+        .unsupported, "the server does not keep its extended attributes")
 
     /// Sets the attributes of an existing object of one version.
     func change(

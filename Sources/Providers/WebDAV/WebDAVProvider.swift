@@ -1,6 +1,5 @@
 package import Engine
 import Logging
-import ProviderSupport
 
 /// A collection on a WebDAV server (RFC 4918).
 ///

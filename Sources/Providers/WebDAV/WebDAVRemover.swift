@@ -39,10 +39,10 @@ struct WebDAVRemover: Sendable {
         // A directory's tag changes with the names in it. The one seen before the listing fails the
         // request if a name was added since.
         let conditions =
-            locks.isEmpty ? lookup.conditions.matching([(key, seen.etag)]) : locks.headers
+            locks.isEmpty ? lookup.matching([(key, seen.etag)]) : locks.headers
         let answer = try await lookup.client.send(
             .delete, lookup.client.address.url(key, isCollection: kind == .directory),
-            headers: conditions + lookup.conditions.ifMatch(etag))
+            headers: conditions + lookup.ifMatch(etag))
         if answer.isSuccess { return true }
         guard answer.status == 412, kind == .directory else {
             throw await lookup.explained(answer, key)

@@ -1,5 +1,6 @@
 import Engine
 import ProviderSupport
+import SystemCalls
 import Transport
 
 /// The steps of an upload that all strategies share.
@@ -7,13 +8,11 @@ struct WebDAVSender: Sendable {
     let lookup: WebDAVLookup
     let properties: WebDAVProperties
 
-    typealias Headers = [(name: String, value: String)]
-
     private static let pauseMax: Duration = .seconds(10)
 
     /// Sends all bytes with one PUT.
     func put(
-        _ upload: WebDAVUpload, at key: ObjectKey, _ headers: Headers
+        _ upload: WebDAVUpload, at key: ObjectKey, _ headers: WebDAVLookup.Headers
     ) async throws(ProviderError) -> WebDAVAnswer {
         let session = upload.session
         let size = upload.size
@@ -21,7 +20,7 @@ struct WebDAVSender: Sendable {
         return try await lookup.client.send(
             .put, lookup.client.address.url(key),
             headers: headers + [("Content-Type", "application/octet-stream")],
-            body: upload.body(0..<size),
+            body: HTTPBody(upload.source, 0..<size),
             onProgress: { sent, _ in session.noteSent(min(sent, size)) })
     }
 
@@ -30,8 +29,8 @@ struct WebDAVSender: Sendable {
     ///
     /// - Parameter send: Sends the bytes under conditions.
     func putDistinct(
-        _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: Headers,
-        _ send: (Headers) async throws(ProviderError) -> WebDAVAnswer
+        _ upload: WebDAVUpload, at key: ObjectKey, _ conditions: WebDAVLookup.Headers,
+        _ send: (WebDAVLookup.Headers) async throws(ProviderError) -> WebDAVAnswer
     ) async throws(ProviderError) -> WebDAVEntry {
         var pause = Duration.milliseconds(20)
         var conditions = conditions
@@ -52,7 +51,7 @@ struct WebDAVSender: Sendable {
             try await lookup.clock.wait(pause)
             pause = pause < .seconds(1) ? WebDAVLookup.weakPeriod : pause * 4
             if !conditions.isEmpty {
-                conditions = lookup.conditions.matching([(key, entry.etag)])
+                conditions = lookup.matching([(key, entry.etag)])
             }
         }
     }
@@ -110,5 +109,50 @@ struct WebDAVSender: Sendable {
         } catch {
             return error.isPassing ? answer.failure : error
         }
+    }
+}
+
+/// One file to be stored.
+struct WebDAVUpload: Sendable {
+    let key: ObjectKey
+    let name: FileName
+    let source: any ByteSource
+    let attributes: ObjectAttributes
+    /// The target of a symbolic link.
+    var target: [UInt8]?
+    let base: BaseVersion
+    let session: any UploadSession
+    /// See ``WebDAVAttributes/nonce``.
+    let nonce = Hexadecimal.nonce()
+
+    var size: UInt64 { source.size }
+
+    /// Stores the state of the upload durably.
+    func keep(_ token: UploadToken?) throws(ProviderError) {
+        do {
+            try session.keep(token)
+        } catch {
+            throw ProviderError(
+                .source, "the state of the upload cannot be stored: \(error)", cause: error)
+        }
+    }
+
+    /// Whether no later try will use the bytes that have arrived.
+    func isOver(after error: ProviderError) -> Bool {
+        if session is UntrackedUpload { return true }
+        return [.exists, .changed, .missing, .wrongKind, .source, .corrupt].contains(error.kind)
+    }
+}
+
+/// A few bytes as a source.
+struct WebDAVBytes: ByteSource {
+    let bytes: [UInt8]
+
+    var size: UInt64 { UInt64(bytes.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
+        let rest = bytes[Int(min(offset, size))...].prefix(buffer.count)
+        buffer.copyBytes(from: rest)
+        return rest.count
     }
 }

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Transport
 
 /// Publishes and removes files that were uploaded under a temporary name.
@@ -73,11 +74,10 @@ struct WebDAVStaging: Sendable {
             try lookup.objects.expect(upload.base, of: entry, named: upload.name)
             let conditions =
                 locks.isEmpty
-                ? lookup.conditions.matching([(upload.key, entry?.etag)]) : locks.headers
+                ? lookup.matching([(upload.key, entry?.etag)]) : locks.headers
             do throws(ProviderError) {
-                try await WebDAVMoveRequest(
-                    key: staged, destination: upload.key, overwrite: true, headers: conditions
-                ).send(lookup)
+                try await lookup.move(
+                    staged, to: upload.key, overwrite: true, headers: conditions)
             } catch {
                 // Another look finds the change.
                 if error.kind == .changed { try await sender.expectBase(of: upload) }
@@ -94,9 +94,7 @@ struct WebDAVStaging: Sendable {
         let deadline = lookup.clock.uptime + WebDAVLocks.patience
         while true {
             do throws(ProviderError) {
-                return try await WebDAVMoveRequest(
-                    key: staged, destination: upload.key, overwrite: false
-                ).send(lookup)
+                return try await lookup.move(staged, to: upload.key, overwrite: false)
             } catch {
                 guard error.kind == .busy, error.retryAfter == nil,
                     lookup.clock.uptime < deadline

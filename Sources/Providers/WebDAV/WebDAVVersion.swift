@@ -17,16 +17,6 @@ struct WebDAVVersion: Hashable {
     let lastModified: String?
     let size: UInt64?
 
-    init(etag: String?, lastModified: String?, size: UInt64?) {
-        self.etag = etag
-        self.lastModified = lastModified
-        self.size = size
-    }
-
-    init(_ entry: WebDAVEntry) {
-        self.init(etag: entry.etag, lastModified: entry.lastModified, size: entry.size)
-    }
-
     var isWeak: Bool { etag?.hasPrefix("W/") ?? true }
 
     /// The opaque tag of RFC 9110, which is the entity tag without `W/`; else the composite.
@@ -122,5 +112,11 @@ struct WebDAVVersion: Hashable {
         let isOtherTime = time != nil && expected.time != "" && time != expected.time
         let isOtherSize = size != nil && expected.size != nil && size != expected.size
         return !isOtherTag && !isOtherTime && !isOtherSize
+    }
+}
+
+extension WebDAVVersion {
+    init(_ entry: WebDAVEntry) {
+        self.init(etag: entry.etag, lastModified: entry.lastModified, size: entry.size)
     }
 }

@@ -2,6 +2,7 @@ import Engine
 import Testing
 
 @testable import ProviderS3
+@testable import ProviderSupport
 @testable import ProviderWebDAV
 @testable import Transport
 

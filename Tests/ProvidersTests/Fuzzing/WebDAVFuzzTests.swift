@@ -45,7 +45,9 @@ import Transport
         }
         try parser.finish()
         found.entries = Array(parser.entries)
-        var listing = WebDAVListing(of: .root, at: Self.address, objects, try Multistatus(body))
+        var listing = WebDAVListing(
+            directory: .root, address: Self.address, objects: objects,
+            multistatus: try Multistatus(body))
         found.objects = try listing.page(entries: .max).entries.map(\.object)
         return found
     }

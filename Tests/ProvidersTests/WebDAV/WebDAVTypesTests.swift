@@ -5,6 +5,7 @@ import SystemCalls
 import Testing
 import Transport
 
+@testable import ProviderSupport
 @testable import ProviderWebDAV
 
 @Suite struct WebDAVTypesTests {

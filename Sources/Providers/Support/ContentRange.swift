@@ -1,10 +1,10 @@
 /// `bytes 0-99/1234`, RFC 9110, 14.4.
-struct ContentRange: Hashable {
-    let range: Range<UInt64>
+package struct ContentRange: Hashable {
+    package let range: Range<UInt64>
     /// nil if the server does not tell.
-    let total: UInt64?
+    package let total: UInt64?
 
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: " ")
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
         let numbers = parts[1].split(separator: "/")
