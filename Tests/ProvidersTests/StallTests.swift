@@ -87,7 +87,7 @@ import Transport
         let server: ScriptedServer
 
         func send(
-            _ request: HTTPRequest, into sink: any HTTPBodySink
+            _ request: HTTPRequest, into sink: some HTTPBodySink
         ) async throws(TransportError) -> HTTPResponse {
             var request = request
             let isLong = if case .source = request.body { true } else { request.answerBytes > 0 }

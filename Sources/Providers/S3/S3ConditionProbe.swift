@@ -9,7 +9,6 @@ import Synchronization
 /// write.
 final class S3ConditionProbe: Sendable {
     private let client: S3Client
-    private let prefix: S3Key
     private let leftUploads: S3LeftUploads
     /// nil until the store has been tested.
     let known = Mutex<S3Conditions?>(nil)
@@ -18,14 +17,14 @@ final class S3ConditionProbe: Sendable {
     /// Objects of a failed test that the store did not let us remove.
     private let leftProbes = Mutex<[S3Key]>([])
 
-    init(_ client: S3Client, prefix: S3Key, leftUploads: S3LeftUploads) {
+    private var prefix: S3Key { client.settings.prefix }
+
+    init(_ client: S3Client, leftUploads: S3LeftUploads) {
         self.client = client
-        self.prefix = prefix
         self.leftUploads = leftUploads
     }
 
     func conditions() async throws(ProviderError) -> S3Conditions {
-        try S3Failure.checkCancelled()
         if let known = known.withLock({ $0 }) { return known }
         return try await turns.with([.root]) { () async throws(ProviderError) in
             if let known = known.withLock({ $0 }) { return known }
@@ -45,27 +44,21 @@ final class S3ConditionProbe: Sendable {
         var conditions = S3Conditions()
         do throws(ProviderError) {
             let etag = try await client.put(key, [1], headers: [], nil)
-            conditions.putIfAbsent = try await isRefused { () async throws(ProviderError) in
-                _ = try await client.put(key, [1], headers: [], .absent)
-            }
-            conditions.putIfVersion = try await isRefused { () async throws(ProviderError) in
-                _ = try await client.put(key, [1], headers: [], .version(none))
-            }
-            conditions.copyIfSource = try await isRefused { () async throws(ProviderError) in
-                _ = try await client.copy(
-                    key, etag: none, to: copy, headers: nil, storageClass: nil, nil)
-            }
-            conditions.copyIfAbsent = try await isRefused { () async throws(ProviderError) in
-                _ = try await client.copy(
-                    key, etag: etag, to: key, headers: [], storageClass: nil, .absent)
-            }
-            conditions.copyIfVersion = try await isRefused { () async throws(ProviderError) in
-                _ = try await client.copy(
-                    key, etag: etag, to: key, headers: [], storageClass: nil, .version(none))
-            }
-            conditions.deleteIfVersion = try await isRefused { () async throws(ProviderError) in
-                try await client.delete(key, etag: none)
-            }
+            conditions.putIfAbsent = try await isRefused(
+                try await client.put(key, [1], headers: [], .absent))
+            conditions.putIfVersion = try await isRefused(
+                try await client.put(key, [1], headers: [], .version(none)))
+            conditions.copyIfSource = try await isRefused(
+                try await client.copy(
+                    key, etag: none, to: copy, headers: nil, storageClass: nil, nil))
+            conditions.copyIfAbsent = try await isRefused(
+                try await client.copy(
+                    key, etag: etag, to: key, headers: [], storageClass: nil, .absent))
+            conditions.copyIfVersion = try await isRefused(
+                try await client.copy(
+                    key, etag: etag, to: key, headers: [], storageClass: nil, .version(none)))
+            conditions.deleteIfVersion = try await isRefused(
+                try await client.delete(key, etag: none))
             try await removeLeftovers(besides: key)
             // Last, since the object may be gone afterwards.
             conditions.batchIfVersion = false
@@ -89,10 +82,10 @@ final class S3ConditionProbe: Sendable {
     /// Whether the store refuses a change whose condition is not met. A store that rejects the
     /// condition itself as unknown does not honour it either.
     private func isRefused(
-        _ change: () async throws(ProviderError) -> Void
+        _ change: @autoclosure () async throws(ProviderError) -> some Sendable
     ) async throws(ProviderError) -> Bool {
         do throws(ProviderError) {
-            try await change()
+            _ = try await change()
             return false
         } catch {
             switch error.kind {

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Synchronization
 
 /// Copies objects within the bucket.
@@ -52,38 +53,28 @@ struct S3Copier: Sendable {
     ) async throws(ProviderError) -> ETag {
         let client = client
         let upload = try await client.beginUpload(key, headers: metadata.headers + ownHeaders(head))
-        do {
+        do throws(ProviderError) {
             let smallest = (head.size + limits.partsMax - 1) / limits.partsMax
             let partBytes = S3CopyMark.partBytes(atLeast: max(limits.copyPartBytes, smallest))
             let count = Int((head.size + partBytes - 1) / partBytes)
             var etags: [Int: ETag] = [:]
-            try await withThrowingTaskGroup(of: (Int, ETag).self) { group in
-                for number in 1...count {
-                    // The last part is smaller and lacks the mark, so it must never be there alone.
-                    if number > limits.partsAtOnce || number == count,
-                        let (done, etag) = try await group.next()
-                    {
-                        etags[done] = etag
-                    }
-                    let start = UInt64(number - 1) * partBytes
-                    let range = start..<min(start + partBytes, head.size)
-                    group.addTask {
-                        let etag = try await client.copyPart(
-                            number, of: upload, key, from: source, etag: head.etag, range: range)
-                        return (number, etag)
-                    }
-                }
-                for try await (number, etag) in group { etags[number] = etag }
+            // The last part is smaller and lacks the mark, so it must never be there alone.
+            try await concurrently(1...count, atMost: min(limits.partsAtOnce, count - 1)) {
+                number async throws(ProviderError) in
+                let start = UInt64(number - 1) * partBytes
+                let etag = try await client.copyPart(
+                    number, of: upload, key, from: source, etag: head.etag,
+                    range: start..<min(start + partBytes, head.size))
+                return (number, etag)
+            } result: { number, etag in
+                etags[number] = etag
             }
-            let parts = etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
-            return try await client.completeUpload(upload, key, parts: parts, condition)
+            return try await client.completeUpload(upload, key, parts: etags, condition)
         } catch {
-            // In a task of its own, which the cancellation of this one does not end.
-            await Task { try? await client.abortUpload(upload, key) }.value
-            if let error = error as? ProviderError {
-                throw S3Failure.droppedUpload(error) ?? error
+            try? await cleaningUp { () async throws(ProviderError) in
+                try await client.abortUpload(upload, key)
             }
-            throw S3Failure.cancelled(cause: error)
+            throw S3Failure.droppedUpload(error) ?? error
         }
     }
 }

@@ -28,7 +28,6 @@ struct S3Directories: Sendable {
         return try await tree.directory(key, marker: marker)
     }
 
-    /// Writes a marker.
     func put(
         _ marker: S3Key, _ metadata: S3Metadata, _ condition: S3Condition?
     ) async throws(ProviderError) {

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 
 /// Moves all objects below one directory to another, whose marker exists already.
 ///
@@ -16,7 +17,7 @@ struct S3DirectoryMove: Sendable {
     let remover: S3Remover
     let conditions: S3Conditions
     /// Objects and markers that remain in the old place.
-    private var staying: Set<S3Key> = []
+    private(set) var staying: Set<S3Key> = []
 
     /// Each pass moves objects that the previous one has left, or that were added after it.
     private static let passesMax = 16
@@ -25,24 +26,11 @@ struct S3DirectoryMove: Sendable {
 
     private var client: S3Client { copier.client }
 
-    init(
-        from: S3KeyMap.Place, to: S3KeyMap.Place, directories: S3Directories, copier: S3Copier,
-        remover: S3Remover, conditions: S3Conditions
-    ) {
-        self.from = from
-        self.to = to
-        self.directories = directories
-        self.copier = copier
-        self.remover = remover
-        self.conditions = conditions
-    }
-
     /// Moves until a listing shows nothing more, so that objects that others create or change
     /// meanwhile move too.
     mutating func run() async throws(ProviderError) {
         var passes = 0
         while try await moveListed() > 0 {
-            try S3Failure.checkCancelled()
             passes += 1
             guard passes < Self.passesMax else {
                 throw ProviderError(.busy, "other clients keep changing its contents")
@@ -129,30 +117,21 @@ struct S3DirectoryMove: Sendable {
     ) async throws(ProviderError) -> [S3Key] {
         var copied: [Copied] = []
         var staying: [S3Key] = []
-        func note(_ outcome: Outcome) {
-            switch outcome {
-            case .done: break
-            case .copied(let version): copied.append(version)
-            case .stays(let key): staying.append(key)
-            }
-        }
-        do {
-            try await withThrowingTaskGroup(of: Outcome.self) { group in
-                for (index, object) in objects.enumerated() {
-                    if index >= client.settings.limits.movesAtOnce,
-                        let done = try await group.next()
-                    {
-                        note(done)
-                    }
-                    group.addTask { try await self.copy(object) }
+        do throws(ProviderError) {
+            try await concurrently(objects, atMost: client.settings.limits.movesAtOnce) {
+                object async throws(ProviderError) in
+                try await self.copy(object)
+            } result: { outcome in
+                switch outcome {
+                case .done: break
+                case .copied(let version): copied.append(version)
+                case .stays(let key): staying.append(key)
                 }
-                for try await done in group { note(done) }
             }
         } catch {
             // Files in both places would look like twice as many.
             try? await deleteSources(of: copied)
-            if let error = error as? ProviderError { throw error }
-            throw S3Failure.cancelled(cause: error)
+            throw error
         }
         try await deleteSources(of: copied)
         return staying

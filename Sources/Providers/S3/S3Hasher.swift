@@ -1,6 +1,5 @@
 import Digests
 import Engine
-import ProviderSupport
 import SystemCalls
 
 /// The SHA-256 of bytes to be sent.
@@ -37,7 +36,7 @@ struct S3Hasher: Sendable {
                 return hash
             }
             switch result {
-            case nil: throw S3Failure.cancelled()
+            case nil: throw ProviderError(.cancelled, "cancelled")
             case .success(let after): hash = after
             case .failure(let error): throw error
             }

@@ -19,20 +19,6 @@ struct S3UploadIntent: Hashable, Sendable {
     /// S3 refuses requests with an older signature.
     private static let signatureSeconds: Int64 = 900
 
-    init(since: Int64, others: [String]) {
-        self.since = since
-        self.others = others
-    }
-
-    init?(_ token: UploadToken) {
-        let words = token.rawValue.split(separator: " ")
-        guard words.count >= 2, words[0] == Self.word, let since = Int64(words[1]) else {
-            return nil
-        }
-        let others = words.dropFirst(2).compactMap { PercentCoding.decode(String($0)) }
-        self.init(since: since, others: others.map { String(decoding: $0, as: UTF8.self) })
-    }
-
     var token: UploadToken {
         let words = [Self.word, String(since)] + others.map { PercentCoding.encode($0) }
         return UploadToken(words.joined(separator: " "))
@@ -42,6 +28,17 @@ struct S3UploadIntent: Hashable, Sendable {
     func mayBe(_ upload: S3Client.Unfinished) -> Bool {
         guard let begun = upload.begun, !others.contains(upload.id) else { return false }
         return (since - Self.slack...since + Self.signatureSeconds).contains(begun.seconds)
+    }
+}
+
+extension S3UploadIntent {
+    init?(_ token: UploadToken) {
+        let words = token.rawValue.split(separator: " ")
+        guard words.count >= 2, words[0] == Self.word, let since = Int64(words[1]) else {
+            return nil
+        }
+        let others = words.dropFirst(2).compactMap { PercentCoding.decode(String($0)) }
+        self.init(since: since, others: others.map { String(decoding: $0, as: UTF8.self) })
     }
 }
 
@@ -65,8 +62,6 @@ enum S3CopyMark {
 /// Aborts multipart uploads that will never be continued.
 struct S3LeftUploads: Sendable {
     let client: S3Client
-    /// Of all keys of the mount.
-    let prefix: S3Key
 
     /// Returns the intent to save before an upload to a key starts.
     ///
@@ -113,7 +108,8 @@ struct S3LeftUploads: Sendable {
         var left = Self.copiesMax
         for _ in 0..<Self.pagesMax {
             guard
-                let page = try? await client.unfinishedUploads(prefix: prefix, after: marker),
+                let page = try? await client.unfinishedUploads(
+                    prefix: client.settings.prefix, after: marker),
                 let now = page.now
             else { return }
             func isOld(_ time: Timestamp?) -> Bool {

@@ -1,6 +1,7 @@
 package import Engine
 import ProviderSupport
 import SystemCalls
+import Transport
 
 /// A bucket of S3, or a part of it, as a cloud.
 ///
@@ -24,9 +25,8 @@ package final class S3Provider: Provider {
 
     init(_ client: S3Client) throws(SystemError) {
         tree = S3Tree(client)
-        let prefix = tree.keys.prefix
-        leftUploads = S3LeftUploads(client: client, prefix: prefix)
-        probe = S3ConditionProbe(client, prefix: prefix, leftUploads: leftUploads)
+        leftUploads = S3LeftUploads(client: client)
+        probe = S3ConditionProbe(client, leftUploads: leftUploads)
         let rules = S3KeyRules(keys: tree.keys, probe: probe)
         let copier = S3Copier(client: client, probe: probe)
         directories = S3Directories(tree: tree, rules: rules)
@@ -55,7 +55,7 @@ package final class S3Provider: Provider {
 
     /// A bucket has no size.
     package func space() async throws(ProviderError) -> StorageSpace? {
-        try S3Failure.checkCancelled()
+        try throwIfCancelled()
         return nil
     }
 
@@ -71,13 +71,11 @@ package final class S3Provider: Provider {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        try S3Failure.checkCancelled()
-        return try await writer.write(
+        try await writer.write(
             key, from: source, attributes: attributes, base: base, session: session)
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        try S3Failure.checkCancelled()
         guard let file = tree.keys.place(of: key).file else { return }
         if let begun = S3UploadToken(token) {
             try await tree.client.abortUpload(begun.upload, file)
@@ -89,15 +87,13 @@ package final class S3Provider: Provider {
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try S3Failure.checkCancelled()
-        return try await directories.create(key, attributes: attributes)
+        try await directories.create(key, attributes: attributes)
     }
 
     package func createSymlink(
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try S3Failure.checkCancelled()
-        return try await writer.createSymlink(key, target: target, attributes: attributes)
+        try await writer.createSymlink(key, target: target, attributes: attributes)
     }
 
     package func setAttributes(
@@ -115,5 +111,84 @@ package final class S3Provider: Provider {
 
     package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
         try await remover.delete(key, kind: kind, etag: etag)
+    }
+
+    // MARK: Listing
+
+    package func entries(of directory: ObjectKey) -> ListingCursor {
+        let place = tree.keys.place(of: directory)
+        let start = (fold: S3ListingFold(place), token: nil as String?)
+        return ListingCursor(start) { [self] state async throws(ProviderError) in
+            let listing = try await tree.client.list(
+                prefix: place.directory, delimiter: true, token: state.token)
+            state.fold.add(listing)
+            state.token = listing.next
+            if listing.next == nil, directory != .root, !state.fold.isPresent {
+                try await checkDirectory(directory, place)
+            }
+            return ListingPage(objects: state.fold.entries.map(object), isLast: listing.next == nil)
+        }
+    }
+
+    /// Checks that a directory exists, which an empty listing does not tell.
+    private func checkDirectory(
+        _ directory: ObjectKey, _ place: S3KeyMap.Place
+    ) async throws(ProviderError) {
+        if let file = place.file, try await tree.client.head(file) != nil {
+            throw ProviderError(.wrongKind, "it is not a directory")
+        }
+        if !place.isBeginning, try await tree.client.head(place.folderMarker) != nil { return }
+        throw S3Failure.missing
+    }
+
+    private func object(_ entry: S3ListingFold.Entry) -> RemoteObject {
+        guard let object = entry.object else {
+            return RemoteObject(
+                name: entry.name, kind: .directory, etag: nil, size: 0,
+                modified: Timestamp(nanoseconds: 0), mode: nil, hasMetadata: false)
+        }
+        return RemoteObject(
+            name: entry.name, kind: .file, etag: object.etag, size: object.size,
+            modified: object.modified, mode: nil, hasMetadata: false,
+            remoteModified: object.modified)
+    }
+
+    // MARK: Reading
+
+    package func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        guard let file = tree.keys.place(of: key).file else {
+            throw S3Failure.isDirectory
+        }
+        var call = S3Client.Call(
+            method: .get, key: file,
+            headers: [
+                ("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"),
+                S3Condition.version(etag).header,
+            ], answerBytes: UInt64(range.count))
+        if range.lowerBound == 0 { call.headers.append(("x-amz-checksum-mode", "ENABLED")) }
+        var taker = S3ReadSink(range: range, etag: etag, into: sink)
+        do throws(ProviderError) {
+            let response = try await tree.client.perform(call) {
+                taker = S3ReadSink(range: range, etag: etag, into: sink)
+                return taker
+            }
+            do throws(S3AnswerProblem) {
+                try taker.finish(response)
+            } catch {
+                throw ProviderError(error.kind, error.reason)
+            }
+            // A listing does not distinguish links from files.
+            if S3Head(response.headers).metadata.isSymlink, try await stat(key).kind == .symlink {
+                throw ProviderError(.wrongKind, "it is a symbolic link")
+            }
+        } catch {
+            guard error.kind == .missing || error.refusal?.status == 416 else { throw error }
+            if error.refusal?.status == 416 { throw S3Failure.changed }
+            // A directory has no object with this key either.
+            guard try await tree.node(at: key)?.kind == .directory else { throw error }
+            throw S3Failure.isDirectory
+        }
     }
 }

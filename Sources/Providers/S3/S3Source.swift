@@ -99,7 +99,7 @@ package struct S3Source: SourceForm, Hashable {
         }
         let client = S3Client(
             settings: settings, endpoint: endpoint, region: region,
-            wire: S3TransportWire(transport: transport), clock: world.clock,
+            wire: transport, clock: world.clock,
             credentials: settings.isAnonymous
                 ? nil
                 : S3CredentialCache { last async throws(S3CredentialError) in

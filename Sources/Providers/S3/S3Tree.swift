@@ -46,7 +46,6 @@ struct S3Tree: Sendable {
 
     /// - Returns: nil if nothing has this key.
     func node(at key: ObjectKey) async throws(ProviderError) -> S3Node? {
-        try S3Failure.checkCancelled()
         let place = keys.place(of: key)
         if let file = place.file, let head = try await client.head(file) {
             if !place.isMarkerBytes || head.size > 0 { return .object(head) }
@@ -115,8 +114,8 @@ struct S3Tree: Sendable {
         guard (1...4095).contains(head.size), let file = keys.place(of: key).file else {
             return nil
         }
-        var call = S3Client.Call(.get, file)
-        call.headers = [S3Condition.version(head.etag).header]
+        let call = S3Client.Call(
+            method: .get, key: file, headers: [S3Condition.version(head.etag).header])
         let (_, body) = try await client.ask(call, bytesMax: 8 << 10)
         return body.count == Int(head.size) && !body.contains(0) ? body : nil
     }

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Synchronization
 import Transport
 
@@ -10,19 +11,15 @@ struct S3UploadToken: Hashable, Sendable {
     /// ``S3Metadata/mark`` of that metadata.
     let metadata: String
 
-    init(upload: String, partBytes: UInt64, metadata: String) {
-        self.upload = upload
-        self.partBytes = partBytes
-        self.metadata = metadata
-    }
+    var token: UploadToken { UploadToken("\(partBytes) \(metadata) \(upload)") }
+}
 
+extension S3UploadToken {
     init?(_ token: UploadToken) {
         let parts = token.rawValue.split(separator: " ", maxSplits: 2)
         guard parts.count == 3, let partBytes = UInt64(parts[0]), partBytes > 0 else { return nil }
         self.init(upload: String(parts[2]), partBytes: partBytes, metadata: String(parts[1]))
     }
-
-    var token: UploadToken { UploadToken("\(partBytes) \(metadata) \(upload)") }
 }
 
 /// Sends one file in concurrent parts, and continues where an earlier call stopped.
@@ -56,7 +53,8 @@ struct S3Upload: Sendable {
         } catch {
             if let dropped = S3Failure.droppedUpload(error) {
                 // A single answer is not trusted: were it wrong, the parts would stay there for ever.
-                if await isGone(token) { try? keep(nil) }
+                let isGone = try? await client.parts(of: token.upload, key) == nil
+                if isGone == true { try? keep(nil) }
                 throw dropped
             }
             if isOver(error) { await abort(token) }
@@ -103,33 +101,15 @@ struct S3Upload: Sendable {
     /// Whether this upload will not be continued.
     private func isOver(_ error: ProviderError) -> Bool {
         if session is UntrackedUpload { return true }
-        switch error.kind {
-        case .exists, .changed, .missing, .wrongKind, .source: return true
-        default: return false
-        }
+        return [.exists, .changed, .missing, .wrongKind, .source].contains(error.kind)
     }
 
     /// Removes the parts from the store, even if the task is cancelled.
     private func abort(_ token: S3UploadToken) async {
-        let (client, key) = (client, key)
-        // The cancellation of this task does not end one that is not its child.
-        let isAborted = await Task {
-            do throws(ProviderError) {
-                try await client.abortUpload(token.upload, key)
-                return true
-            } catch {
-                return false
-            }
-        }.value
-        if isAborted { try? keep(nil) }
-    }
-
-    private func isGone(_ token: S3UploadToken) async -> Bool {
-        do throws(ProviderError) {
-            return try await client.parts(of: token.upload, key) == nil
-        } catch {
-            return false
+        let isAborted: Void? = try? await cleaningUp { () async throws(ProviderError) in
+            try await client.abortUpload(token.upload, key)
         }
+        if isAborted != nil { try? keep(nil) }
     }
 
     private func keep(_ token: UploadToken?) throws(ProviderError) {
@@ -146,7 +126,7 @@ struct S3Upload: Sendable {
 
     private func sendParts(
         _ token: S3UploadToken, _ arrived: [S3Client.Part]
-    ) async throws(ProviderError) -> [(number: Int, etag: ETag)] {
+    ) async throws(ProviderError) -> [Int: ETag] {
         let count = Int((source.size + token.partBytes - 1) / token.partBytes)
         var etags: [Int: ETag] = [:]
         for part in arrived where (1...count).contains(part.number) {
@@ -157,26 +137,14 @@ struct S3Upload: Sendable {
         }
         let sent = etags.keys.reduce(UInt64(0)) { $0 + UInt64(range($1, token).count) }
         let progress = S3Progress(session, already: sent)
-        var waiting = (1...count).filter { etags[$0] == nil }[...]
-        do {
-            try await withThrowingTaskGroup(of: (Int, ETag).self) { group in
-                for _ in 0..<client.settings.limits.partsAtOnce {
-                    guard let number = waiting.popFirst() else { break }
-                    group.addTask { (number, try await sendPart(number, token, progress)) }
-                }
-                while let (number, etag) = try await group.next() {
-                    etags[number] = etag
-                    if let next = waiting.popFirst() {
-                        group.addTask { (next, try await sendPart(next, token, progress)) }
-                    }
-                }
-            }
-        } catch let error as ProviderError {
-            throw error
-        } catch {
-            throw S3Failure.cancelled(cause: error)
+        let missing = (1...count).filter { etags[$0] == nil }
+        try await concurrently(missing, atMost: client.settings.limits.partsAtOnce) {
+            number async throws(ProviderError) in
+            (number, try await sendPart(number, token, progress))
+        } result: { number, etag in
+            etags[number] = etag
         }
-        return etags.sorted { $0.key < $1.key }.map { (number: $0.key, etag: $0.value) }
+        return etags
     }
 
     private func sendPart(
@@ -185,7 +153,7 @@ struct S3Upload: Sendable {
         let range = range(number, token)
         let hash = try await hasher.hash(source, range)
         return try await client.sendPart(
-            number, of: token.upload, key, .source(S3BodySource(source), range: range),
+            number, of: token.upload, key, HTTPBody(source, range),
             hash: hash.hexadecimal, onProgress: { progress.note(number, $0) })
     }
 
@@ -217,20 +185,5 @@ private final class S3Progress: Sendable {
             state.parts[number] = max(bytes, state.parts[number] ?? 0)
             session.noteSent(state.parts.values.reduce(state.already, +))
         }
-    }
-}
-
-/// Adapts the engine's source to the transport.
-struct S3BodySource: HTTPBodySource {
-    private let source: any ByteSource
-
-    init(_ source: any ByteSource) {
-        self.source = source
-    }
-
-    var size: UInt64 { source.size }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws -> Int {
-        try source.read(into: buffer, at: offset)
     }
 }

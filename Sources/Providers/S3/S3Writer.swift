@@ -106,12 +106,11 @@ struct S3Writer: Sendable {
     ) async throws(ProviderError) -> (etag: ETag, at: Timestamp?) {
         let range = 0..<source.size
         let hash = try await hasher.hash(source, range)
-        var call = S3Client.Call(.put, file)
-        call.headers = headers + [(S3Checksum.header, hash.base64)]
-        if let condition { call.headers.append(condition.header) }
-        call.body = range.isEmpty ? .bytes([]) : .source(S3BodySource(source), range: range)
-        call.payloadHash = hash.hexadecimal
-        call.onProgress = { sent, _ in session.noteSent(sent) }
+        let call = S3Client.Call(
+            method: .put, key: file,
+            headers: headers + [(S3Checksum.header, hash.base64)] + condition.headers,
+            body: HTTPBody(source, range), payloadHash: hash.hexadecimal,
+            onProgress: { sent, _ in session.noteSent(sent) })
         let (response, _) = try await client.ask(call)
         return (
             etag: try S3Client.etag(of: response),

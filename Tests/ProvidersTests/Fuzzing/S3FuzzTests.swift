@@ -3,6 +3,7 @@ import Testing
 import Transport
 
 @testable import ProviderS3
+@testable import ProviderSupport
 
 /// Goal: whatever a store answers, it is understood as something that can be, or refused.
 ///
@@ -37,8 +38,8 @@ import Transport
             do {
                 try check(bytes)
                 understood += 1
-            } catch let error as S3Element.Malformed {
-                #expect(!error.reason.isEmpty)
+            } catch let error as XMLError {
+                #expect(!error.description.isEmpty)
             }
         }
         // Neither branch was left out.

@@ -25,7 +25,7 @@ private final class ScriptedWire: S3Wire {
     var requests: [HTTPRequest] { asked.withLock { $0 } }
 
     func send(
-        _ request: HTTPRequest, into sink: any HTTPBodySink
+        _ request: HTTPRequest, into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
         asked.withLock { $0.append(request) }
         let answer = answers.withLock { $0.isEmpty ? Answer(status: 500) : $0.removeFirst() }
@@ -135,7 +135,7 @@ private final class Collector: ByteSink {
         let wire = ScriptedWire([.init(status: 400, body: error(code))])
         let client = try client(wire)
         let error = await #expect(throws: ProviderError.self) {
-            try await client.ask(.init(.put, S3Key(key)))
+            try await client.ask(.init(method: .put, key: S3Key(key)))
         }
         #expect(error?.kind == .unsupported && error?.remedy != nil)
         #expect(error?.reason.contains(named) == true)
@@ -161,13 +161,13 @@ private final class Collector: ByteSink {
             skewed, ScriptedWire.Answer(), ScriptedWire.Answer(), skewed, skewed,
         ])
         let client = try client(wire)
-        _ = try await client.ask(.init(.get, S3Key("a")))
+        _ = try await client.ask(.init(method: .get, key: S3Key("a")))
         #expect(header("x-amz-date", of: wire.requests[0]) == "20200913T122640Z")
         #expect(header("x-amz-date", of: wire.requests[1]) == "20200913T132640Z")
-        _ = try await client.ask(.init(.get, S3Key("a")))
+        _ = try await client.ask(.init(method: .get, key: S3Key("a")))
         #expect(header("x-amz-date", of: wire.requests[2]) == "20200913T132640Z")
         let error = await #expect(throws: ProviderError.self) {
-            try await client.ask(.init(.get, S3Key("a")))
+            try await client.ask(.init(method: .get, key: S3Key("a")))
         }
         #expect(error?.kind == .unauthorized)
         #expect(wire.requests.count == 5)
@@ -188,12 +188,12 @@ private final class Collector: ByteSink {
                 origin: .environment)
         }
         let client = try client(wire, load: cache)
-        _ = try await client.ask(.init(.get, S3Key("a")))
+        _ = try await client.ask(.init(method: .get, key: S3Key("a")))
         #expect(count.withLock { $0 } == 2)
         #expect(header("authorization", of: wire.requests[1])?.contains("Credential=id2/") == true)
         #expect(header("x-amz-security-token", of: wire.requests[1]) == "t")
         let error = await #expect(throws: ProviderError.self) {
-            try await client.ask(.init(.get, S3Key("a")))
+            try await client.ask(.init(method: .get, key: S3Key("a")))
         }
         #expect(error?.kind == .unauthorized)
         #expect("\(String(describing: error))".contains("hush") == false)
@@ -209,7 +209,7 @@ private final class Collector: ByteSink {
             let cache = S3CredentialCache { _ throws(S3CredentialError) in throw failure }
             let client = try client(ScriptedWire([]), load: cache)
             let error = await #expect(throws: ProviderError.self) {
-                try await client.ask(.init(.get, S3Key("a")))
+                try await client.ask(.init(method: .get, key: S3Key("a")))
             }
             #expect(error?.kind == kind && error?.reason == failure.reason)
         }
@@ -235,13 +235,13 @@ private final class Collector: ByteSink {
             wire,
             load: S3CredentialCache { _ throws(S3CredentialError) in try await chain.load() })
         let error = await #expect(throws: ProviderError.self) {
-            try await client.ask(.init(.get, S3Key("a")))
+            try await client.ask(.init(method: .get, key: S3Key("a")))
         }
         #expect(error?.kind == .unauthorized)
         // As long as it is the same it is not tried twice.
         #expect(wire.requests.count == 1)
         file.withLock { $0 = keys("new") }
-        _ = try await client.ask(.init(.get, S3Key("a")))
+        _ = try await client.ask(.init(method: .get, key: S3Key("a")))
         let signed = wire.requests.map { header("authorization", of: $0) ?? "" }
         #expect(signed.map { $0.contains("Credential=new/") } == [false, false, true])
     }
@@ -250,7 +250,7 @@ private final class Collector: ByteSink {
         let wire = ScriptedWire([
             .init(status: 301, headers: [("x-amz-bucket-region", "eu-west-1")]), .init(),
         ])
-        _ = try await client(wire).ask(.init(.get, S3Key("a b")))
+        _ = try await client(wire).ask(.init(method: .get, key: S3Key("a b")))
         #expect(wire.requests[0].url == "https://bucket.s3.us-east-1.amazonaws.com/a%20b")
         #expect(wire.requests[1].url == "https://bucket.s3.eu-west-1.amazonaws.com/a%20b")
         #expect(
@@ -287,7 +287,7 @@ private final class Collector: ByteSink {
         let client = S3Client(
             settings: settings, endpoint: endpoint, region: "r", wire: wire, clock: FixedClock(),
             credentials: nil, logger: Logger(label: "test"))
-        _ = try await client.ask(.init(.get, S3Key("../a//b")))
+        _ = try await client.ask(.init(method: .get, key: S3Key("../a//b")))
         #expect(wire.requests[0].url == "http://host:9000/bucket/../a//b")
         #expect(header("authorization", of: wire.requests[0]) == nil)
     }

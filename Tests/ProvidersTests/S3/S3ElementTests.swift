@@ -3,6 +3,7 @@ import Testing
 import Transport
 
 @testable import ProviderS3
+@testable import ProviderSupport
 
 @Suite struct S3ElementTests {
     private static let listing = """
@@ -38,7 +39,7 @@ import Transport
     ])
     func `an invalid listing is an error`(part: String, other: String) {
         let text = Self.listing.replacing(part, with: other)
-        #expect(throws: S3Element.Malformed.self) { try listing(text) }
+        #expect(throws: XMLError.self) { try listing(text) }
     }
 
     @Test func `an answer that is not plain XML is an error`() {
@@ -55,14 +56,14 @@ import Transport
         for text in [
             "", "x", "<a>", "<a></b>", laughs, external, deep, wide, otherEncoding, "<a/>\0",
         ] {
-            #expect(throws: S3Element.Malformed.self, "\(text.prefix(60))") {
+            #expect(throws: XMLError.self, "\(text.prefix(60))") {
                 try S3Element(parsing: Array(text.utf8))
             }
         }
-        #expect(throws: S3Element.Malformed.self) {
+        #expect(throws: XMLError.self) {
             try S3Element(parsing: Array("<a>".utf8) + [0xFF, 0xFE] + Array("</a>".utf8))
         }
-        #expect(throws: S3Element.Malformed.self) {
+        #expect(throws: XMLError.self) {
             try S3Element(parsing: [UInt8](repeating: 0x20, count: S3Element.bytesMax + 1))
         }
     }
@@ -77,7 +78,7 @@ import Transport
     @Test func `an answer that ends early is an error wherever it ends`() {
         let bytes = Array(Self.listing.utf8)
         for count in stride(from: 0, to: bytes.count - 1, by: 7) {
-            #expect(throws: S3Element.Malformed.self, "\(count) bytes") {
+            #expect(throws: XMLError.self, "\(count) bytes") {
                 try S3Listing(S3Element(parsing: Array(bytes.prefix(count))))
             }
         }

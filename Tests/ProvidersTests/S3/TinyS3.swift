@@ -95,7 +95,7 @@ final class TinyS3: S3Wire {
     }
 
     func send(
-        _ request: HTTPRequest, into sink: any HTTPBodySink
+        _ request: HTTPRequest, into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
         let served = state.withLock { state -> (answer: Answer, date: String)? in
             guard state.requestsLeft > 0 else { return nil }

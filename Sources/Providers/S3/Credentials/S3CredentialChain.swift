@@ -137,26 +137,32 @@ struct S3CredentialChain: Sendable {
             throw S3CredentialError(
                 "\(name) \(error.problem)", remedy: "run it in a terminal to see why")
         }
-        guard let document = try? JSONDecoder().decode(Printed.self, from: Data(output)),
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(output)),
             document.Version == 1
         else {
             throw S3CredentialError(
                 "\(name) printed no credentials of version 1",
                 remedy: "run it in a terminal to check its output")
         }
-        return S3Credentials(
-            accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
-            sessionToken: document.SessionToken,
-            expires: document.Expiration.flatMap { Timestamp(rfc3339: $0) },
-            origin: .process(profile: profile))
+        return document.credentials(.process(profile: profile))
     }
 
-    private struct Printed: Decodable {
-        let Version: Int
+    /// The output of such a program, or the answer of a container or machine.
+    private struct Document: Decodable {
+        let Version: Int?
         let AccessKeyId: String
         let SecretAccessKey: String
         let SessionToken: String?
+        /// In an answer, instead of ``SessionToken``.
+        let Token: String?
         let Expiration: String?
+
+        func credentials(_ origin: S3CredentialOrigin) -> S3Credentials {
+            S3Credentials(
+                accessKey: AccessKeyId, secretKey: SecretAccessKey,
+                sessionToken: SessionToken ?? Token,
+                expires: Expiration.flatMap { Timestamp(rfc3339: $0) }, origin: origin)
+        }
     }
 
     // MARK: Servers
@@ -352,13 +358,6 @@ struct S3CredentialChain: Sendable {
         request.url.split(separator: "/", maxSplits: 2).prefix(2).joined(separator: "//")
     }
 
-    private struct Document: Decodable {
-        let AccessKeyId: String
-        let SecretAccessKey: String
-        let Token: String?
-        let Expiration: String?
-    }
-
     private static func credentials(
         _ body: [UInt8], _ origin: S3CredentialOrigin
     ) throws(S3CredentialError) -> S3Credentials {
@@ -369,9 +368,6 @@ struct S3CredentialChain: Sendable {
                     + words,
                 remedy: origin.remedy)
         }
-        return S3Credentials(
-            accessKey: document.AccessKeyId, secretKey: document.SecretAccessKey,
-            sessionToken: document.Token,
-            expires: document.Expiration.flatMap { Timestamp(rfc3339: $0) }, origin: origin)
+        return document.credentials(origin)
     }
 }

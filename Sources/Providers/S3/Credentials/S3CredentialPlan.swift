@@ -22,7 +22,6 @@ struct S3CredentialPlan {
     static let failureSeconds: Int64 = 5
 
     private var credentials: S3Credentials?
-    /// The origin of the last credentials.
     private(set) var origin: S3CredentialOrigin?
     private var isAsking = false
     /// When the last load ended; nil if it no longer counts.

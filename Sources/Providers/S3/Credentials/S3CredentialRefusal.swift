@@ -5,7 +5,6 @@ import ProviderSupport
 struct S3CredentialRefusal {
     /// `InvalidIdentityToken`; empty if the answer has none.
     let code: String
-    /// The server's message, cut to a line.
     private let message: String
 
     init(_ body: [UInt8]) {

@@ -14,7 +14,6 @@ struct S3Credentials: Hashable, Sendable, CustomStringConvertible, CustomReflect
     var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// Where credentials come from.
 enum S3CredentialOrigin: Hashable, Sendable {
     case environment
     /// Keys in the shared files.
@@ -48,7 +47,6 @@ struct S3CredentialError: Error, Hashable {
         case final
         /// The server cannot be reached, or is in trouble itself.
         case passing
-        /// The calling task was cancelled.
         case cancelled
     }
 

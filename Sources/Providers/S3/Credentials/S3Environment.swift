@@ -82,7 +82,7 @@ struct AWSConfigFile: Hashable, Sendable {
         let isMarked = text.unicodeScalars.first == "\u{FEFF}"
         let lines = text.unicodeScalars.dropFirst(isMarked ? 1 : 0)
         for line in String(lines).split(whereSeparator: \.isNewline) {
-            let trimmed = Self.trimmed(line)
+            let trimmed = line.trimmingCharacters(in: .whitespacesAndNewlines)
             if trimmed.isEmpty || trimmed.hasPrefix("#") || trimmed.hasPrefix(";") { continue }
             if line.first == " " || line.first == "\t" {
                 // Below a value, the line continues that value; no setting read here has such a one.
@@ -100,19 +100,14 @@ struct AWSConfigFile: Hashable, Sendable {
         }
     }
 
-    private static func setting(_ line: Substring) -> (name: String, value: String)? {
+    private static func setting(_ line: String) -> (name: String, value: String)? {
         guard let equals = line.firstIndex(of: "=") else { return nil }
-        var value = trimmed(line[line.index(after: equals)...])
+        var value = line[line.index(after: equals)...].trimmingCharacters(in: .whitespaces)
         for comment in [" #", " ;", "\t#", "\t;"] {
             if let start = value.firstRange(of: comment) {
-                value = trimmed(value[..<start.lowerBound])
+                value = value[..<start.lowerBound].trimmingCharacters(in: .whitespaces)
             }
         }
-        return (trimmed(line[..<equals]).lowercased(), String(value))
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        let start = text.drop(while: \.isWhitespace)
-        return start.lastIndex { !$0.isWhitespace }.map { start[...$0] } ?? ""
+        return (line[..<equals].trimmingCharacters(in: .whitespaces).lowercased(), value)
     }
 }

@@ -25,25 +25,11 @@ struct S3Name: Hashable, Sendable {
 
     /// The part of the key, without `/`.
     let part: [UInt8]
-    let form: Form
+    var form = Form.whole
 
     private static let mark: [UInt8] = Array("\u{241B}".utf8)
     /// The most bytes of a part that one name shows.
     private static let beginningBytesMax = 200
-
-    init(part: [UInt8], form: Form = .whole) {
-        self.part = part
-        self.form = form
-    }
-
-    /// Decodes a name.
-    init(_ name: FileName) {
-        if let escaped = Self.escaped(in: name.bytes) {
-            self = escaped
-        } else {
-            self.init(part: name.bytes)
-        }
-    }
 
     /// The name; nil if it would be too long.
     var name: FileName? {
@@ -139,5 +125,11 @@ struct S3Name: Hashable, Sendable {
             }
         }
         return isEscaped ? S3Name(part: part, form: form) : nil
+    }
+}
+
+extension S3Name {
+    init(_ name: FileName) {
+        self = Self.escaped(in: name.bytes) ?? S3Name(part: name.bytes)
     }
 }

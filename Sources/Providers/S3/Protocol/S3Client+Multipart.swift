@@ -20,7 +20,6 @@ extension S3Client {
         let begun: Timestamp?
     }
 
-    /// One page of unfinished uploads.
     struct UnfinishedPage: Sendable {
         var uploads: [Unfinished]
         /// The store's clock; nil if unknown.
@@ -41,10 +40,9 @@ extension S3Client {
     func unfinishedUploads(
         prefix: S3Key, after marker: UploadMarker? = nil
     ) async throws(ProviderError) -> UnfinishedPage {
-        var call = Call(.get, nil)
-        call.query = [
-            ("uploads", ""), ("max-uploads", "1000"), ("prefix", prefix.description),
-        ]
+        var call = Call(
+            method: .get,
+            query: [("uploads", ""), ("max-uploads", "1000"), ("prefix", prefix.description)])
         if let marker {
             call.query += [("key-marker", marker.key), ("upload-id-marker", marker.id)]
         }
@@ -71,26 +69,19 @@ extension S3Client {
     func beginUpload(
         _ key: S3Key, headers: [(name: String, value: String)]
     ) async throws(ProviderError) -> String {
-        var call = Call(.post, key)
-        call.query = [("uploads", "")]
-        call.headers = headers
-        call.body = .bytes([])
-        let (_, body) = try await ask(call)
-        guard let upload = try parseAnswer(body).text("UploadId"), !upload.isEmpty else {
-            throw ProviderError(.corrupt, "the answer to a new upload has no id")
-        }
-        return upload
+        let call = Call(
+            method: .post, key: key, query: [("uploads", "")], headers: headers, body: .bytes([]))
+        return try await ask(call, for: "UploadId", "the answer to a new upload has no id")
     }
 
     func sendPart(
         _ number: Int, of upload: String, _ key: S3Key, _ body: HTTPBody, hash: String,
         onProgress: @escaping @Sendable (UInt64) -> Void
     ) async throws(ProviderError) -> ETag {
-        var call = Call(.put, key)
-        call.query = [("partNumber", String(number)), ("uploadId", upload)]
-        call.body = body
-        call.payloadHash = hash
-        call.onProgress = { sent, _ in onProgress(sent) }
+        let call = Call(
+            method: .put, key: key,
+            query: [("partNumber", String(number)), ("uploadId", upload)], body: body,
+            payloadHash: hash, onProgress: { sent, _ in onProgress(sent) })
         let (response, _) = try await ask(call)
         return try Self.etag(of: response)
     }
@@ -99,18 +90,14 @@ extension S3Client {
         _ number: Int, of upload: String, _ key: S3Key, from source: S3Key, etag: ETag,
         range: Range<UInt64>
     ) async throws(ProviderError) -> ETag {
-        var call = Call(.put, key)
-        call.query = [("partNumber", String(number)), ("uploadId", upload)]
-        call.headers = copySource(source, etag: etag)
-        call.headers.append(
-            ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
-        call.stallTimeout = .seconds(600)
-        call.body = .bytes([])
-        let (_, body) = try await ask(call)
-        guard let copied = try parseAnswer(body).text("ETag"), !copied.isEmpty else {
-            throw ProviderError(.corrupt, "the answer to a copied part has no ETag")
-        }
-        return S3ETag.etag(copied)
+        let bytes = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+        let call = Call(
+            method: .put, key: key,
+            query: [("partNumber", String(number)), ("uploadId", upload)],
+            headers: copySource(source, etag: etag) + [("x-amz-copy-source-range", bytes)],
+            body: .bytes([]), stallTimeout: .seconds(600))
+        return S3ETag.etag(
+            try await ask(call, for: "ETag", "the answer to a copied part has no ETag"))
     }
 
     /// - Returns: The parts that have arrived, in no order; nil if there is no such upload.
@@ -118,8 +105,8 @@ extension S3Client {
         var parts: [Part] = []
         var marker: String?
         repeat {
-            var call = Call(.get, key)
-            call.query = [("uploadId", upload), ("max-parts", "1000")]
+            var call = Call(
+                method: .get, key: key, query: [("uploadId", upload), ("max-parts", "1000")])
             if let marker { call.query.append(("part-number-marker", marker)) }
             let body: [UInt8]
             do {
@@ -147,34 +134,27 @@ extension S3Client {
     }
 
     func completeUpload(
-        _ upload: String, _ key: S3Key, parts: [(number: Int, etag: ETag)],
+        _ upload: String, _ key: S3Key, parts: [Int: ETag],
         _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
-        var call = Call(.post, key)
-        call.query = [("uploadId", upload)]
-        let list = parts.map { part in
-            "<Part><PartNumber>\(part.number)</PartNumber>"
-                + "<ETag>&quot;\(Self.escaped(part.etag.description))&quot;</ETag></Part>"
+        var call = Call(
+            method: .post, key: key, query: [("uploadId", upload)],
+            headers: [("Content-Type", "application/xml")] + condition.headers,
+            stallTimeout: .seconds(600))
+        let list = parts.sorted { $0.key < $1.key }.map { number, etag in
+            "<Part><PartNumber>\(number)</PartNumber>"
+                + "<ETag>&quot;\(Self.escaped(etag.description))&quot;</ETag></Part>"
         }
         call.setBody(
             Array("<CompleteMultipartUpload>\(list.joined())</CompleteMultipartUpload>".utf8))
-        call.headers = [("Content-Type", "application/xml")]
-        if let condition { call.headers.append(condition.header) }
-        call.stallTimeout = .seconds(600)
-        let (_, body) = try await ask(call)
-        let root = try parseAnswer(body)
-        guard let etag = root.text("ETag"), !etag.isEmpty else {
-            throw ProviderError(.corrupt, "the answer to a whole upload has no ETag")
-        }
-        return S3ETag.etag(etag)
+        return S3ETag.etag(
+            try await ask(call, for: "ETag", "the answer to a whole upload has no ETag"))
     }
 
     /// Removes the parts of an upload, if it still exists.
     func abortUpload(_ upload: String, _ key: S3Key) async throws(ProviderError) {
-        var call = Call(.delete, key)
-        call.query = [("uploadId", upload)]
         do {
-            _ = try await ask(call)
+            _ = try await ask(Call(method: .delete, key: key, query: [("uploadId", upload)]))
         } catch {
             if error.kind != .missing && error.refusal?.code != "NoSuchUpload" { throw error }
         }

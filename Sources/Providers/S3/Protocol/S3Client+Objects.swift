@@ -79,6 +79,10 @@ enum S3Condition: Hashable, Sendable {
     }
 }
 
+extension S3Condition? {
+    var headers: [(name: String, value: String)] { map { [$0.header] } ?? [] }
+}
+
 extension S3Client {
     /// - Returns: nil if there is no such object.
     /// - Throws: Except for the markers of directories, `.unsupported` if the store does not tell the
@@ -87,7 +91,7 @@ extension S3Client {
     func head(_ key: S3Key) async throws(ProviderError) -> S3Head? {
         let head: S3Head
         do {
-            head = S3Head(try await ask(Call(.head, key)).0.headers)
+            head = S3Head(try await ask(Call(method: .head, key: key)).0.headers)
         } catch {
             if error.kind == .missing { return nil }
             throw error
@@ -105,19 +109,20 @@ extension S3Client {
     func list(
         prefix: S3Key, delimiter: Bool, token: String? = nil, max: Int? = nil
     ) async throws(ProviderError) -> S3Listing {
-        var call = Call(.get, nil)
-        call.query = [
-            ("list-type", "2"), ("encoding-type", "url"),
-            ("max-keys", String(max ?? settings.limits.pageEntries)),
-            ("prefix", prefix.description),
-        ]
+        var call = Call(
+            method: .get,
+            query: [
+                ("list-type", "2"), ("encoding-type", "url"),
+                ("max-keys", String(max ?? settings.limits.pageEntries)),
+                ("prefix", prefix.description),
+            ])
         if delimiter { call.query.append(("delimiter", "/")) }
         if let token { call.query.append(("continuation-token", token)) }
         let (_, body) = try await ask(call)
-        return try parse(body) { root throws(S3Element.Malformed) in
+        return try parse(body) { root throws(XMLError) in
             let listing = try S3Listing(root)
             if let token, listing.next == token {
-                throw S3Element.Malformed(reason: "the next page is the same one")
+                throw XMLError("the next page is the same one")
             }
             return listing
         }
@@ -131,10 +136,8 @@ extension S3Client {
         _ key: S3Key, _ bytes: [UInt8], headers: [(name: String, value: String)],
         _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
-        var call = Call(.put, key)
+        var call = Call(method: .put, key: key, headers: headers + condition.headers)
         call.setBody(bytes)
-        call.headers = headers
-        if let condition { call.headers.append(condition.header) }
         let (response, _) = try await ask(call)
         return try key.isMarker
             ? S3ETag.etag(response.headers["etag"] ?? "") : Self.etag(of: response)
@@ -149,32 +152,25 @@ extension S3Client {
         _ source: S3Key, etag: ETag, to key: S3Key, headers: [(name: String, value: String)]?,
         storageClass: String?, _ condition: S3Condition?
     ) async throws(ProviderError) -> ETag {
-        var call = Call(.put, key)
-        call.headers = copySource(source, etag: etag)
+        var call = Call(
+            method: .put, key: key, headers: copySource(source, etag: etag), body: .bytes([]),
+            stallTimeout: .seconds(600))
         if let headers {
             call.headers += [("x-amz-metadata-directive", "REPLACE")] + headers
         } else {
             call.headers.append(("x-amz-metadata-directive", "COPY"))
             if let storageClass { call.headers.append(("x-amz-storage-class", storageClass)) }
         }
-        if let condition { call.headers.append(condition.header) }
-        call.stallTimeout = .seconds(600)
-        call.body = .bytes([])
-        let (_, body) = try await ask(call)
-        let root = try parseAnswer(body)
-        guard let copied = root.text("ETag"), !copied.isEmpty else {
-            throw ProviderError(.corrupt, "the answer to a copy has no ETag")
-        }
-        return S3ETag.etag(copied)
+        call.headers += condition.headers
+        return S3ETag.etag(
+            try await ask(call, for: "ETag", "the answer to a copy has no ETag"))
     }
 
     func delete(_ key: S3Key, etag: ETag?) async throws(ProviderError) {
-        var call = Call(.delete, key)
-        if let etag { call.headers = [S3Condition.version(etag).header] }
-        _ = try await ask(call)
+        let condition = etag.map { S3Condition.version($0) }
+        _ = try await ask(Call(method: .delete, key: key, headers: condition.headers))
     }
 
-    /// The results of a batch deletion.
     struct Deletions: Hashable, Sendable {
         /// Keys that the store reports as deleted.
         var gone: Set<S3Key> = []
@@ -191,13 +187,13 @@ extension S3Client {
         let body = Array(
             ("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">" + objects.joined()
                 + "</Delete>").utf8)
-        var call = Call(.post, nil)
-        call.query = [("delete", "")]
+        var call = Call(
+            method: .post, query: [("delete", "")],
+            headers: [
+                ("Content-Type", "application/xml"),
+                ("Content-MD5", Data(MD5.hash(data: body)).base64EncodedString()),
+            ])
         call.setBody(body)
-        call.headers = [
-            ("Content-Type", "application/xml"),
-            ("Content-MD5", Data(MD5.hash(data: body)).base64EncodedString()),
-        ]
         let (_, answer) = try await ask(call)
         let root = try parseAnswer(answer)
         var deletions = Deletions()

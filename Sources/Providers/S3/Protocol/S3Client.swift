@@ -24,11 +24,6 @@ final class S3Client: Sendable {
         /// The longest time without a byte, including the store's own work.
         var stallTimeout: Duration? = .seconds(60)
 
-        init(_ method: HTTPMethod, _ key: S3Key?) {
-            self.method = method
-            self.key = key
-        }
-
         mutating func setBody(_ bytes: [UInt8]) {
             body = .bytes(bytes)
             payloadHash = S3Signer.hash(bytes)
@@ -71,24 +66,25 @@ final class S3Client: Sendable {
     func ask(
         _ call: Call, bytesMax: Int = S3Element.bytesMax
     ) async throws(ProviderError) -> (response: HTTPResponse, body: [UInt8]) {
-        let sink = S3AnswerSink(bytesMax: bytesMax)
-        let response = try await perform(call) { _ in sink.restarted() }
-        return (response, sink.body)
+        var sink = BoundedSink(bytesMax: bytesMax)
+        let response = try await perform(call) {
+            sink = BoundedSink(bytesMax: bytesMax)
+            return sink
+        }
+        return (response, sink.bytes)
     }
 
     /// Sends a request and hands the answer's body to a sink.
     ///
     /// - Parameter makeSink: Returns the sink for each try, which receives the body of a refusal, too.
     func perform(
-        _ call: Call, into makeSink: (Int) -> any S3Sink
+        _ call: Call, into makeSink: () -> any S3Sink
     ) async throws(ProviderError) -> HTTPResponse {
         var corrections: Set<Correction> = []
         while true {
-            if Task.isCancelled {
-                throw ProviderError(.cancelled, "cancelled")
-            }
+            try throwIfCancelled()
             let signer = try await currentCredentials()
-            let sink = makeSink(corrections.count)
+            let sink = makeSink()
             let response = try await send(call, signer, into: sink)
             if response.isSuccess { return response }
             var refusal = S3Refusal(response, body: sink.refusal, now: clock.wallTime)
@@ -113,7 +109,7 @@ final class S3Client: Sendable {
         var call = head
         call.method = .get
         call.headers.append(("Range", "bytes=0-0"))
-        let sink = S3AnswerSink(bytesMax: 64 << 10)
+        let sink = BoundedSink(bytesMax: 64 << 10)
         let response = try await send(call, credentials, into: sink)
         let explained = S3Refusal(response, body: sink.refusal, now: clock.wallTime)
         return explained.status == refusal.status && !explained.code.isEmpty ? explained : refusal
@@ -182,17 +178,10 @@ final class S3Client: Sendable {
         if let problem = error.cause as? S3AnswerProblem {
             return ProviderError(problem.kind, problem.reason, cause: problem.cause)
         }
-        let kind: ProviderError.Kind =
-            switch error.kind {
-            case .unreachable, .interrupted, .timedOut, .tls, .invalid: .unreachable
-            case .sink: .sink
-            case .source: .source
-            case .tooLarge: .corrupt
-            case .cancelled: .cancelled
-            }
-        return ProviderError(
-            kind, error.reason,
-            cause: error.kind == .sink || error.kind == .source ? error.cause ?? error : error)
+        if error.cause is BoundedSink.Full {
+            return ProviderError(.corrupt, "the store's answer is too long")
+        }
+        return ProviderError(error, invalid: .unreachable)
     }
 
     /// Explains a refusal to the user. A store that accepts no such key says little more than that.

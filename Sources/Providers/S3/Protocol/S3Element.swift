@@ -13,11 +13,6 @@ struct S3Element: Hashable, Sendable {
     private static let depthMax = 12
     private static let elementsMax = 100_000
 
-    /// The reason why an answer is refused.
-    struct Malformed: Error, Hashable {
-        let reason: String
-    }
-
     subscript(name: String) -> S3Element? { children.first { $0.name == name } }
 
     func all(_ name: String) -> [S3Element] { children.filter { $0.name == name } }
@@ -25,21 +20,17 @@ struct S3Element: Hashable, Sendable {
     /// The text of a child; nil if there is none.
     func text(_ name: String) -> String? { self[name]?.text }
 
-    init(parsing bytes: [UInt8]) throws(Malformed) {
-        guard bytes.count <= Self.bytesMax else { throw Malformed(reason: "it is too long") }
+    init(parsing bytes: [UInt8]) throws(XMLError) {
+        guard bytes.count <= Self.bytesMax else { throw XMLError("it is too long") }
         guard String(validating: bytes, as: UTF8.self) != nil, !bytes.contains(0) else {
-            throw Malformed(reason: "it is not UTF-8")
+            throw XMLError("it is not UTF-8")
         }
         guard !Self.declaresOtherEncoding(bytes) else {
-            throw Malformed(reason: "it has another encoding")
+            throw XMLError("it has another encoding")
         }
         let builder = Builder()
-        do throws(XMLError) {
-            try XMLPushParser(builder).parse(bytes)
-        } catch {
-            throw Malformed(reason: error.description)
-        }
-        guard let root = builder.root else { throw Malformed(reason: "it is not XML") }
+        try XMLPushParser(builder).parse(bytes)
+        guard let root = builder.root else { throw XMLError("it is not XML") }
         self = root
     }
 

@@ -22,9 +22,9 @@ struct S3Listing: Hashable, Sendable {
 
     init() {}
 
-    init(_ root: S3Element) throws(S3Element.Malformed) {
+    init(_ root: S3Element) throws(XMLError) {
         guard root.name == "ListBucketResult" else {
-            throw S3Element.Malformed(reason: "it is not a listing but <\(root.name.prefix(40))>")
+            throw XMLError("it is not a listing but <\(root.name.prefix(40))>")
         }
         let isEncoded = root.text("EncodingType") == "url"
         for element in root.all("Contents") {
@@ -35,16 +35,16 @@ struct S3Listing: Hashable, Sendable {
         }
         guard root.text("IsTruncated") == "true" else { return }
         guard let token = root.text("NextContinuationToken"), !token.isEmpty else {
-            throw S3Element.Malformed(reason: "it is truncated and has no continuation token")
+            throw XMLError("it is truncated and has no continuation token")
         }
         next = token
     }
 
     private static func object(
         _ element: S3Element, isEncoded: Bool
-    ) throws(S3Element.Malformed) -> Object {
+    ) throws(XMLError) -> Object {
         guard let size = element.text("Size").flatMap({ UInt64($0) }), size <= UInt64(Int64.max)
-        else { throw S3Element.Malformed(reason: "an object in it has no size") }
+        else { throw XMLError("an object in it has no size") }
         return Object(
             key: try key(element.text("Key"), isEncoded: isEncoded),
             etag: S3ETag.etag(element.text("ETag") ?? ""), size: size,
@@ -54,11 +54,11 @@ struct S3Listing: Hashable, Sendable {
 
     private static func key(
         _ text: String?, isEncoded: Bool
-    ) throws(S3Element.Malformed) -> S3Key {
+    ) throws(XMLError) -> S3Key {
         guard let text,
             let bytes = isEncoded
                 ? PercentCoding.decode(text, plusIsBlank: true) : Array(text.utf8)
-        else { throw S3Element.Malformed(reason: "a key in it cannot be read") }
+        else { throw XMLError("a key in it cannot be read") }
         return S3Key(bytes)
     }
 }

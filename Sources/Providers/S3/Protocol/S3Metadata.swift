@@ -72,7 +72,6 @@ struct S3Metadata: Hashable, Sendable {
     /// Whether this is a checksum of the bytes: rclone's `md5chksum`, others' `sha256`.
     private static func isSum(_ name: String) -> Bool { sums.contains { name.contains($0) } }
 
-    /// The headers of a request.
     var headers: [(name: String, value: String)] {
         values.sorted { $0.key < $1.key }.map { (Self.prefix + $0.key, $0.value) }
     }
@@ -109,7 +108,6 @@ struct S3Metadata: Hashable, Sendable {
 
     var modified: Timestamp? { values["mtime"].flatMap(Self.timestamp) }
 
-    /// The permission bits.
     var mode: UInt16? { bits.map { UInt16($0 & 0o7777) } }
 
     var extendedAttributes: ExtendedAttributes {

@@ -1,4 +1,5 @@
 import Engine
+import ProviderSupport
 import Synchronization
 import Transport
 
@@ -79,7 +80,7 @@ final class S3ReadSink: S3Sink {
         }
         var total: UInt64?
         if response.status == 206 {
-            guard let content = response.headers["content-range"].flatMap(Self.contentRange),
+            guard let content = response.headers["content-range"].flatMap(ContentRange.init),
                 content.range == range
             else {
                 throw S3AnswerProblem(kind: .corrupt, reason: "the store sent another range")
@@ -97,15 +98,5 @@ final class S3ReadSink: S3Sink {
         {
             (state.sum, state.expected) = kept
         }
-    }
-
-    /// Parses `bytes 0-9/100`.
-    private static func contentRange(_ text: String) -> (range: Range<UInt64>, total: UInt64?)? {
-        guard text.lowercased().hasPrefix("bytes ") else { return nil }
-        let parts = text.dropFirst(6).split(separator: "/")
-        let bounds = parts.first?.split(separator: "-").compactMap { UInt64($0) } ?? []
-        guard parts.count == 2, bounds.count == 2, bounds[0] <= bounds[1], bounds[1] < .max
-        else { return nil }
-        return (bounds[0]..<bounds[1] + 1, UInt64(parts[1]))
     }
 }

@@ -19,31 +19,9 @@ struct S3Refusal: Error, Hashable, Sendable {
     /// A century: a larger difference is an invalid date, and could overflow.
     private static let skewSecondsMax: Int64 = 100 * 366 * 86_400
 
-    init(status: Int, code: String = "", message: String = "") {
-        self.status = status
-        self.code = code
-        self.message = message
-    }
-
-    init(_ response: HTTPResponse, body: [UInt8], now: Timestamp) {
-        status = response.status
-        if let error = try? S3Element(parsing: body), error.name == "Error" {
-            code = String((error.text("Code") ?? "").prefix(100))
-            message = Self.line(error.text("Message") ?? "")
-            region = error.text("Region")
-        }
-        region = response.headers["x-amz-bucket-region"] ?? region
-        retryAfter = response.retryAfter(now: now.seconds)
-        let ahead = response.headers["date"].flatMap(Timestamp.init(httpDate:)).map {
-            $0.seconds - now.seconds
-        }
-        skew = ahead.flatMap { abs($0) <= Self.skewSecondsMax ? .seconds($0) : nil }
-    }
-
     func error() -> ProviderError {
         ProviderError(
-            kind, reason,
-            retryAfter: kind == .busy ? retryAfter : nil, cause: self)
+            kind, reason, retryAfter: kind == .busy ? retryAfter : nil, cause: self)
     }
 
     /// The kind of error for the engine. A code tells more than the status.
@@ -80,12 +58,10 @@ struct S3Refusal: Error, Hashable, Sendable {
         case 401: .unauthorized
         case 403: .denied
         case 404, 410: .missing
-        case 409: .busy
+        case 409, 429, 503: .busy
         case 412: .changed
-        case 429, 503: .busy
         case 507: .full
-        case 501: .unsupported
-        case 400..<500: .unsupported
+        case 400..<500, 501: .unsupported
         default: .unreachable
         }
     }
@@ -97,13 +73,26 @@ struct S3Refusal: Error, Hashable, Sendable {
         case (false, false): "\(message) (\(code))"
         }
     }
+}
 
-    private static func line(_ text: String) -> String {
-        ForeignWords.line(text, charactersMax: messageMax)
+extension S3Refusal {
+    init(_ response: HTTPResponse, body: [UInt8], now: Timestamp) {
+        self.init(status: response.status)
+        if let error = try? S3Element(parsing: body), error.name == "Error" {
+            code = String((error.text("Code") ?? "").prefix(100))
+            message = ForeignWords.line(
+                error.text("Message") ?? "", charactersMax: Self.messageMax)
+            region = error.text("Region")
+        }
+        region = response.headers["x-amz-bucket-region"] ?? region
+        retryAfter = response.retryAfter(now: now.seconds)
+        let ahead = response.headers["date"].flatMap(Timestamp.init(httpDate:)).map {
+            $0.seconds - now.seconds
+        }
+        skew = ahead.flatMap { abs($0) <= Self.skewSecondsMax ? .seconds($0) : nil }
     }
 }
 
 extension ProviderError {
-    /// The store's refusal, if that is the cause.
     var refusal: S3Refusal? { cause as? S3Refusal }
 }

@@ -30,7 +30,6 @@ struct S3Signer: Sendable {
         Hexadecimal.encode(SHA256.hash(data: bytes))
     }
 
-    /// The `Authorization` header.
     func authorization(_ request: Request, at time: Timestamp) -> String {
         let signature = signature(of: stringToSign(request, at: time), at: time)
         return "AWS4-HMAC-SHA256 Credential=\(accessKey)/\(scope(time)),"
