@@ -7,18 +7,13 @@ extension Descriptor: OpenDescriptor {
     convenience init(
         opening path: String, in directory: Descriptor, flags: Int32, mode: mode_t = 0
     ) throws(SystemError) {
-        let rawValue = try retryingInterrupts {
-            openat(directory.rawValue, path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
-        }
-        self.init(adopting: rawValue)
+        try self.init(
+            opening: path, in: directory.rawValue, flags: flags | O_NOFOLLOW, mode: mode)
     }
 
     /// Opens a directory by its path, following links.
     convenience init(directory path: String) throws(SystemError) {
-        let rawValue = try retryingInterrupts {
-            Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        }
-        self.init(adopting: rawValue)
+        try self.init(opening: path, flags: O_RDONLY | O_DIRECTORY)
     }
 
     func status() throws(SystemError) -> stat {

@@ -34,49 +34,31 @@ struct DirectoryWalk {
     private enum Kind { case file, directory, other }
 
     private func entries(of directory: String) throws(SystemError) -> [(name: String, kind: Kind)] {
-        let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
-        let descriptor: Int32
+        let opened: Descriptor
         do {
-            descriptor = try retryingInterrupts {
-                openat(root.rawValue, directory.isEmpty ? "." : directory, flags)
-            }
+            opened = try Descriptor(
+                opening: directory.isEmpty ? "." : directory, in: root,
+                flags: O_RDONLY | O_DIRECTORY)
         } catch {
             // A file in its place means that the directory is missing.
             if error.code == ENOENT || error.code == ENOTDIR { return [] }
             throw error
         }
-        guard let stream = fdopendir(descriptor) else {
-            let error = SystemError.last
-            close(descriptor)
-            throw error
-        }
-        defer { closedir(stream) }  // closes the descriptor too
-
+        let stream = try DirectoryStream(opened)
         var entries: [(name: String, kind: Kind)] = []
-        while true {
-            errno = 0
-            guard let entry = readdir(stream) else {
-                if errno != 0 { throw .last }
-                return entries
-            }
-            guard let name = Self.name(of: entry), name != ".", name != ".." else { continue }
-            entries.append((name, try kind(of: entry, named: name, in: descriptor)))
+        while let entry = try stream.next() {
+            guard let name = String(validating: entry.name, as: UTF8.self), name != ".",
+                name != ".."
+            else { continue }
+            entries.append((name, try kind(entry.type, of: name, in: opened)))
         }
-    }
-
-    private static func name(of entry: UnsafeMutablePointer<dirent>) -> String? {
-        // The declared length of the array means nothing: use the address of its first byte.
-        guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else {
-            preconditionFailure("d_name is a stored field")
-        }
-        let start = UnsafeRawPointer(entry).advanced(by: offset)
-        return String(validatingCString: start.assumingMemoryBound(to: CChar.self))
+        return entries
     }
 
     private func kind(
-        of entry: UnsafeMutablePointer<dirent>, named name: String, in directory: Int32
+        _ type: UInt8, of name: String, in directory: Descriptor
     ) throws(SystemError) -> Kind {
-        switch Int(entry.pointee.d_type) {
+        switch Int(type) {
         case Int(DT_REG): return .file
         case Int(DT_DIR): return .directory
         case Int(DT_UNKNOWN): break
@@ -84,7 +66,7 @@ struct DirectoryWalk {
         }
         // Some file systems only tell by `stat`.
         var status = stat()
-        if fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 {
+        if fstatat(directory.rawValue, name, &status, AT_SYMLINK_NOFOLLOW) != 0 {
             let error = SystemError.last
             if error.code == ENOENT { return .other }
             throw error

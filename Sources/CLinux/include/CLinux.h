@@ -3,16 +3,20 @@
 // from any thread and reports failure by -1 and errno.
 #pragma once
 
-#include "FileStatus.h"
 #include <linux/fs.h>
+#include <linux/stat.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+/// For `openat`: O_PATH, the same on every architecture that Swift supports.
+static const int apus_o_path = 010000000;
 
 /// For `lseek`: the next offset with data, the next one in a hole.
 static const int apus_seek_data = 3;
@@ -23,6 +27,21 @@ static const long apus_utime_omit = (1L << 30) - 2L;
 
 /// For `posix_spawnattr_setflags`: the child leads a session of its own.
 enum { APUS_SPAWN_SETSID = 0x80 };
+
+/// statx(2), with the time of birth: looks at `name` in `directory`, or at `directory` itself if `name` is empty.
+/// Follows no link, and mounts nothing.
+static inline int apus_status(int directory, const char *name, struct statx *status) {
+    const int symlink_nofollow = 0x100, no_automount = 0x800, empty_path = 0x1000;
+    return (int)syscall(
+        SYS_statx, directory, name, symlink_nofollow | no_automount | empty_path,
+        STATX_BASIC_STATS | STATX_BTIME, status);
+}
+
+/// renameat2(2).
+static inline int apus_rename(
+    int directory, const char *name, int new_directory, const char *new_name, unsigned int flags) {
+    return (int)syscall(SYS_renameat2, directory, name, new_directory, new_name, flags);
+}
 
 /// Makes `target` share all bytes of `source`. FICLONE, see ioctl_ficlonerange(2).
 static inline int apus_share_bytes(int target, int source) {

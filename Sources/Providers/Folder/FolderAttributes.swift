@@ -52,9 +52,7 @@ enum FolderAttributes {
         for name in wanted.names where wanted[name] != found[name] {
             let text = name.map(CChar.init(bitPattern:)) + [0]
             let value = wanted[name] ?? []
-            if setxattr(path, text, value, value.count, 0) != 0 {
-                throw ProviderError(.last, in: "setxattr")
-            }
+            try ProviderError.check("setxattr", setxattr(path, text, value, value.count, 0))
         }
     }
 

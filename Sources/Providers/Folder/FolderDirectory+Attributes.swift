@@ -5,6 +5,29 @@ import ProviderSupport
 import SystemCalls
 
 extension FolderDirectory {
+    /// Returns the object at `name` for the engine.
+    ///
+    /// - Throws: `.missing`, also for sockets, devices and pipes, which no cloud can store.
+    func object(_ name: FileName) throws(ProviderError) -> RemoteObject {
+        guard let object = try objectIfAny(name) else {
+            throw ProviderError(.missing, "it is not a file, directory or symbolic link")
+        }
+        return object
+    }
+
+    /// - Returns: nil for sockets, devices and pipes.
+    /// - Throws: `.missing`.
+    func objectIfAny(_ name: FileName) throws(ProviderError) -> RemoteObject? {
+        let status = try status(of: name)
+        guard let kind = status.kind else { return nil }
+        return RemoteObject(
+            name: name, kind: kind, etag: kind == .file ? status.etag : nil,
+            size: kind == .file ? status.size : 0, modified: status.modified,
+            mode: status.permissions, target: kind == .symlink ? try target(of: name) : nil,
+            extendedAttributes: kind == .symlink
+                ? nil : try FolderAttributes.read(processPath(of: name), follows: false))
+    }
+
     /// Sets mode, modification time and extended attributes of the object at `name`.
     ///
     /// - Parameters:
@@ -18,7 +41,7 @@ extension FolderDirectory {
     ) throws(ProviderError) {
         // Of a symbolic link, Linux keeps only the time.
         if kind == .symlink { return try setModified(name, to: attributes.modified) }
-        let object = try open(name, FOLDER_O_PATH)
+        let object = try open(name, apus_o_path)
         try Self.check(object, kind, etag)
         if traits.extendedAttributes != nil {
             try object.set(
@@ -36,7 +59,7 @@ extension FolderDirectory {
     private static func check(
         _ object: Descriptor, _ kind: FileKind, _ etag: ETag?
     ) throws(ProviderError) {
-        let status = try status(of: object)
+        let status = try FolderStatus(of: object)
         guard status.kind == kind else { throw ProviderError(.wrongKind, "it is not a \(kind)") }
         if let etag, status.etag != etag {
             throw ProviderError(.changed, "it is version \(status.etag), not \(etag)")
@@ -48,15 +71,12 @@ extension FolderDirectory {
 /// descriptor's name in `/proc`.
 extension Descriptor {
     func setMode(_ mode: UInt16) throws(ProviderError) {
-        if chmod(processPath, mode_t(mode & 0o7777)) != 0 {
-            throw ProviderError(.last, in: "chmod")
-        }
+        try ProviderError.check("chmod", chmod(processPath, mode_t(mode & 0o7777)))
     }
 
     func setModified(_ time: Timestamp) throws(ProviderError) {
-        if utimensat(AT_FDCWD, processPath, time.asAccessAndModified, 0) != 0 {
-            throw ProviderError(.last, in: "utimensat")
-        }
+        let times = time.asAccessAndModified
+        try ProviderError.check("utimensat", utimensat(AT_FDCWD, processPath, times, 0))
     }
 
     /// - Parameter mode: The mode that the object gets afterwards. Only a user who may write a file

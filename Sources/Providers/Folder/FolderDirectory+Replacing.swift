@@ -159,7 +159,7 @@ extension FolderDirectory {
             flock(file.rawValue, LOCK_EX | LOCK_NB) == 0
         else { return }
         if let versions = FolderName.swapVersions(of: name) {
-            guard let found = try? FolderDirectory.status(of: file),
+            guard let found = try? FolderStatus(of: file),
                 versions.contains(found.version)
             else { return }
         }
@@ -169,12 +169,8 @@ extension FolderDirectory {
     /// Removes all leftovers in this directory.
     func removeLeftovers() throws(ProviderError) {
         let stream = try FolderDirectoryStream(self)
-        while true {
-            switch try stream.next() {
-            case .name(let name): if FolderName.isReserved(name) { removeLeftover(name) }
-            case .unusable: continue
-            case .end: return
-            }
+        while let name = try stream.next() {
+            if FolderName.isReserved(name) { removeLeftover(name) }
         }
     }
 }

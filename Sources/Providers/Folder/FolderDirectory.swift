@@ -14,12 +14,12 @@ final class FolderDirectory: Sendable {
         self.descriptor = descriptor
     }
 
-    /// The effect of a rename on an object that has the new name.
-    enum Replacement {
-        case never
-        case always
+    /// The effect of a rename on an object that has the new name, by the flags of renameat2(2).
+    enum Replacement: UInt32 {
+        case always = 0
+        case never = 1
         /// The two objects swap their names.
-        case exchange
+        case exchange = 2
     }
 
     /// Opens the object at `name`; POSIX: `openat` with `O_NOFOLLOW`.
@@ -28,28 +28,27 @@ final class FolderDirectory: Sendable {
     func open(
         _ name: FileName, _ flags: Int32, mode: mode_t = 0
     ) throws(ProviderError) -> Descriptor {
-        try Self.open(in: descriptor.rawValue, name.path, flags, mode: mode)
+        try open(name.path, flags, mode: mode)
     }
 
     /// Opens a directory in this one for access to its entries. It need not be readable.
     func directory(_ name: FileName) throws(ProviderError) -> FolderDirectory {
-        FolderDirectory(try open(name, FOLDER_O_PATH | O_DIRECTORY))
+        FolderDirectory(try open(name, apus_o_path | O_DIRECTORY))
     }
 
     /// Opens the same directory for listing or synchronising.
     func readable() throws(ProviderError) -> Descriptor {
-        try Self.open(in: descriptor.rawValue, [46, 0], O_RDONLY | O_DIRECTORY, mode: 0)
+        try open([46, 0], O_RDONLY | O_DIRECTORY)
     }
 
     func status() throws(ProviderError) -> FolderStatus {
-        try Self.status(in: descriptor.rawValue, [0])
+        try FolderStatus(of: descriptor)
     }
 
     /// nil if unknown.
-    var fileSystem: (magic: UInt64, blockBytes: Int)? {
-        var (magic, blockBytes): (UInt64, UInt64) = (0, 0)
-        guard folder_file_system(descriptor.rawValue, &magic, &blockBytes) == 0 else { return nil }
-        return (magic, Int(clamping: blockBytes))
+    var fileSystem: statfs? {
+        var found = statfs()
+        return fstatfs(descriptor.rawValue, &found) == 0 ? found : nil
     }
 
     /// The path of the directory, or of a name in it, for calls without a directory descriptor.
@@ -60,7 +59,7 @@ final class FolderDirectory: Sendable {
 
     /// - Throws: `.missing`.
     func status(of name: FileName) throws(ProviderError) -> FolderStatus {
-        try Self.status(in: descriptor.rawValue, name.path)
+        try FolderStatus(of: descriptor, name.path)
     }
 
     /// - Returns: nil if nothing has this name.
@@ -73,10 +72,6 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    static func status(of file: Descriptor) throws(ProviderError) -> FolderStatus {
-        try status(in: file.rawValue, [0])
-    }
-
     func target(of name: FileName) throws(ProviderError) -> [UInt8] {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlinkat(descriptor.rawValue, name.path, &buffer, buffer.count)
@@ -85,16 +80,16 @@ final class FolderDirectory: Sendable {
     }
 
     func makeDirectory(_ name: FileName, mode: mode_t) throws(ProviderError) {
-        try check("mkdir", mkdirat(descriptor.rawValue, name.path, mode))
+        try ProviderError.check("mkdir", mkdirat(descriptor.rawValue, name.path, mode))
     }
 
     func makeSymlink(_ name: FileName, target: [UInt8]) throws(ProviderError) {
         let path = target.map(CChar.init(bitPattern:)) + [0]
-        try check("symlink", symlinkat(path, descriptor.rawValue, name.path))
+        try ProviderError.check("symlink", symlinkat(path, descriptor.rawValue, name.path))
     }
 
     func removeFile(_ name: FileName) throws(ProviderError) {
-        try check("unlink", unlinkat(descriptor.rawValue, name.path, 0))
+        try ProviderError.check("unlink", unlinkat(descriptor.rawValue, name.path, 0))
     }
 
     func removeDirectory(_ name: FileName) throws(ProviderError) {
@@ -112,22 +107,17 @@ final class FolderDirectory: Sendable {
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName,
         replacing replacement: Replacement
     ) throws(ProviderError) {
-        let flags =
-            switch replacement {
-            case .never: FOLDER_RENAME_NOREPLACE
-            case .always: FOLDER_RENAME_PLAIN
-            case .exchange: FOLDER_RENAME_EXCHANGE
-            }
-        let code = folder_rename(
-            descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path,
-            UInt32(flags))
-        guard code == 0 else { throw ProviderError(SystemError(-code), in: "rename") }
+        try ProviderError.check(
+            "rename",
+            apus_rename(
+                descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path,
+                replacement.rawValue))
     }
 
     func link(
         _ name: FileName, to directory: FolderDirectory, _ newName: FileName
     ) throws(ProviderError) {
-        try check(
+        try ProviderError.check(
             "link",
             linkat(descriptor.rawValue, name.path, directory.descriptor.rawValue, newName.path, 0))
     }
@@ -135,9 +125,9 @@ final class FolderDirectory: Sendable {
     /// Sets the modification time of `name`, also of a symbolic link itself.
     func setModified(_ name: FileName, to time: Timestamp) throws(ProviderError) {
         let times = time.asAccessAndModified
-        try check(
+        try ProviderError.check(
             "utimensat",
-            utimensat(descriptor.rawValue, name.path, times, FOLDER_AT_SYMLINK_NOFOLLOW))
+            utimensat(descriptor.rawValue, name.path, times, AT_SYMLINK_NOFOLLOW))
     }
 
     /// Returns once the names in this directory survive power loss.
@@ -151,30 +141,14 @@ final class FolderDirectory: Sendable {
         }
     }
 
-    private func check(_ call: String, _ result: Int32) throws(ProviderError) {
-        if result != 0 { throw ProviderError(.last, in: call) }
-    }
-
-    private static func open(
-        in directory: Int32, _ path: [CChar], _ flags: Int32, mode: mode_t
+    private func open(
+        _ path: [CChar], _ flags: Int32, mode: mode_t = 0
     ) throws(ProviderError) -> Descriptor {
-        do {
-            return Descriptor(
-                adopting: try retryingInterrupts {
-                    openat(directory, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode)
-                })
-        } catch {
-            throw ProviderError(error, in: "open")
-        }
-    }
-
-    private static func status(
-        in directory: Int32, _ path: [CChar]
-    ) throws(ProviderError) -> FolderStatus {
-        var status = folder_status()
-        let code = folder_get_status(directory, path, &status)
-        guard code == 0 else { throw ProviderError(SystemError(-code), in: "stat") }
-        return FolderStatus(status)
+        try reporting(
+            "open",
+            Descriptor(
+                opening: path, in: descriptor.rawValue, flags: flags | O_NOFOLLOW | O_NOCTTY,
+                mode: mode))
     }
 }
 

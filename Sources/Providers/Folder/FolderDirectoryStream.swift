@@ -1,53 +1,25 @@
 import Engine
-import Glibc
 import ProviderSupport
 import SystemCalls
 
 /// The names in one directory, in the file system's order.
-final class FolderDirectoryStream: @unchecked Sendable {  // sound: used by one call at a time
+struct FolderDirectoryStream: Sendable {
     let directory: FolderDirectory
-    private let stream: OpaquePointer
+    private let stream: DirectoryStream
 
     init(_ directory: FolderDirectory) throws(ProviderError) {
-        let descriptor = try directory.readable()
-        // The stream closes its descriptor, so it gets a copy.
-        let copy = fcntl(descriptor.rawValue, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw ProviderError(.last, in: "fcntl") }
-        guard let stream = fdopendir(copy) else {
-            let error = SystemError.last
-            close(copy)
-            throw ProviderError(error, in: "fdopendir")
-        }
+        let readable = try directory.readable()
         self.directory = directory
-        self.stream = stream
+        stream = try reporting("fdopendir", DirectoryStream(readable))
     }
 
-    deinit {
-        closedir(stream)
-    }
-
-    /// Returns the next entry.
-    func next() throws(ProviderError) -> Entry {
-        errno = 0
-        guard let entry = readdir(stream) else {
-            if errno != 0 { throw ProviderError(.last, in: "readdir") }
-            return .end
+    /// Skips `.`, `..` and names that are too long.
+    ///
+    /// - Returns: nil at the end.
+    func next() throws(ProviderError) -> FileName? {
+        while let entry = try reporting("readdir", stream.next()) {
+            if let name = FileName(entry.name) { return name }
         }
-        let offset = MemoryLayout<dirent>.offset(of: \dirent.d_name) ?? 0
-        let start = UnsafeRawPointer(entry).advanced(by: offset)
-            .assumingMemoryBound(to: UInt8.self)
-        var count = 0
-        while start[count] != 0 { count += 1 }
-        guard let name = FileName(Array(UnsafeBufferPointer(start: start, count: count))) else {
-            return .unusable
-        }
-        return .name(name)
-    }
-
-    enum Entry {
-        case name(FileName)
-        /// `.`, `..`, or a name that is too long.
-        case unusable
-        case end
+        return nil
     }
 }

@@ -17,8 +17,8 @@ struct FolderFileSystem: Sendable {
 
     init(holding directory: FolderDirectory) {
         let fileSystem = directory.fileSystem
-        magic = fileSystem?.magic
-        blockBytes = fileSystem?.blockBytes ?? 0
+        magic = fileSystem.map { UInt64(truncatingIfNeeded: $0.f_type) & 0xFFFF_FFFF }
+        blockBytes = fileSystem.map { Int($0.f_bsize) } ?? 0
         if FolderAttributes.areKept(at: directory.processPath()) { extendedAttributes = space }
     }
 

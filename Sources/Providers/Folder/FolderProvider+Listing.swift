@@ -34,11 +34,10 @@ extension FolderProvider {
     private func readPage(of stream: FolderDirectoryStream) throws(ProviderError) -> ListingPage {
         var objects: [RemoteObject] = []
         for _ in 0..<options.pageEntries {
-            switch try stream.next() {
-            case .name(let name): try append(name, of: stream.directory, to: &objects)
-            case .unusable: continue
-            case .end: return ListingPage(objects: objects, isLast: true)
+            guard let name = try stream.next() else {
+                return ListingPage(objects: objects, isLast: true)
             }
+            try append(name, of: stream.directory, to: &objects)
         }
         return ListingPage(objects: objects, isLast: false)
     }

@@ -60,7 +60,7 @@ struct FolderReader: Sendable {
 
     /// - Throws: `.changed` if the file is no longer the expected version.
     func checkedSize() throws(ProviderError) -> UInt64 {
-        let status = try FolderDirectory.status(of: descriptor)
+        let status = try FolderStatus(of: descriptor)
         guard status.kind == .file else { throw ProviderError(.wrongKind, "it is not a file") }
         guard status.etag == etag else {
             throw ProviderError(.changed, "it is version \(status.etag), not \(etag)")
@@ -70,12 +70,8 @@ struct FolderReader: Sendable {
 
     /// Reads `count` bytes, and checks that they belong to this version.
     func piece(at start: UInt64, count: Int) throws(ProviderError) -> [UInt8] {
-        let bytes: [UInt8]
-        do {
-            bytes = try PosixIO.read(descriptor.rawValue, count: count, at: Int64(start))
-        } catch {
-            throw ProviderError(error, in: "read")
-        }
+        let bytes = try reporting(
+            "read", PosixIO.read(descriptor.rawValue, count: count, at: Int64(start)))
         _ = try checkedSize()
         guard bytes.count == count else {
             throw ProviderError(.corrupt, "\(bytes.count) of \(count) bytes were read")

@@ -31,7 +31,7 @@ extension FolderProvider {
         let place = try root.place(of: key)
         switch base {
         case .absent:
-            guard try place.statusIfPresent() == nil else {
+            guard try place.directory.statusIfPresent(of: place.name) == nil else {
                 throw ProviderError(.exists, "something has this name")
             }
         case .version(let etag):

@@ -108,9 +108,7 @@ package struct FolderProvider: Provider {
         try await perform(onCancel: .abandon) { () throws(ProviderError) in
             let directory = try root.open().readable()
             var status = statvfs()
-            guard fstatvfs(directory.rawValue, &status) == 0 else {
-                throw ProviderError(.last, in: "statvfs")
-            }
+            try ProviderError.check("statvfs", fstatvfs(directory.rawValue, &status))
             let unit = UInt64(status.f_frsize)
             return StorageSpace(
                 totalBytes: UInt64(status.f_blocks) * unit,
@@ -137,4 +135,16 @@ package struct FolderProvider: Provider {
             name: name, kind: .directory, etag: nil, size: 0, modified: status.modified,
             mode: status.permissions)
     }
+}
+
+/// Options of a ``FolderProvider``, for tests and for unusual file systems.
+package struct FolderOptions: Sendable {
+    /// Entries read for one page.
+    package var pageEntries = 1_000
+    /// Bytes that are copied between two checks of the task's cancellation.
+    package var pieceBytes = 1 << 20
+    /// Threads, and so concurrent calls.
+    package var threads = 8
+
+    package init() {}
 }

@@ -17,8 +17,7 @@ struct FolderRoot: Sendable {
     /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`.
     init(path: [UInt8]) throws(ProviderError) {
         self.path = path
-        let directory = try Self.openReadable(path)
-        identity = try FolderDirectory.status(of: directory)
+        identity = try FolderStatus(of: Self.open(path, O_RDONLY))
     }
 
     /// - Throws: `.unreachable` if the path leads to another directory than at first, or nowhere;
@@ -27,8 +26,8 @@ struct FolderRoot: Sendable {
         let descriptor: Descriptor
         let found: FolderStatus
         do {
-            descriptor = try Self.openToPass(path)
-            found = try FolderDirectory.status(of: descriptor)
+            descriptor = try Self.open(path, apus_o_path)
+            found = try FolderStatus(of: descriptor)
         } catch {
             // Without descriptors nothing is known of the folder.
             if error.cause is DiskError { throw error }
@@ -69,26 +68,15 @@ struct FolderRoot: Sendable {
         return FolderPlace(directory: try directory(parent), name: name)
     }
 
-    private static func openReadable(_ path: [UInt8]) throws(ProviderError) -> Descriptor {
-        try openPath(path, O_RDONLY)
-    }
-
-    private static func openToPass(_ path: [UInt8]) throws(ProviderError) -> Descriptor {
-        try openPath(path, FOLDER_O_PATH)
-    }
-
     /// Follows symbolic links, since the user chose the path to the root.
-    private static func openPath(
-        _ path: [UInt8], _ flags: Int32
-    ) throws(ProviderError) -> Descriptor {
-        let path = path.map(CChar.init(bitPattern:)) + [0]
-        let number = Glibc.open(path, flags | O_DIRECTORY | O_CLOEXEC)
-        guard number >= 0 else {
-            let error = SystemError.last
+    private static func open(_ path: [UInt8], _ flags: Int32) throws(ProviderError) -> Descriptor {
+        do {
+            return try Descriptor(
+                opening: path.map(CChar.init(bitPattern:)) + [0], flags: flags | O_DIRECTORY)
+        } catch {
             if error.code == ENOTDIR { throw ProviderError(.wrongKind, "\(error)") }
             throw ProviderError(error, in: "open")
         }
-        return Descriptor(adopting: number)
     }
 }
 
@@ -99,9 +87,5 @@ struct FolderPlace: Sendable {
 
     func status() throws(ProviderError) -> FolderStatus {
         try directory.status(of: name)
-    }
-
-    func statusIfPresent() throws(ProviderError) -> FolderStatus? {
-        try directory.statusIfPresent(of: name)
     }
 }

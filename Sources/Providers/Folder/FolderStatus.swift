@@ -1,34 +1,28 @@
 import CLinux
 import Engine
 import Glibc
+import ProviderSupport
+import SystemCalls
 
 /// The status of one object.
 struct FolderStatus: Sendable {
-    let mode: UInt32
-    let device: UInt64
-    let inode: UInt64
-    let links: UInt32
-    let size: UInt64
-    private let modifiedSeconds: Int64
-    private let modifiedNanoseconds: UInt32
-    private let bornSeconds: Int64
-    private let bornNanoseconds: UInt32
+    private let status: statx
 
-    init(_ status: folder_status) {
-        mode = status.mode
-        device = status.device
-        inode = status.inode
-        links = status.links
-        size = status.size
-        modifiedSeconds = status.modified_seconds
-        modifiedNanoseconds = status.modified_nanoseconds
-        bornSeconds = status.born_seconds
-        bornNanoseconds = status.born_nanoseconds
+    /// Looks at `name` in `directory`, or at the object that `directory` has open if there is no name.
+    init(of directory: Descriptor, _ name: [CChar] = [0]) throws(ProviderError) {
+        var status = statx()
+        try ProviderError.check("stat", apus_status(directory.rawValue, name, &status))
+        // If the file system does not know when the object was made, the field means nothing.
+        if status.stx_mask & STATX_BTIME == 0 { status.stx_btime = statx_timestamp() }
+        self.status = status
     }
+
+    var size: UInt64 { status.stx_size }
+    var links: UInt32 { status.stx_nlink }
 
     /// nil for sockets, devices and pipes, which no cloud can store.
     var kind: FileKind? {
-        switch mode_t(mode) & S_IFMT {
+        switch mode_t(status.stx_mode) & S_IFMT {
         case S_IFREG: .file
         case S_IFDIR: .directory
         case S_IFLNK: .symlink
@@ -36,10 +30,11 @@ struct FolderStatus: Sendable {
         }
     }
 
-    var permissions: UInt16 { UInt16(mode & 0o7777) }
+    var permissions: UInt16 { status.stx_mode & 0o7777 }
 
     var modified: Timestamp {
-        Timestamp(seconds: modifiedSeconds, nanoseconds: Int64(modifiedNanoseconds))
+        Timestamp(
+            seconds: status.stx_mtime.tv_sec, nanoseconds: Int64(status.stx_mtime.tv_nsec))
     }
 
     /// The version of an object's contents, safe within a file name.
@@ -48,19 +43,21 @@ struct FolderStatus: Sendable {
     /// system keeps one, since a new file often gets the number of one just deleted, and may have its
     /// size and time as well.
     var version: String {
-        let parts = [
-            String(size, radix: 16), String(modifiedSeconds, radix: 16),
-            String(modifiedNanoseconds, radix: 16), String(inode, radix: 16),
-            String(bornSeconds, radix: 16), String(bornNanoseconds, radix: 16),
-        ]
-        return parts.joined(separator: ".")
+        let (modified, born) = (status.stx_mtime, status.stx_btime)
+        return [
+            String(size, radix: 16), String(modified.tv_sec, radix: 16),
+            String(modified.tv_nsec, radix: 16), String(status.stx_ino, radix: 16),
+            String(born.tv_sec, radix: 16), String(born.tv_nsec, radix: 16),
+        ].joined(separator: ".")
     }
 
     var etag: ETag { ETag(version) }
 
     /// Whether both are the same object, in any version.
     func isSameObject(as other: FolderStatus) -> Bool {
-        device == other.device && inode == other.inode && bornSeconds == other.bornSeconds
-            && bornNanoseconds == other.bornNanoseconds
+        let (own, other) = (status, other.status)
+        return own.stx_dev_major == other.stx_dev_major && own.stx_dev_minor == other.stx_dev_minor
+            && own.stx_ino == other.stx_ino && own.stx_btime.tv_sec == other.stx_btime.tv_sec
+            && own.stx_btime.tv_nsec == other.stx_btime.tv_nsec
     }
 }

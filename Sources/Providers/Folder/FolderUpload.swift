@@ -40,13 +40,11 @@ final class FolderUpload: Sendable {
             }
             filled += read
         }
-        do {
-            try PosixIO.write(
+        try reporting(
+            "write",
+            PosixIO.write(
                 descriptor.rawValue, UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]),
-                at: Int64(range.lowerBound))
-        } catch {
-            throw ProviderError(error, in: "write")
-        }
+                at: Int64(range.lowerBound)))
     }
 
     /// Gives the file its name in one step, with all its bytes and attributes durable.
@@ -78,7 +76,7 @@ final class FolderUpload: Sendable {
     /// Removes the file if it was not published.
     func drop() {
         guard let name = name.withLock({ $0.take() }),
-            let own = try? FolderDirectory.status(of: descriptor),
+            let own = try? FolderStatus(of: descriptor),
             let found = try? place.directory.status(of: name), found.isSameObject(as: own)
         else { return }
         try? place.directory.removeFile(name)
@@ -92,14 +90,15 @@ final class FolderUpload: Sendable {
                 attributes.extendedAttributes, allowedBy: attributes.mode,
                 keepsMode: traits.keepsMode)
         }
-        if traits.keepsMode, fchmod(descriptor.rawValue, mode_t(attributes.mode & 0o7777)) != 0 {
-            throw ProviderError(.last, in: "chmod")
+        let (mode, times) = (
+            mode_t(attributes.mode & 0o7777), attributes.modified.asAccessAndModified
+        )
+        if traits.keepsMode {
+            try ProviderError.check("chmod", fchmod(descriptor.rawValue, mode))
         }
-        if futimens(descriptor.rawValue, attributes.modified.asAccessAndModified) != 0 {
-            throw ProviderError(.last, in: "futimens")
-        }
-        if fsync(descriptor.rawValue) != 0 { throw ProviderError(.last, in: "fsync") }
-        return try FolderDirectory.status(of: descriptor)
+        try ProviderError.check("futimens", futimens(descriptor.rawValue, times))
+        try ProviderError.check("fsync", fsync(descriptor.rawValue))
+        return try FolderStatus(of: descriptor)
     }
 
     private func take(
@@ -121,7 +120,7 @@ final class FolderUpload: Sendable {
             let name = FolderName.new()
             let file = try directory.open(name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             if flock(file.rawValue, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { continue }
-            if try FolderDirectory.status(of: file).links > 0 { return (name, file) }
+            if try FolderStatus(of: file).links > 0 { return (name, file) }
         }
         throw ProviderError(.busy, "temporary files are removed as soon as they are created")
     }

@@ -16,6 +16,11 @@ extension ProviderError {
         self.init(Self.kind(of: error.code), "\(call): \(error)", cause: cause)
     }
 
+    /// - Parameter call: As of ``init(_:in:)``.
+    static func check(_ call: String, _ result: Int32) throws(ProviderError) {
+        if result != 0 { throw ProviderError(.last, in: call) }
+    }
+
     /// Translates the system's error numbers into the kinds that the engine distinguishes.
     static func kind(of code: Int32) -> Kind {
         switch code {
@@ -37,5 +42,16 @@ extension ProviderError {
         // Any other error may be passing, and its effect is unknown.
         default: .unreachable
         }
+    }
+}
+
+/// Returns the value of `body`, or throws its failure as that of the system call `call`.
+func reporting<Value>(
+    _ call: String, _ body: @autoclosure () throws(SystemError) -> Value
+) throws(ProviderError) -> Value {
+    do {
+        return try body()
+    } catch {
+        throw ProviderError(error, in: call)
     }
 }
