@@ -68,7 +68,7 @@ struct RcloneTests {
             let _: RcloneNothing = try await memory.remote.client.call(
                 "operations/mkdir", input)
             return try await RcloneProvider.open(
-                "memory:bucket", memory.remote.client, spool: memory.writer.spool,
+                "memory:bucket", memory.remote.client, spool: memory.spool,
                 logger: remotes.world.logger)
         }.run(testCase)
     }
@@ -136,13 +136,13 @@ struct RcloneTests {
         defer { remotes.remove() }
         var provider: RcloneProvider? = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
-        let first = try #require(provider?.remote.client.daemon.process)
+        let first = try #require(provider?.remote.client.daemon.keeper.process)
         #expect(kill(first, SIGKILL) == 0)
         let found = try await eventually("rclone answers again") {
             try await provider?.stat(.root)
         }
         #expect(found.kind == .directory)
-        let second = try #require(provider?.remote.client.daemon.process)
+        let second = try #require(provider?.remote.client.daemon.keeper.process)
         #expect(second != first)
         let directory = try #require(provider?.remote.client.daemon.directory.path)
         provider = nil
@@ -158,13 +158,13 @@ struct RcloneTests {
         let provider = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
         let key = ObjectKey([try #require(FileName("file"))])
-        let first = try #require(provider.remote.client.daemon.process)
+        let first = try #require(provider.remote.client.daemon.keeper.process)
         #expect(kill(first, SIGSTOP) == 0)
         // It returns at all: a call has no deadline of its own.
         await #expect(throws: ProviderError.self) { try await provider.stat(key) }
         let found = try await eventually("rclone answers again") { try await provider.stat(.root) }
         #expect(found.kind == .directory)
-        #expect(provider.remote.client.daemon.process != first)
+        #expect(provider.remote.client.daemon.keeper.process != first)
     }
 
     @Test func `a file of unknown size is not shown, and its name not written to`() async throws {
@@ -277,7 +277,7 @@ struct RcloneTests {
         let provider = try await RcloneProvider.connect(
             "plain:", world: remotes.world, environment: remotes.environment)
         let daemon = provider.remote.client.daemon
-        let process = try #require(daemon.process)
+        let process = try #require(daemon.keeper.process)
         let line = try String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
         #expect(line.hasSuffix("/rclone\0rcd\0"))
         var status = Glibc.stat()

@@ -16,7 +16,7 @@ package enum ChildProgram {
     package static func start(
         _ command: [String], environment: [String], output: Int32, errors: Int32,
         keepsTerminal: Bool = false
-    ) -> Result<Int32, SystemError> {
+    ) throws(SystemError) -> Int32 {
         var process: pid_t = 0
         let error = withCStrings(command) { arguments in
             withCStrings(environment) { variables in
@@ -24,7 +24,8 @@ package enum ChildProgram {
                     command[0], arguments, variables, output, errors, keepsTerminal, &process)
             }
         }
-        return error == 0 ? .success(process) : .failure(SystemError(error))
+        guard error == 0 else { throw SystemError(error) }
+        return process
     }
 
     /// Waits for the end of a child. POSIX: `waitpid`.

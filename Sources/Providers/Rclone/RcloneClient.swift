@@ -48,8 +48,8 @@ struct RcloneClient: Sendable {
     /// Runs beside each call and kills an rclone that hangs, so that the call fails.
     private var pulse: RclonePulse<pid_t> {
         RclonePulse(
-            clock: clock, process: { [daemon] in daemon.process }, isSilent: isSilent,
-            kill: { [daemon] process in daemon.kill(process) })
+            clock: clock, process: { [keeper = daemon.keeper] in keeper.process },
+            isSilent: isSilent, kill: daemon.keeper.kill)
     }
 
     /// Whether rclone fails to answer a call that needs no work. One that is just starting, or has
@@ -160,7 +160,7 @@ struct RcloneClient: Sendable {
     }
 
     private func authorise(_ request: inout HTTPRequest) {
-        request.unixSocketPath = daemon.socketPath
+        request.unixSocketPath = daemon.directory.socketPath
         request.credentials = .basic(user: daemon.user, password: daemon.password)
     }
 
@@ -196,8 +196,7 @@ private final class RcloneStopper: Sendable {
 
     func start() {
         let task = Task { [client, group, work] in
-            var input = RcloneInput()
-            input.group = group
+            let input = RcloneInput(group: group)
             for _ in 0..<100 where !Task.isCancelled {
                 // rclone may not have started the job yet, so once is not enough.
                 let _: RcloneNothing? = try? await client.call("job/stopgroup", input)

@@ -13,16 +13,13 @@ final class RcloneDaemon: Sendable {
     let directory: RcloneDirectory
     let user = RcloneDaemon.secret()
     let password = RcloneDaemon.secret()
-    private let keeper: RcloneKeeper
+    let keeper: RcloneKeeper
 
-    init(
-        _ program: RcloneProgram, directory: RcloneDirectory, logger: Logger
-    ) {
+    init(_ program: RcloneProgram, directory: RcloneDirectory, logger: Logger) {
         self.directory = directory
-        let environment = program.environment(
-            socketPath: directory.socketPath, user: user, password: password)
-        let keeper = RcloneKeeper(
-            path: program.path, environment: environment, directory: directory, logger: logger)
+        let listening = program.listening(
+            at: directory.socketPath, user: user, password: password)
+        let keeper = RcloneKeeper(listening, directory: directory, logger: logger)
         self.keeper = keeper
         let thread = Thread { keeper.run() }
         thread.name = "apus-rclone"
@@ -39,19 +36,6 @@ final class RcloneDaemon: Sendable {
         directory.remove()
     }
 
-    var socketPath: String { directory.socketPath }
-
-    /// The running process, if any.
-    var process: pid_t? { keeper.process }
-
-    /// Kills a process that hangs, if it is still the running one; another one is started.
-    func kill(_ process: pid_t) {
-        keeper.kill(process)
-    }
-
-    /// The last line that the program printed before it ended; nil if it has never ended.
-    var lastWords: String? { keeper.lastWords }
-
     /// 128 bits from the system, as letters.
     private static func secret() -> String {
         var generator = SystemRandomNumberGenerator()
@@ -60,15 +44,14 @@ final class RcloneDaemon: Sendable {
 }
 
 /// The work of the daemon's thread; it outlives the daemon until rclone has ended.
-private final class RcloneKeeper: Sendable {
+final class RcloneKeeper: Sendable {
     private struct State {
         var process: pid_t?
         var lastWords: String?
         var isStopped = false
     }
 
-    private let path: String
-    private let environment: [String]
+    private let program: RcloneProgram
     private let directory: RcloneDirectory
     private let logger: Logger
     private let state = Mutex(State())
@@ -84,14 +67,15 @@ private final class RcloneKeeper: Sendable {
     /// The time that rclone has to end on request: it waits for remotes that do not answer.
     private static let endSecondsMax = 2.0
 
-    init(path: String, environment: [String], directory: RcloneDirectory, logger: Logger) {
-        self.path = path
-        self.environment = environment
+    init(_ program: RcloneProgram, directory: RcloneDirectory, logger: Logger) {
+        self.program = program
         self.directory = directory
         self.logger = logger
     }
 
+    /// The running process, if any.
     var process: pid_t? { state.withLock { $0.process } }
+    /// The last line that the program printed before it ended; nil if it has never ended.
     var lastWords: String? { state.withLock { $0.lastWords } }
 
     func stop() {
@@ -116,6 +100,7 @@ private final class RcloneKeeper: Sendable {
         ended.signal()
     }
 
+    /// Kills a process that hangs, if it is still the running one; another one is started.
     func kill(_ process: pid_t) {
         let isKilled = state.withLock { state in
             state.process == process && Glibc.kill(process, SIGKILL) == 0
@@ -154,23 +139,24 @@ private final class RcloneKeeper: Sendable {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return SystemError.last.description }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let started = start(output: ends[1])
+        let started = try? start(output: ends[1])
         close(ends[1])
         defer { close(ends[0]) }
-        guard case .success(let process) = started else { return "it cannot be started" }
+        guard let process = started else { return "it cannot be started" }
         let words = listen(to: ends[0])
         state.withLock { $0.process = nil }
         ChildProgram.awaitEnd(of: process)
         return words.isEmpty ? "it printed nothing" : words
     }
 
-    private func start(output: Int32) -> Result<pid_t, SystemError> {
-        state.withLock { state in
-            guard !state.isStopped else { return .failure(SystemError(ECANCELED)) }
-            let started = ChildProgram.start(
-                [path, "rcd"], environment: environment, output: output, errors: output)
-            state.process = try? started.get()
-            return started
+    private func start(output: Int32) throws(SystemError) -> pid_t {
+        try state.withLock { state throws(SystemError) in
+            guard !state.isStopped else { throw SystemError(ECANCELED) }
+            let process = try ChildProgram.start(
+                [program.path, "rcd"], environment: program.environment, output: output,
+                errors: output)
+            state.process = process
+            return process
         }
     }
 

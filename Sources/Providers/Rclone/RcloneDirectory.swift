@@ -11,7 +11,7 @@ import SystemCalls
 /// recognised and removed as soon as that process is gone.
 final class RcloneDirectory: Sendable {
     let path: String
-    private let descriptor: Int32
+    private let lock: Descriptor
     private let isRemoved = Mutex(false)
 
     private static let prefix = "apus-rclone-"
@@ -19,12 +19,11 @@ final class RcloneDirectory: Sendable {
     /// - Parameter parent: On a disk, since files of any size pass through.
     init(in parent: String) throws(SystemError) {
         Self.removeLeftovers(in: parent)
-        (path, descriptor) = try Self.make(in: parent)
+        (path, lock) = try Self.make(in: parent)
     }
 
     deinit {
         remove()
-        close(descriptor)
     }
 
     var socketPath: String { "\(path)/rc.sock" }
@@ -42,27 +41,28 @@ final class RcloneDirectory: Sendable {
     /// - Returns: A locked directory, with the descriptor that holds the lock.
     private static func make(
         in parent: String
-    ) throws(SystemError) -> (path: String, descriptor: Int32) {
+    ) throws(SystemError) -> (path: String, lock: Descriptor) {
         while true {
             var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)
             guard mkdtemp(&template) != nil else { throw SystemError.last }
             let path = String(
                 decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-            let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            guard descriptor >= 0 || errno == ENOENT else { throw SystemError.last }
             // Until it is locked, another mount may mistake it for a leftover. On a file system
             // without locks, no leftovers are removed.
-            let isOurs = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
-            if descriptor >= 0, isOurs, isStill(path, descriptor) { return (path, descriptor) }
-            if descriptor >= 0 { close(descriptor) }
+            do {
+                let lock = try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY)
+                let isOurs = flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+                if isOurs, isStill(path, lock) { return (path, lock) }
+            } catch {
+                if error.code != ENOENT { throw error }
+            }
         }
     }
 
     /// Whether the open directory is still the one at its path.
-    private static func isStill(_ path: String, _ descriptor: Int32) -> Bool {
-        var named = stat()
-        var opened = stat()
-        return lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0
+    private static func isStill(_ path: String, _ directory: Descriptor) -> Bool {
+        var (named, opened) = (stat(), stat())
+        return lstat(path, &named) == 0 && fstat(directory.rawValue, &opened) == 0
             && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev
     }
 
@@ -72,15 +72,15 @@ final class RcloneDirectory: Sendable {
         for name in (try? manager.contentsOfDirectory(atPath: parent)) ?? []
         where name.hasPrefix(prefix) {
             let path = "\(parent)/\(name)"
-            let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-            guard descriptor >= 0 else { continue }
-            defer { close(descriptor) }
             var status = stat()
             // If the lock is free, its owner is dead.
-            guard fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
-                flock(descriptor, LOCK_EX | LOCK_NB) == 0, isStill(path, descriptor)
+            guard
+                let lock = try? Descriptor(
+                    opening: path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
+                fstat(lock.rawValue, &status) == 0, status.st_uid == geteuid(),
+                flock(lock.rawValue, LOCK_EX | LOCK_NB) == 0, isStill(path, lock)
             else { continue }
-            try? manager.removeItem(atPath: path)
+            withExtendedLifetime(lock) { try? manager.removeItem(atPath: path) }
         }
     }
 }

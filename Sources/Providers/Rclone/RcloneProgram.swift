@@ -27,10 +27,8 @@ struct RcloneProgram: Sendable {
     }
 
     /// Adds credentials and address, which override the user's and appear on no command line.
-    func environment(
-        socketPath: String, user: String, password: String
-    ) -> [String] {
-        environment + [
+    func listening(at socketPath: String, user: String, password: String) -> RcloneProgram {
+        let settings = [
             "RCLONE_RC_ADDR=unix://\(socketPath)", "RCLONE_RC_USER=\(user)",
             "RCLONE_RC_PASS=\(password)", "RCLONE_RC_SERVE=true", "RCLONE_LOG_LEVEL=NOTICE",
             // There is no terminal to answer a question.
@@ -38,6 +36,7 @@ struct RcloneProgram: Sendable {
             // Otherwise rclone would close a remote that is idle during the mount.
             "RCLONE_FS_CACHE_EXPIRE_DURATION=24h",
         ]
+        return RcloneProgram(path: path, environment: environment + settings)
     }
 
     /// Keeps the settings of remotes and the network in the user's environment. Settings of copies

@@ -55,7 +55,7 @@ extension RcloneProvider {
                     remedy: "install \(RcloneVersion.oldest) or later, see \(RcloneProgram.home)")
             }
             // It has ended, or is not listening yet.
-            let words = client.daemon.lastWords
+            let words = client.daemon.keeper.lastWords
             guard words == nil, clock.uptime < due else {
                 throw SourceError(
                     .unavailable, "rclone does not start: \(words ?? "it is not listening")",
@@ -80,8 +80,7 @@ extension RcloneProvider {
     private static func opened(
         _ fileSystem: String, _ client: RcloneClient
     ) async throws(SourceError) -> RcloneFileSystem {
-        var input = RcloneInput()
-        input.fs = fileSystem
+        var input = RcloneInput(fs: fileSystem)
         do throws(ProviderError) {
             let opened: RcloneFileSystem = try await client.call("operations/fsinfo", input)
             // Some remotes open any path, and only a listing shows that it does not exist.

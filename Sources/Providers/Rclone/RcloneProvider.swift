@@ -1,6 +1,7 @@
 import Engine
 import Logging
 import ProviderSupport
+import SystemCalls
 
 /// One of the clouds that rclone knows, through an rclone of our own.
 ///
@@ -10,11 +11,9 @@ import ProviderSupport
 struct RcloneProvider: Provider {
     let traits: ProviderTraits
     let remote: RcloneRemote
-    private let locks = KeyedMutex()
-    private let names: RcloneNameCheck
-    private let directories: RcloneDirectories
-    let writer: RcloneWriter
-    private let mover: RcloneMover
+    let spool: RcloneSpool
+    let locks = KeyedMutex()
+    let names: RcloneNameCheck
     private let logger: Logger
 
     init(_ remote: RcloneRemote, spool: RcloneSpool, logger: Logger) {
@@ -25,14 +24,8 @@ struct RcloneProvider: Provider {
             modifiedResolution: remote.opened.modifiedResolution, transfersMax: 8,
             movesDirectoriesAtOnce: remote.features.movesDirectories,
             storesAttributesAtOnce: false)
+        self.spool = spool
         names = RcloneNameCheck(remote, spool)
-        directories = RcloneDirectories(remote: remote, spool: spool)
-        writer = RcloneWriter(
-            remote: remote, spool: spool, names: names, locks: locks,
-            modifiedResolution: traits.modifiedResolution)
-        mover = RcloneMover(
-            remote: remote, directories: directories, names: names, locks: locks,
-            modifiedResolution: traits.modifiedResolution)
     }
 
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
@@ -106,19 +99,29 @@ struct RcloneProvider: Provider {
         return answer.url
     }
 
+    /// rclone reads the current version, so the version is checked after the last byte: if it is
+    /// still the expected one, the bytes belong to it.
+    func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        guard let size = RcloneMeaning.size(of: etag), range.upperBound <= size else {
+            throw ProviderError(.changed, "rclone has no such version")
+        }
+        let path = try remote.existingPath(of: key)
+        let url = PercentCoding.encode("[\(remote.fileSystem)]/\(path)".utf8, keepsSlash: true)
+        let collector = RcloneReadSink(range: range, size: size, into: sink)
+        do {
+            try await remote.client.read(path: url, range: range, into: collector)
+        } catch {
+            guard ![.sink, .cancelled].contains(error.kind) else { throw error }
+            // The current version explains the failure better.
+            try await remote.requireVersion(etag, of: key)
+            throw error
+        }
+        try await remote.requireVersion(etag, of: key)
+    }
+
     // MARK: Changes
-
-    func write(
-        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
-        base: BaseVersion, session: any UploadSession
-    ) async throws(ProviderError) -> RemoteObject {
-        try await writer.write(
-            key, from: source, attributes: attributes, base: base, session: session)
-    }
-
-    func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {
-        try await writer.abandon(token, of: key)
-    }
 
     func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
@@ -126,7 +129,17 @@ struct RcloneProvider: Provider {
         let path = try remote.newPath(key)
         try await names.requireKept(key)
         return try await locks.with([key]) { () async throws(ProviderError) in
-            try await directories.create(key, path)
+            guard !key.names.isEmpty, try await remote.object(at: key) == nil else {
+                throw RcloneRemote.exists
+            }
+            try await remote.requireParent(of: key)
+            if remote.features.keepsEmptyDirectories {
+                try await remote.change("operations/mkdir", path)
+            } else {
+                // Without a file in it, the directory would not exist.
+                try await RcloneUpload.makeEmpty(
+                    "\(path)/\(RcloneHidden.marker)", on: remote, spool)
+            }
             return try await stat(key)
         }
     }
@@ -149,12 +162,10 @@ struct RcloneProvider: Provider {
                 !found.modified.isWithin(resolution, of: attributes.modified)
             else { return found }
             let fileSystem = remote.fileSystem
-            var input = RcloneInput()
-            input.command = "touch"
-            input.arg = [
-                "--no-create", "--timestamp", attributes.modified.rfc3339,
-                fileSystem + (fileSystem.hasSuffix(":") || path.isEmpty ? "" : "/") + path,
-            ]
+            let target = fileSystem + (fileSystem.hasSuffix(":") || path.isEmpty ? "" : "/") + path
+            let input = RcloneInput(
+                command: "touch",
+                arg: ["--no-create", "--timestamp", attributes.modified.rfc3339, target])
             let result: RcloneCommandResult = try await remote.client.call("core/command", input)
             let now = try await stat(key)
             // Many remotes cannot do this; an unchanged file is not an error.
@@ -167,13 +178,6 @@ struct RcloneProvider: Provider {
             }
             return now
         }
-    }
-
-    func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
-    ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(key, etag: etag, to: destination, base: base, continues: continues)
     }
 
     func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
@@ -191,7 +195,28 @@ struct RcloneProvider: Provider {
             guard try await remote.requireObject(at: key).kind == .directory else {
                 throw ProviderError(.wrongKind, "it is a file")
             }
-            try await directories.removeEmpty(path)
+            try await removeEmpty(path)
+        }
+    }
+
+    /// Removes a directory that contains only hidden files.
+    ///
+    /// - Throws: `.notEmpty`.
+    func removeEmpty(_ path: String) async throws(ProviderError) {
+        let items = try await remote.items(in: path)
+        guard items.allSatisfy({ RcloneHidden.isHidden($0.name) }) else {
+            throw ProviderError(.notEmpty, "the directory is not empty")
+        }
+        for item in items {
+            try await remote.change("operations/deletefile", "\(path)/\(item.name)")
+        }
+        do {
+            try await remote.change("operations/rmdir", path)
+        } catch {
+            // A directory that is only a part of file names went with the last file.
+            guard error.kind == .missing, !remote.features.keepsEmptyDirectories else {
+                throw error
+            }
         }
     }
 }

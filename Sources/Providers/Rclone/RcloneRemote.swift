@@ -51,10 +51,7 @@ struct RcloneRemote: Sendable {
     }
 
     func input(_ path: String? = nil) -> RcloneInput {
-        var input = RcloneInput()
-        input.fs = fileSystem
-        input.remote = path
-        return input
+        RcloneInput(fs: fileSystem, remote: path)
     }
 
     // MARK: Looking
@@ -92,18 +89,17 @@ struct RcloneRemote: Sendable {
     func items(
         in path: String, detailed: Bool = false
     ) async throws(ProviderError) -> [RcloneItem] {
-        var input = lookInput(path)
-        if !detailed { input.opt = RcloneInput.Options() }
-        let answer: RcloneList = try await client.call("operations/list", input)
+        let answer: RcloneList = try await client.call(
+            "operations/list", lookInput(path, detailed: detailed))
         return answer.list ?? []
     }
 
-    private func lookInput(_ path: String) -> RcloneInput {
-        var input = input(path)
-        let hash = opened.cheapHash
-        input.opt = RcloneInput.Options(
-            showHash: hash.map { _ in true }, hashTypes: hash.map { [$0] })
-        return input
+    private func lookInput(_ path: String, detailed: Bool = true) -> RcloneInput {
+        let hash = detailed ? opened.cheapHash : nil
+        return RcloneInput(
+            fs: fileSystem, remote: path,
+            opt: RcloneInput.Options(
+                showHash: hash.map { _ in true }, hashTypes: hash.map { [$0] }))
     }
 
     // MARK: Checks before a change
@@ -150,12 +146,10 @@ struct RcloneRemote: Sendable {
     }
 
     func moveFile(_ path: String, to destination: String) async throws(ProviderError) {
-        var input = RcloneInput()
-        input.srcFs = fileSystem
-        input.srcRemote = path
-        input.dstFs = fileSystem
-        input.dstRemote = destination
-        try await client.change("operations/movefile", input)
+        try await client.change(
+            "operations/movefile",
+            RcloneInput(
+                srcFs: fileSystem, srcRemote: path, dstFs: fileSystem, dstRemote: destination))
     }
 
     /// Deletes a file.

@@ -33,11 +33,8 @@ struct RcloneUpload: Sendable {
     }
 
     private func copy(to path: String, _ group: String) async throws(ProviderError) {
-        var input = RcloneInput()
-        input.srcFs = file.directory
-        input.srcRemote = file.name
-        input.dstFs = remote.fileSystem
-        input.dstRemote = path
+        let input = RcloneInput(
+            srcFs: file.directory, srcRemote: file.name, dstFs: remote.fileSystem, dstRemote: path)
         try await client.change("operations/copyfile", input, group: group, within: nil)
     }
 
@@ -47,8 +44,7 @@ struct RcloneUpload: Sendable {
     private func report(_ group: String) async -> ProviderError? {
         var watch = RcloneStallWatch(size: size, at: client.clock.uptime)
         session.noteSent(0)
-        var input = RcloneInput()
-        input.group = group
+        let input = RcloneInput(group: group)
         while !watch.isStalled(at: client.clock.uptime) {
             do {
                 try await client.clock.sleep(until: client.clock.uptime + Self.reportEvery)
@@ -78,4 +74,34 @@ private struct NoBytes: ByteSource {
     let size: UInt64 = 0
 
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) -> Int { 0 }
+}
+
+/// Decides whether an upload has stalled, without clock or I/O: time is an argument.
+struct RcloneStallWatch {
+    /// The longest time without a byte.
+    static let stallMax: Duration = .seconds(30)
+    /// The longest time after the last byte, in which the remote may have to assemble the file.
+    static let finishMax: Duration = .seconds(600)
+
+    private let size: UInt64
+    private(set) var sent: UInt64 = 0
+    private var lastProgress: Duration
+
+    init(size: UInt64, at now: Duration) {
+        self.size = size
+        lastProgress = now
+    }
+
+    /// - Parameter bytes: The bytes sent so far; rclone may count some of them twice.
+    /// - Returns: Whether ``sent`` has grown.
+    mutating func note(_ bytes: UInt64, at now: Duration) -> Bool {
+        guard min(bytes, size) > sent else { return false }
+        sent = min(bytes, size)
+        lastProgress = now
+        return true
+    }
+
+    func isStalled(at now: Duration) -> Bool {
+        now - lastProgress >= (sent < size ? Self.stallMax : Self.finishMax)
+    }
 }

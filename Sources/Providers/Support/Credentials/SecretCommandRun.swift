@@ -86,17 +86,16 @@ final class SecretCommandRun: Sendable {
             try? writers.1.close()
         }
         let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
-        let started = state.withLock { state -> Result<pid_t, SystemError> in
-            guard !state.isStopped else { return .failure(SystemError(ECANCELED)) }
-            let started = ChildProgram.start(
-                ["/bin/sh", "-c", line.revealed], environment: environment,
-                output: writers.0.fileDescriptor, errors: writers.1.fileDescriptor,
-                keepsTerminal: keepsTerminal)
-            state.process = try? started.get()
-            return started
-        }
-        do {
-            return try started.get()
+        do throws(SystemError) {
+            return try state.withLock { state throws(SystemError) in
+                guard !state.isStopped else { throw SystemError(ECANCELED) }
+                let process = try ChildProgram.start(
+                    ["/bin/sh", "-c", line.revealed], environment: environment,
+                    output: writers.0.fileDescriptor, errors: writers.1.fileDescriptor,
+                    keepsTerminal: keepsTerminal)
+                state.process = process
+                return process
+            }
         } catch {
             throw SecretCommand.Failure(problem: "cannot be run: \(error)")
         }

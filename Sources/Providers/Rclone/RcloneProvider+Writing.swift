@@ -1,21 +1,14 @@
 import Engine
 import ProviderSupport
 
-/// Writes files, by way of a file on this machine: only for a file does rclone keep the time, check
-/// the hash and know the size in advance.
-struct RcloneWriter: Sendable {
-    let remote: RcloneRemote
-    let spool: RcloneSpool
-    let names: RcloneNameCheck
-    let locks: KeyedMutex
-    let modifiedResolution: Duration?
-
+extension RcloneProvider {
     /// A larger file is uploaded under a hidden name, checked again, and then renamed. That shortens
     /// the time in which a change by another client goes unnoticed; for a smaller file it would only
     /// cost time.
     private static let stagedBytesMin: UInt64 = 8 << 20
 
-    /// As ``Provider/write(_:from:attributes:base:session:)``.
+    /// Writes by way of a file on this machine: only for a file does rclone keep the time, check the
+    /// hash and know the size in advance.
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
@@ -96,7 +89,7 @@ struct RcloneWriter: Sendable {
         let found = try await remote.requireObject(at: key)
         let isOurs =
             found.size == size
-            && modifiedResolution.map { found.modified.isWithin($0, of: modified) } ?? true
+            && traits.modifiedResolution.map { found.modified.isWithin($0, of: modified) } ?? true
         guard isOurs else {
             throw ProviderError(
                 .unreachable, "it differs from what was sent: \(found.size) bytes of \(size)")

@@ -1,15 +1,7 @@
 import Engine
 import ProviderSupport
 
-/// Moves and renames files and directories.
-struct RcloneMover: Sendable {
-    let remote: RcloneRemote
-    let directories: RcloneDirectories
-    let names: RcloneNameCheck
-    let locks: KeyedMutex
-    let modifiedResolution: Duration?
-
-    /// As ``Provider/move(_:etag:to:base:continues:)``.
+extension RcloneProvider {
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool
@@ -33,7 +25,8 @@ struct RcloneMover: Sendable {
             let moved = try await remote.requireObject(at: destination)
             // A move keeps the time if the remote keeps times.
             let isSameTime =
-                modifiedResolution.map { moved.modified.isWithin($0, of: found.modified) } ?? true
+                traits.modifiedResolution.map { moved.modified.isWithin($0, of: found.modified) }
+                ?? true
             guard isSameTime, RcloneMeaning.mayHoldSame(moved, found) else {
                 throw RcloneRemote.changedMeanwhile
             }
@@ -57,16 +50,14 @@ struct RcloneMover: Sendable {
             }
             try await remote.requireBase(.absent, at: destination)
         }
-        var input = RcloneInput()
-        input.srcFs = remote.below(path)
-        input.dstFs = remote.below(newPath)
-        input.createEmptySrcDirs = true
-        input.deleteEmptySrcDirs = true
+        let input = RcloneInput(
+            srcFs: remote.below(path), dstFs: remote.below(newPath), createEmptySrcDirs: true,
+            deleteEmptySrcDirs: true)
         // It may move each object by itself.
         try await remote.client.change("sync/move", input, within: nil)
         // If objects were moved one by one, the directory itself is still there.
         if try await remote.object(at: key) != nil {
-            try await directories.removeEmpty(path)
+            try await removeEmpty(path)
         }
         return try await remote.requireObject(at: destination)
     }
