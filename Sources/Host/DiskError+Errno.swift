@@ -19,4 +19,15 @@ extension DiskError {
             }
         self.init(kind, attempt: attempt, reason: error.description)
     }
+
+    /// Returns the value of `body`, or throws its failure as that of `attempt`.
+    static func reporting<Value>(
+        _ attempt: @autoclosure () -> String, _ body: @autoclosure () throws(SystemError) -> Value
+    ) throws(DiskError) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw DiskError(error, attempt: attempt())
+        }
+    }
 }

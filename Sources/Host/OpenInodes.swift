@@ -151,13 +151,6 @@ final class OpenInodes: Sendable {
     }
 }
 
-/// A descriptor that is about to be closed.
-private struct Closing {
-    let inode: OpenInode
-    let descriptor: Descriptor
-    let isUnsynchronized: Bool
-}
-
 extension OpenInodes.State {
     mutating func append(_ inode: OpenInode) {
         inode.state.withLock { $0.position = closable.count }
@@ -182,7 +175,8 @@ extension OpenInodes.State {
     }
 
     /// Takes the descriptor of an idle file; nil if all are in use.
-    fileprivate mutating func takeIdle() -> Closing? {
+    mutating func takeIdle() -> (inode: OpenInode, descriptor: Descriptor, isUnsynchronized: Bool)?
+    {
         // The first round may do no more than forget recent uses.
         for _ in 0..<2 * closable.count where !closable.isEmpty {
             hand = hand < closable.count ? hand : 0
@@ -192,8 +186,7 @@ extension OpenInodes.State {
             case .unlinked: removeFromClosable(at: hand)
             case .idle(let descriptor, let isUnsynchronized):
                 removeFromClosable(at: hand)
-                return Closing(
-                    inode: inode, descriptor: descriptor, isUnsynchronized: isUnsynchronized)
+                return (inode, descriptor, isUnsynchronized)
             }
         }
         return nil

@@ -47,13 +47,10 @@ package final class PosixDisk: Disk {
         directory path: String, sharesBytes: Bool = true, copies: SparseCopy = SparseCopy(),
         descriptorsMax: Int = DescriptorLimit.forContent, isReadOnly: Bool = false
     ) throws(DiskError) {
-        do {
-            let directory = try Descriptor(directory: path)
-            root = Root(
-                directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax))
-        } catch {
-            throw DiskError(error, attempt: "open the directory \"\(path)\"")
-        }
+        let directory = try DiskError.reporting(
+            "open the directory \"\(path)\"", Descriptor(directory: path))
+        root = Root(
+            directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax))
         self.sharesBytes = sharesBytes
         self.copies = copies
         if !isReadOnly { try emptyWorkshop() }
@@ -97,11 +94,9 @@ package final class PosixDisk: Disk {
     }
 
     package func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError) {
-        do {
-            try rename(Location(path).path, to: Location(destination))
-        } catch {
-            throw DiskError(error, attempt: "move \"\(path)\" to \"\(destination)\"")
-        }
+        try DiskError.reporting(
+            "move \"\(path)\" to \"\(destination)\"",
+            rename(Location(path).path, to: Location(destination)))
     }
 
     package func remove(_ path: DiskPath) throws(DiskError) {
@@ -118,28 +113,21 @@ package final class PosixDisk: Disk {
     }
 
     package func files(below directory: DiskPath) throws(DiskError) -> [DiskPath] {
-        do {
-            return try DirectoryWalk(root: root.directory, hidden: Self.workshop)
-                .files(below: directory.description).map { DiskPath($0) }
-        } catch {
-            throw DiskError(error, attempt: "list the files below \"\(directory)\"")
-        }
+        try DiskError.reporting(
+            "list the files below \"\(directory)\"",
+            DirectoryWalk(root: root.directory, hidden: Self.workshop)
+                .files(below: directory.description).map { DiskPath($0) })
     }
 
     package func synchronizeAll() throws(DiskError) {
-        do {
-            _ = try retryingInterrupts { apus_synchronize_file_system(root.directory.rawValue) }
-        } catch {
-            throw DiskError(error, attempt: "put all files on the disk")
-        }
+        _ = try DiskError.reporting(
+            "put all files on the disk",
+            retryingInterrupts { apus_synchronize_file_system(root.directory.rawValue) })
     }
 
     package func space() throws(DiskError) -> StorageSpace {
-        do throws(SystemError) {
-            return try root.directory.space()
-        } catch {
-            throw DiskError(error, attempt: "read the free space of the state directory")
-        }
+        try DiskError.reporting(
+            "read the free space of the state directory", root.directory.space())
     }
 }
 
@@ -225,5 +213,26 @@ extension PosixDisk {
         } catch {
             throw DiskError(error, attempt: "empty \"\(Self.workshop)\" in the state directory")
         }
+    }
+}
+
+/// A checked path below the state directory.
+struct Location: Sendable {
+    /// Relative to the root.
+    let path: String
+
+    /// The directories above the file, from the root (`.`) down to its parent.
+    let parents: [String]
+
+    /// - Parameter path: Names separated by single slashes, none of them `.` or `..`. The engine makes
+    ///   all paths, so one that leads out of the state directory is a broken invariant.
+    init(_ path: DiskPath) {
+        let names = path.description.split(separator: "/", omittingEmptySubsequences: false)
+        precondition(
+            names.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.utf8.contains(0) },
+            "\"\(path)\" is not a path below the state directory")
+        self.path = path.description
+        parents =
+            ["."] + names.indices.dropFirst().map { names[..<$0].joined(separator: "/") }
     }
 }

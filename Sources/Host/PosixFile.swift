@@ -26,11 +26,7 @@ package final class PosixFile: DiskFile {
     }
 
     package func openDescriptor() throws(DiskError) -> (any OpenDescriptor)? {
-        do {
-            return try disk.open.descriptor(of: inode)
-        } catch {
-            throw DiskError(error, attempt: "open \"\(path)\" again")
-        }
+        try DiskError.reporting("open \"\(path)\" again", disk.open.descriptor(of: inode))
     }
 
     package func read(
@@ -38,64 +34,43 @@ package final class PosixFile: DiskFile {
     ) throws(DiskError) -> Int {
         // No file has bytes beyond the offsets that the kernel can address.
         guard let start = Self.start(of: buffer.count, at: offset) else { return 0 }
-        do {
-            return try withDescriptor { (descriptor) throws(SystemError) in
-                try PosixIO.read(descriptor.rawValue, into: buffer, at: start)
-            }
-        } catch {
-            throw DiskError(
-                error, attempt: "read \(buffer.count) bytes at \(offset) of \"\(path)\"")
+        return try withDescriptor("read \(buffer.count) bytes at \(offset) of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            try PosixIO.read(descriptor.rawValue, into: buffer, at: start)
         }
     }
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
-        do throws(SystemError) {
+        try change("write \(bytes.count) bytes at \(offset) of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
             guard let start = Self.start(of: bytes.count, at: offset) else { throw .init(EFBIG) }
-            try change { (descriptor) throws(SystemError) in
-                try PosixIO.write(descriptor.rawValue, bytes, at: start)
-            }
-        } catch {
-            throw DiskError(
-                error, attempt: "write \(bytes.count) bytes at \(offset) of \"\(path)\"")
+            try PosixIO.write(descriptor.rawValue, bytes, at: start)
         }
     }
 
     package func truncate(to size: UInt64) throws(DiskError) {
-        do throws(SystemError) {
+        try change("set the size of \"\(path)\" to \(size)", setsLength: true) {
+            (descriptor) throws(SystemError) in
             guard let length = Int64(exactly: size) else { throw .init(EFBIG) }
-            try change { (descriptor) throws(SystemError) in
-                _ = try retryingInterrupts { ftruncate(descriptor.rawValue, off_t(length)) }
-            }
-        } catch {
-            throw DiskError(
-                error, attempt: "set the size of \"\(path)\" to \(size)", setsLength: true)
+            _ = try retryingInterrupts { ftruncate(descriptor.rawValue, off_t(length)) }
         }
     }
 
     /// After a failure this fails for as long as the file stays open, as the bytes may be lost: write
     /// them again, to another file.
     package func synchronize() throws(DiskError) {
-        do {
-            try withDescriptor { (descriptor) throws(SystemError) in
-                try inode.synchronize(descriptor, after: failuresBefore)
-            }
-        } catch {
-            throw DiskError(error, attempt: "write \"\(path)\" through to the disk")
+        try withDescriptor("write \"\(path)\" through to the disk") {
+            (descriptor) throws(SystemError) in
+            try inode.synchronize(descriptor, after: failuresBefore)
         }
-        do {
-            try inode.synchronizeName(disk)
-        } catch {
-            throw DiskError(error, attempt: "write the name \"\(path)\" through to the disk")
-        }
+        try DiskError.reporting(
+            "write the name \"\(path)\" through to the disk", inode.synchronizeName(disk))
     }
 
     package func status() throws(DiskError) -> DiskFileStatus {
-        do {
-            return try withDescriptor { (descriptor) throws(SystemError) in
-                DiskFileStatus(try descriptor.status())
-            }
-        } catch {
-            throw DiskError(error, attempt: "read the status of \"\(path)\"")
+        try withDescriptor("read the status of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            DiskFileStatus(try descriptor.status())
         }
     }
 
@@ -104,28 +79,22 @@ package final class PosixFile: DiskFile {
             timespec(tv_sec: 0, tv_nsec: apus_utime_omit),
             timespec(tv_sec: Int(time.seconds), tv_nsec: Int(time.nanosecondsOfSecond)),
         ]
-        do {
-            try withDescriptor { (descriptor) throws(SystemError) in
-                _ = try retryingInterrupts { futimens(descriptor.rawValue, times) }
-            }
-        } catch {
-            throw DiskError(error, attempt: "set the modification time of \"\(path)\"")
+        try withDescriptor("set the modification time of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            _ = try retryingInterrupts { futimens(descriptor.rawValue, times) }
         }
     }
 
     package func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
-        do {
-            try withDescriptor { (descriptor) throws(SystemError) in
-                for name in attributes.names {
-                    let text = name.map(CChar.init(bitPattern:)) + [0]
-                    let value = attributes[name] ?? []
-                    _ = try retryingInterrupts {
-                        fsetxattr(descriptor.rawValue, text, value, value.count, 0)
-                    }
+        try withDescriptor("set the extended attributes of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            for name in attributes.names {
+                let text = name.map(CChar.init(bitPattern:)) + [0]
+                let value = attributes[name] ?? []
+                _ = try retryingInterrupts {
+                    fsetxattr(descriptor.rawValue, text, value, value.count, 0)
                 }
             }
-        } catch {
-            throw DiskError(error, attempt: "set the extended attributes of \"\(path)\"")
         }
     }
 }
@@ -135,21 +104,30 @@ package final class PosixFile: DiskFile {
 extension PosixFile {
     private var path: String { inode.state.withLock { $0.location.path } }
 
+    /// Runs `body` with the file open.
+    ///
+    /// - Parameter attempt: For the error.
     private func withDescriptor<Result>(
+        _ attempt: @autoclosure () -> String, setsLength: Bool = false,
         _ body: (Descriptor) throws(SystemError) -> Result
-    ) throws(SystemError) -> Result {
-        let descriptor = try disk.open.descriptor(of: inode)
-        // The call below uses only its number.
-        defer { withExtendedLifetime(descriptor) {} }
-        return try body(descriptor)
+    ) throws(DiskError) -> Result {
+        do throws(SystemError) {
+            let descriptor = try disk.open.descriptor(of: inode)
+            // The call below uses only its number.
+            defer { withExtendedLifetime(descriptor) {} }
+            return try body(descriptor)
+        } catch {
+            throw DiskError(error, attempt: attempt(), setsLength: setsLength)
+        }
     }
 
     /// Changes the bytes. They count as not synchronised only afterwards, but before the
     /// descriptor may be closed: an `fsync` meanwhile may have missed them.
     private func change(
+        _ attempt: @autoclosure () -> String, setsLength: Bool = false,
         _ body: (Descriptor) throws(SystemError) -> Void
-    ) throws(SystemError) {
-        try withDescriptor { (descriptor) throws(SystemError) in
+    ) throws(DiskError) {
+        try withDescriptor(attempt(), setsLength: setsLength) { (descriptor) throws(SystemError) in
             defer { inode.state.withLock { $0.isUnsynchronized = true } }
             try body(descriptor)
         }

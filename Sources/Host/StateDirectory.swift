@@ -36,7 +36,7 @@ package final class StateDirectory: Sendable {
         self.path = path
         let holder = Holder(processID: getpid(), mountPoint: mountPoint)
         do {
-            try Self.reporting { () throws(SystemError) in try Self.makeDirectories(path) }
+            try Self.reporting(Self.makeDirectories(path))
             lock = try Self.open(path)
             try Self.take(lock, for: holder)
         } catch {
@@ -116,15 +116,11 @@ package final class StateDirectory: Sendable {
 extension StateDirectory {
     /// - Returns: The lock file of the directory, which exists and belongs to this user only.
     private static func open(_ path: String) throws(StateDirectoryError.Kind) -> Descriptor {
-        let directory = try reporting { () throws(SystemError) in
-            try Descriptor(directory: path)
-        }
-        let status = try reporting(directory.status)
+        let directory = try reporting(Descriptor(directory: path))
+        let status = try reporting(directory.status())
         // Of the open directory, which no other process can replace meanwhile.
         if status.st_uid != geteuid() { throw .foreign(owner: status.st_uid) }
-        let names = try reporting { () throws(SystemError) in
-            try DirectoryWalk(root: directory, hidden: nil).names()
-        }
+        let names = try reporting(DirectoryWalk(root: directory, hidden: nil).names())
         if !names.contains(StateDatabase.name),
             let other = names.filter({ !StateFiles.isOurs($0) }).min()
         {
@@ -132,9 +128,8 @@ extension StateDirectory {
         }
         let mode = UInt16(status.st_mode & 0o7777)
         if mode & 0o077 != 0 { throw .exposed(mode: mode) }
-        return try reporting { () throws(SystemError) in
-            try Descriptor(opening: "lock", in: directory, flags: O_RDWR | O_CREAT, mode: 0o600)
-        }
+        return try reporting(
+            Descriptor(opening: "lock", in: directory, flags: O_RDWR | O_CREAT, mode: 0o600))
     }
 
     /// Makes a directory and its missing parents. POSIX: `mkdir -p -m 0700`.
@@ -167,7 +162,7 @@ extension StateDirectory {
             }
             guard try tryLock(lock) else { throw .held(by: Holder(readFrom: lock)) }
         }
-        try reporting { () throws(SystemError) in try holder.write(to: lock) }
+        try reporting(holder.write(to: lock))
     }
 
     /// - Returns: Whether the lock was free and is now held.
@@ -182,7 +177,7 @@ extension StateDirectory {
     }
 
     private static func reporting<Result>(
-        _ step: () throws(SystemError) -> Result
+        _ step: @autoclosure () throws(SystemError) -> Result
     ) throws(StateDirectoryError.Kind) -> Result {
         do {
             return try step()
@@ -198,12 +193,10 @@ extension StateDirectory.Holder {
 
     /// - Returns: nil until the holder has written its lines.
     fileprivate init?(readFrom lock: Descriptor) {
-        let text = withUnsafeTemporaryAllocation(byteCount: Self.textBytesMax, alignment: 1) {
-            // The lock is held even if its holder cannot be identified.
-            let count = (try? PosixIO.read(lock.rawValue, into: $0, at: 0)) ?? 0
-            return String(decoding: $0.prefix(count), as: UTF8.self)
-        }
-        let lines = text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+        // The lock is held even if its holder cannot be identified.
+        let bytes = (try? PosixIO.read(lock.rawValue, count: Self.textBytesMax, at: 0)) ?? []
+        let lines = String(decoding: bytes, as: UTF8.self).split(
+            separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
         let words = (lines.first ?? "").split(separator: " ")
         guard lines.count == 2, let processID = words.first.flatMap({ Int32($0) }),
             lines[1].hasSuffix("\n")
@@ -215,9 +208,7 @@ extension StateDirectory.Holder {
 
     fileprivate func write(to lock: Descriptor) throws(SystemError) {
         let text = Array("\(processID)\(isChecking ? " check" : "")\n\(mountPoint)\n".utf8)
-        try text.withUnsafeBufferPointer { (bytes) throws(SystemError) in
-            try PosixIO.write(lock.rawValue, UnsafeRawBufferPointer(bytes), at: 0)
-        }
+        try PosixIO.write(lock.rawValue, text, at: 0)
         // After the write: on a full disk, the block that the file has may be the last one.
         _ = try retryingInterrupts { ftruncate(lock.rawValue, off_t(text.count)) }
     }
