@@ -12,25 +12,17 @@ import Synchronization
 /// kernel's cache is stale until its ``CacheTimeouts`` pass. Waiting could deadlock: the waiting
 /// thread might be the one that must answer the request.
 final class KernelNotifier: KernelCache {
-    /// The session to notify.
-    private struct Target: @unchecked Sendable {  // sound: libfuse can notify from any thread
-        let session: OpaquePointer
-    }
-
     private let logger: Logger
     private let queue: Mutex<InvalidationQueue>
-    private let target = Mutex<Target?>(nil)
+    /// The session to notify.
+    private let target = Mutex<FuseSession.Handle?>(nil)
     /// Serial: the only thread that notifies.
     private let thread = DispatchQueue(label: "apus.kernel-notifier")
     private let isDropping = Atomic(false)
 
-    convenience init(logger: Logger) {
-        self.init(itemsMax: 1 << 16, logger: logger)
-    }
-
-    init(itemsMax: Int, logger: Logger) {
+    init(logger: Logger) {
         self.logger = logger
-        queue = Mutex(InvalidationQueue(itemsMax: itemsMax))
+        queue = Mutex(InvalidationQueue(itemsMax: 1 << 16))
     }
 
     func invalidate(_ name: FileName, in parent: InodeNumber) {
@@ -41,9 +33,9 @@ final class KernelNotifier: KernelCache {
         add(.inode(inode))
     }
 
-    /// Starts sending notifications to `session`.
-    func attach(_ session: OpaquePointer) {
-        target.withLock { $0 = Target(session: session) }
+    /// Starts sending notifications to a session.
+    func attach(_ session: FuseSession.Handle) {
+        target.withLock { $0 = session }
         queue.withLock { $0.open() }
     }
 

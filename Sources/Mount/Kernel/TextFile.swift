@@ -3,10 +3,9 @@ import SystemCalls
 
 /// Returns a small text file such as those of `/proc` and `/etc`, or nil if it cannot be read.
 func readText(_ path: String) -> String? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    return String(decoding: readAll(descriptor), as: UTF8.self)
+    guard let file = try? Descriptor(opening: path, flags: O_RDONLY) else { return nil }
+    defer { withExtendedLifetime(file) {} }
+    return String(decoding: readAll(file.rawValue), as: UTF8.self)
 }
 
 /// Returns the bytes from a descriptor's position to its end, or to the first failure.

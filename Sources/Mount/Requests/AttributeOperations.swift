@@ -2,52 +2,72 @@ import CFuse
 import Engine
 import Glibc
 
-/// The operations on attributes, and on the file system as a whole.
-struct AttributeOperations {
-    let server: RequestServer
-
-    private var engine: Engine { server.engine }
-
-    func get(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("getattr", inode, reply) { [engine] () throws(Blocked) in
-            try engine.attributes(of: inode)
-        } answer: { [self] in
-            $0.attributes($1, timeout: server.timeouts.seconds(for: $1))
+extension fuse_lowlevel_ops {
+    mutating func addAttributes() {
+        getattr = { request, inode, _ in
+            Request(request, "getattr", inode).serveAttributes { (engine, inode) throws(Blocked) in
+                try engine.attributes(of: inode)
+            }
+        }
+        setattr = { request, inode, status, settable, _ in
+            let change = AttributeChange(status!.pointee, settable: settable)
+            Request(request, "setattr", inode).serveAttributes { (engine, inode) throws(Blocked) in
+                // Access times are not stored.
+                if change.isEmpty { return try engine.attributes(of: inode) }
+                return try engine.setAttributes(of: inode, to: change)
+            }
+        }
+        statfs = { request, inode in
+            Request(request, "statfs", inode).serve { (engine, _) throws(Blocked) in
+                engine.space
+            } answer: { request, space in
+                request.reply.statistics(space.statistics)
+            }
         }
     }
 
-    func set(
-        _ reply: consuming Reply, _ inode: InodeNumber, to change: AttributeChange
-    ) {
-        // Access times are not stored.
-        guard !change.isEmpty else {
-            get(reply, inode)
-            return
+    mutating func addExtendedAttributes() {
+        getxattr = { request, inode, name, room in
+            let request = Request(request, "getxattr", inode)
+            // The kernel asks for `security.capability` before every write, and `ls` for the
+            // access list of every file: answered without reading the inode.
+            guard strncmp(name!, "user.", 5) == 0 else {
+                request.reply.fail(strncmp(name!, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
+                return
+            }
+            let name = [UInt8](cString: name!)
+            request.serve { (engine, inode) throws(Blocked) in
+                try engine.extendedAttribute(name, of: inode)
+            } answer: { request, value in
+                request.reply.extendedAttribute(value, room: room)
+            }
         }
-        server.serve("setattr", inode, reply) { [engine] () throws(Blocked) in
-            try engine.setAttributes(of: inode, to: change)
-        } answer: { [self] in
-            $0.attributes($1, timeout: server.timeouts.seconds(for: $1))
+        listxattr = { request, inode, room in
+            Request(request, "listxattr", inode).serve { (engine, inode) throws(Blocked) in
+                try engine.extendedAttributes(of: inode)
+            } answer: { request, attributes in
+                // Each name ends with NUL. Linux: `listxattr`.
+                request.reply.extendedAttribute(attributes.names.flatMap { $0 + [0] }, room: room)
+            }
+        }
+        setxattr = { request, inode, name, value, count, flags in
+            Request(request, "setxattr", inode).setExtendedAttribute(
+                name!, to: [UInt8](UnsafeRawBufferPointer(start: value, count: count)),
+                flags: flags)
+        }
+        removexattr = { request, inode, name in
+            Request(request, "setxattr", inode).setExtendedAttribute(name!, to: nil, flags: 0)
         }
     }
+}
 
-    /// - Parameters:
-    ///   - name: Valid until the callback returns.
-    ///   - room: The size of the caller's buffer in bytes; 0 asks for the length only.
-    func getExtended(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ name: UnsafePointer<CChar>, room: Int
+extension Request {
+    fileprivate consuming func serveAttributes(
+        _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Attributes
     ) {
-        // The kernel asks for `security.capability` before every write, and `ls` for the access
-        // list of every file: answered without reading the inode.
-        guard strncmp(name, "user.", 5) == 0 else {
-            reply.fail(strncmp(name, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
-            return
-        }
-        let name = [UInt8](cString: name)
-        server.serve("getxattr", inode, reply) { [engine] () throws(Blocked) in
-            try engine.extendedAttribute(name, of: inode)
-        } answer: {
-            $0.extendedAttribute($1, room: room)
+        serve(operation) { request, attributes in
+            let timeout = request.server.timeouts.seconds(for: attributes)
+            request.reply.attributes(attributes, timeout: timeout)
         }
     }
 
@@ -55,9 +75,8 @@ struct AttributeOperations {
     ///   - name: Valid until the callback returns.
     ///   - value: nil to remove the attribute.
     ///   - flags: Linux: `XATTR_CREATE`, `XATTR_REPLACE`.
-    func setExtended(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ name: UnsafePointer<CChar>,
-        to value: [UInt8]?, flags: CInt
+    fileprivate consuming func setExtendedAttribute(
+        _ name: UnsafePointer<CChar>, to value: [UInt8]?, flags: CInt
     ) {
         guard strncmp(name, "user.", 5) == 0 else {
             reply.fail(EOPNOTSUPP)
@@ -73,33 +92,10 @@ struct AttributeOperations {
             reply.fail(EINVAL)
             return
         }
-        server.serve("setxattr", inode, reply) { [engine] () throws(Blocked) in
+        serve { (engine, inode) throws(Blocked) in
             try engine.setExtendedAttribute(name, to: value, change, of: inode)
-        } answer: { reply, _ in
-            reply.succeed()
         }
     }
-
-    func listExtended(_ reply: consuming Reply, _ inode: InodeNumber, room: Int) {
-        server.serve("listxattr", inode, reply) { [engine] () throws(Blocked) in
-            try engine.extendedAttributes(of: inode)
-        } answer: { reply, attributes in
-            // Each name ends with NUL. Linux: `listxattr`.
-            reply.extendedAttribute(attributes.names.flatMap { $0 + [0] }, room: room)
-        }
-    }
-
-    func statistics(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("statfs", inode, reply) { [engine] () throws(Blocked) in
-            engine.space
-        } answer: {
-            $0.statistics($1.statistics)
-        }
-    }
-}
-
-extension RequestServer {
-    var attributes: AttributeOperations { AttributeOperations(server: self) }
 }
 
 extension StorageSpace {

@@ -2,37 +2,76 @@ import CFuse
 import Engine
 import Glibc
 
-/// The operations on content.
-///
 /// A handle (`fh`) is just the access mode that it was opened with, so that a process that takes
 /// over from a killed one understands all handles.
-struct ContentOperations {
-    let server: RequestServer
-
-    private var engine: Engine { server.engine }
-
-    /// - Parameter flags: Those of `open`, without O_CREAT and O_EXCL.
-    func open(_ reply: consuming Reply, _ inode: InodeNumber, flags: CInt) {
-        server.readAhead.applyOnce()
-        let access = FileAccess(openFlags: flags)
-        let truncating = flags & O_TRUNC != 0
-        server.serve("open", inode, reply) { [engine] () throws(Blocked) in
-            try engine.open(inode, access: access, truncating: truncating)
-        } answer: { [engine] reply, _ in
-            // Interrupted in between: no RELEASE will come.
-            if !reply.opened(fuse_file_info(access)) { engine.release(inode, access: access) }
+extension fuse_lowlevel_ops {
+    mutating func addHandles() {
+        open = { request, inode, info in
+            let request = Request(request, "open", inode)
+            let flags = info!.pointee.flags
+            let access = FileAccess(openFlags: flags)
+            request.server.readAhead.applyOnce()
+            request.serve { (engine, inode) throws(Blocked) in
+                try engine.open(inode, access: access, truncating: flags & O_TRUNC != 0)
+            } answer: { request, _ in
+                let (engine, inode) = (request.server.engine, request.inode)
+                // Interrupted in between: no RELEASE will come.
+                if !request.reply.opened(fuse_file_info(access)) {
+                    engine.release(inode, access: access)
+                }
+            }
+        }
+        create = { request, parent, name, mode, info in
+            let flags = info!.pointee.flags
+            Request(request, "create", parent).naming(name) { request, name in
+                request.create(name, mode: mode, flags: flags)
+            }
+        }
+        flush = { request, inode, info in
+            let request = Request(request, "flush", inode)
+            guard FileAccess(handle: info!.pointee.fh) == .write else {
+                request.reply.succeed()
+                return
+            }
+            request.serve { (engine, inode) throws(Blocked) in
+                try engine.flush(inode)
+            }
+        }
+        release = { request, inode, info in
+            let request = Request(request, "release", inode)
+            request.trace()
+            request.server.engine.release(
+                request.inode, access: FileAccess(handle: info!.pointee.fh))
+            request.reply.succeed()
         }
     }
 
+    mutating func addContent() {
+        read = { request, inode, length, offset, _ in
+            let offset = UInt64(clamping: offset)
+            Request(request, "read", inode).serve { (engine, inode) throws(Blocked) in
+                try engine.read(inode, at: offset, length: length)
+            } answer: { request, range in
+                request.answer(range, at: offset)
+            }
+        }
+        write = { request, inode, bytes, count, offset, _ in
+            Request(request, "write", inode).write(
+                UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(clamping: offset))
+        }
+        fsync = { request, inode, _, _ in
+            Request(request, "fsync", inode).synchronize()
+        }
+    }
+}
+
+extension Request {
     /// - Parameter flags: Those of `open`.
-    func create(
-        _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t,
-        flags: CInt
-    ) {
+    fileprivate consuming func create(_ name: FileName, mode: mode_t, flags: CInt) {
         server.readAhead.applyOnce()
         let caller = reply.caller
         let isExclusive = flags & O_EXCL != 0
-        server.serve("create", parent, reply) { [engine] () throws(Blocked) -> Attributes? in
+        serve { (engine, parent) throws(Blocked) -> Attributes? in
             do throws(Blocked) {
                 return try engine.createFile(
                     name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
@@ -41,33 +80,23 @@ struct ContentOperations {
                 else { throw error }
                 return nil
             }
-        } answer: { [engine, timeouts = server.timeouts] reply, attributes in
+        } answer: { request, attributes in
             guard let attributes else {
                 // A remote change created it after the kernel's lookup. ESTALE makes the kernel
                 // look the name up again and open the file, with the permission check that
                 // creating skips.
-                reply.fail(ESTALE)
+                request.reply.fail(ESTALE)
                 return
             }
-            let entry = attributes.entry(timeouts)
-            if !reply.created(entry, fuse_file_info(.write)) {
-                engine.release(attributes.inode, access: .write)
+            let server = request.server
+            let entry = attributes.entry(server.timeouts)
+            if !request.reply.created(entry, fuse_file_info(.write)) {
+                server.engine.release(attributes.inode, access: .write)
             }
         }
     }
 
-    func read(_ reply: consuming Reply, _ inode: InodeNumber, at offset: UInt64, length: Int) {
-        server.serve("read", inode, reply) { [engine] () throws(Blocked) in
-            try engine.read(inode, at: offset, length: length)
-        } answer: { [self] in
-            answerContent($0, inode, $1, at: offset)
-        }
-    }
-
-    private func answerContent(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ range: ReadableRange,
-        at offset: UInt64
-    ) {
+    fileprivate consuming func answer(_ range: ReadableRange, at offset: UInt64) {
         if range.count == 0 {
             return reply.bytes(UnsafeRawBufferPointer(start: nil, count: 0))
         }
@@ -77,84 +106,49 @@ struct ContentOperations {
             reply.content(of: descriptor.rawValue, at: offset, count: range.count)
             withExtendedLifetime(descriptor) {}
         case .success(nil):
-            answerCopy(reply, inode, range, at: offset)
+            answerCopy(range, at: offset)
         case .failure(let error):
-            server.fail("read", inode, reply, EngineError(error, error.attempt))
+            fail(EngineError(error, error.attempt))
         }
     }
 
     /// Answers for a file without a descriptor, such as a simulated one.
-    private func answerCopy(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ range: ReadableRange,
-        at offset: UInt64
-    ) {
+    private consuming func answerCopy(_ range: ReadableRange, at offset: UInt64) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: range.count, alignment: 16)
         defer { buffer.deallocate() }
         let read = Result { () throws(DiskError) in try range.file.read(into: buffer, at: offset) }
         switch read {
-        case .success(let count):
-            reply.bytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-        case .failure(let error):
-            server.fail("read", inode, reply, EngineError(error, error.attempt))
+        case .success(let count): reply.bytes(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        case .failure(let error): fail(EngineError(error, error.attempt))
         }
     }
 
     /// - Parameter bytes: Valid until the callback returns.
-    func write(
-        _ reply: consuming Reply, _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer,
-        at offset: UInt64
-    ) {
-        server.trace("write", inode)
-        let engine = engine
-        let count = bytes.count
+    fileprivate consuming func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) {
+        trace()
+        let (engine, inode, count) = (server.engine, inode, bytes.count)
         let written = Result { () throws(Blocked) in try engine.write(inode, bytes, at: offset) }
         switch written {
-        case .success:
-            reply.written(count)
-        case .failure(.failure(let error)):
-            server.fail("write", inode, reply, error)
+        case .success: reply.written(count)
+        case .failure(.failure(let error)): fail(error)
         case .failure(.awaits(let need)):
             let copy = Array(bytes)
-            server.finishLater("write", inode, reply, need) { () throws(Blocked) in
+            finishLater(need) { () throws(Blocked) in
                 try copy.withUnsafeBytes { bytes in
                     Result { () throws(Blocked) in try engine.write(inode, bytes, at: offset) }
                 }.get()
-            } answer: { reply, _ in
-                reply.written(count)
+            } answer: { request, _ in
+                request.reply.written(count)
             }
         }
     }
 
-    func flush(_ reply: consuming Reply, _ inode: InodeNumber, handle: UInt64) {
-        guard FileAccess(handle: handle) == .write else {
-            reply.succeed()
-            return
-        }
-        server.serve("flush", inode, reply) { [engine] () throws(Blocked) in
-            try engine.flush(inode)
-        } answer: { reply, _ in
-            reply.succeed()
-        }
-    }
-
     /// Serves fsync and fsyncdir.
-    func synchronize(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("fsync", inode, reply) { [engine] () throws(Blocked) in
+    consuming func synchronize() {
+        serve { (engine, inode) throws(Blocked) in
             try engine.synchronize(inode)
-        } answer: { reply, _ in
-            reply.succeed()
         }
     }
-
-    func release(_ reply: consuming Reply, _ inode: InodeNumber, handle: UInt64) {
-        server.trace("release", inode)
-        engine.release(inode, access: FileAccess(handle: handle))
-        reply.succeed()
-    }
-}
-
-extension RequestServer {
-    var content: ContentOperations { ContentOperations(server: self) }
 }
 
 extension FileAccess {

@@ -2,23 +2,110 @@ import CFuse
 import Engine
 import Glibc
 
-/// The operations on names.
-struct NameOperations {
-    let server: RequestServer
-
-    private var engine: Engine { server.engine }
-    private var timeouts: CacheTimeouts { server.timeouts }
-
-    func lookUp(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        guard timeouts.negativeEntries > .zero else {
-            server.serve("lookup", parent, reply) { [engine] () throws(Blocked) in
-                try engine.lookup(name, in: parent)
-            } answer: { [self] in
-                answerEntry($0, $1)
+extension fuse_lowlevel_ops {
+    mutating func addLookups() {
+        lookup = { request, parent, name in
+            let request = Request(request, "lookup", parent)
+            switch RequestedName(name!) {
+            case .name(let name): request.lookUp(name)
+            // NFS and `open_by_handle_at` look up these two.
+            case .itself:
+                request.serveEntry { (engine, inode) throws(Blocked) in
+                    try engine.attributes(of: inode)
+                }
+            case .parent:
+                request.serveEntry { (engine, directory) throws(Blocked) in
+                    try engine.attributes(of: try engine.parent(of: directory))
+                }
+            case .impossible(let errno): request.reply.fail(errno)
             }
-            return
         }
-        server.serve("lookup", parent, reply) { [engine] () throws(Blocked) -> Attributes? in
+        readlink = { request, inode in
+            let request = Request(request, "readlink", inode)
+            let thread = request.reply.thread
+            request.serve { (engine, inode) throws(Blocked) in
+                let link = try engine.symbolicLink(inode)
+                if link.isContained, !LinkReading.isShown(to: thread) {
+                    throw .failure(
+                        EngineError(
+                            .contained, "follow inode \(inode) out of the mount",
+                            remedy: "look with `apus status`, or mount with --no-contain-symlinks"))
+                }
+                return link.target
+            } answer: { request, target in
+                request.reply.target(target)
+            }
+        }
+    }
+
+    mutating func addNames() {
+        mknod = { request, parent, name, mode, _ in
+            Request(request, "mknod", parent).naming(name) { request, name in
+                request.makeNode(name, mode: mode)
+            }
+        }
+        mkdir = { request, parent, name, mode in
+            Request(request, "mkdir", parent).naming(name) { request, name in
+                let caller = request.reply.caller
+                request.serveEntry { (engine, parent) throws(Blocked) in
+                    try engine.createDirectory(
+                        name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
+                }
+            }
+        }
+        symlink = { request, target, parent, name in
+            let target = [UInt8](cString: target!)
+            Request(request, "symlink", parent).naming(name) { request, name in
+                let caller = request.reply.caller
+                request.serveEntry { (engine, parent) throws(Blocked) in
+                    try engine.createSymlink(name, in: parent, target: target, caller: caller)
+                }
+            }
+        }
+        // As link(2) specifies for a file system without hard links; git and others then rename.
+        link = { request, _, _, _ in
+            Reply(request!).fail(EPERM)
+        }
+        unlink = { request, parent, name in
+            Request(request, "unlink", parent).naming(name) { request, name in
+                request.serve { (engine, parent) throws(Blocked) in
+                    try engine.unlink(name, in: parent)
+                }
+            }
+        }
+        rmdir = { request, parent, name in
+            Request(request, "rmdir", parent).naming(name) { request, name in
+                request.serve { (engine, parent) throws(Blocked) in
+                    try engine.removeDirectory(name, in: parent)
+                }
+            }
+        }
+        rename = { request, parent, name, newParent, newName, flags in
+            Request(request, "rename", parent).naming(name) { request, name in
+                request.naming(newName) { request, newName in
+                    request.rename(name, to: newName, in: InodeNumber(newParent), flags: flags)
+                }
+            }
+        }
+    }
+}
+
+extension Request {
+    /// Passes on a request with the name of a file, or answers that no file can have the name.
+    ///
+    /// - Parameter text: Copied; only needs to live during the call.
+    consuming func naming(
+        _ text: UnsafePointer<CChar>?, _ body: (consuming Request, FileName) -> Void
+    ) {
+        switch RequestedName(text!) {
+        case .name(let name): body(self, name)
+        case .itself, .parent: reply.fail(EINVAL)
+        case .impossible(let errno): reply.fail(errno)
+        }
+    }
+
+    fileprivate consuming func lookUp(_ name: FileName) {
+        serve { (engine, parent) throws(Blocked) -> Attributes? in
             do throws(Blocked) {
                 return try engine.lookup(name, in: parent)
             } catch {
@@ -27,116 +114,41 @@ struct NameOperations {
                 }
                 return nil
             }
-        } answer: { [self] reply, attributes in
+        } answer: { request, attributes in
+            let timeouts = request.server.timeouts
             if let attributes {
-                answerEntry(reply, attributes)
-            } else {
+                request.reply.entry(attributes.entry(timeouts))
+            } else if timeouts.negativeEntries > .zero {
                 // Inode 0 makes the kernel cache the absence.
                 var entry = fuse_entry_param()
                 entry.entry_timeout = timeouts.negativeEntries.seconds
-                reply.entry(entry)
+                request.reply.entry(entry)
+            } else {
+                request.reply.fail(ENOENT)
             }
         }
     }
 
-    /// Looks up `.`, as NFS and `open_by_handle_at` do.
-    func lookUpItself(_ reply: consuming Reply, _ inode: InodeNumber) {
-        server.serve("lookup", inode, reply) { [engine] () throws(Blocked) in
-            try engine.attributes(of: inode)
-        } answer: { [self] in
-            answerEntry($0, $1)
-        }
-    }
-
-    /// Looks up `..`, as NFS and `open_by_handle_at` do.
-    func lookUpParent(_ reply: consuming Reply, of directory: InodeNumber) {
-        server.serve("lookup", directory, reply) { [engine] () throws(Blocked) in
-            try engine.attributes(of: try engine.parent(of: directory))
-        } answer: { [self] in
-            answerEntry($0, $1)
-        }
-    }
-
     /// - Parameter mode: Includes the file type.
-    func makeNode(
-        _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t
-    ) {
+    fileprivate consuming func makeNode(_ name: FileName, mode: mode_t) {
         // A mode without a type means a regular file. POSIX: `mknod`.
         guard [0, S_IFREG].contains(mode & S_IFMT) else {
             reply.fail(EPERM)
             return
         }
         let caller = reply.caller
-        server.serve("mknod", parent, reply) { [engine] () throws(Blocked) in
+        serveEntry { (engine, parent) throws(Blocked) in
             let attributes = try engine.createFile(
                 name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
             // Creating a file also opens it, but this request does not.
             engine.release(attributes.inode, access: .write)
             return attributes
-        } answer: { [self] in
-            answerEntry($0, $1)
-        }
-    }
-
-    func makeDirectory(
-        _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, mode: mode_t
-    ) {
-        let caller = reply.caller
-        server.serve("mkdir", parent, reply) { [engine] () throws(Blocked) in
-            try engine.createDirectory(
-                name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
-        } answer: { [self] in
-            answerEntry($0, $1)
-        }
-    }
-
-    func makeSymlink(
-        _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber, target: [UInt8]
-    ) {
-        let caller = reply.caller
-        server.serve("symlink", parent, reply) { [engine] () throws(Blocked) in
-            try engine.createSymlink(name, in: parent, target: target, caller: caller)
-        } answer: { [self] in
-            answerEntry($0, $1)
-        }
-    }
-
-    func readSymlink(_ reply: consuming Reply, _ inode: InodeNumber) {
-        let thread = reply.thread
-        server.serve("readlink", inode, reply) { [engine] () throws(Blocked) in
-            let link = try engine.symbolicLink(inode)
-            if link.isContained, !LinkReading.isShown(to: thread) {
-                throw .failure(
-                    EngineError(
-                        .contained, "follow inode \(inode) out of the mount",
-                        remedy: "look with `apus status`, or mount with --no-contain-symlinks"))
-            }
-            return link.target
-        } answer: {
-            $0.target($1)
-        }
-    }
-
-    func unlink(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        server.serve("unlink", parent, reply) { [engine] () throws(Blocked) in
-            try engine.unlink(name, in: parent)
-        } answer: { reply, _ in
-            reply.succeed()
-        }
-    }
-
-    func removeDirectory(_ reply: consuming Reply, _ name: FileName, in parent: InodeNumber) {
-        server.serve("rmdir", parent, reply) { [engine] () throws(Blocked) in
-            try engine.removeDirectory(name, in: parent)
-        } answer: { reply, _ in
-            reply.succeed()
         }
     }
 
     /// - Parameter flags: As of `renameat2`; exchanging and whiteouts are refused.
-    func rename(
-        _ reply: consuming Reply, _ name: FileName, in parent: InodeNumber,
-        to newName: FileName, in newParent: InodeNumber, flags: CUnsignedInt
+    fileprivate consuming func rename(
+        _ name: FileName, to newName: FileName, in newParent: InodeNumber, flags: CUnsignedInt
     ) {
         let mode: RenameMode
         switch flags {
@@ -146,18 +158,8 @@ struct NameOperations {
             reply.fail(EINVAL)
             return
         }
-        server.serve("rename", parent, reply) { [engine] () throws(Blocked) in
+        serve { (engine, parent) throws(Blocked) in
             try engine.rename(name, in: parent, to: newName, in: newParent, mode: mode)
-        } answer: { reply, _ in
-            reply.succeed()
         }
     }
-
-    private func answerEntry(_ reply: consuming Reply, _ attributes: Attributes) {
-        reply.entry(attributes.entry(timeouts))
-    }
-}
-
-extension RequestServer {
-    var names: NameOperations { NameOperations(server: self) }
 }

@@ -4,7 +4,7 @@ import Engine
 /// The answer owed to one kernel request.
 ///
 /// At most once: every answer consumes the value. At least once: a dropped reply answers EIO.
-/// An escaping closure cannot consume it, so a ``ReplySlot`` carries it into a task.
+/// An escaping closure cannot consume it, so the slot of a ``Request`` carries it into a task.
 struct Reply: ~Copyable, @unchecked Sendable {  // sound: libfuse accepts a reply on any thread
     private let request: fuse_req_t
 

@@ -11,8 +11,13 @@ import Synchronization
 /// command handles signals.
 package final class FuseSession: Sendable {
     /// libfuse's session, owned by this object, destroyed once at the end of ``run()``.
-    private struct Handle: @unchecked Sendable {  // sound: libfuse's sessions are thread-safe
+    struct Handle: @unchecked Sendable {  // sound: libfuse's sessions are thread-safe
         let session: OpaquePointer
+
+        func end() {
+            fuse_session_unmount(session)
+            fuse_session_destroy(session)
+        }
     }
 
     private enum State {
@@ -49,10 +54,7 @@ package final class FuseSession: Sendable {
 
     deinit {
         // Mounted but never run: no request would be answered.
-        if case .mounted(let handle) = state.withLock({ $0 }) {
-            fuse_session_unmount(handle.session)
-            fuse_session_destroy(handle.session)
-        }
+        if case .mounted(let handle) = state.withLock({ $0 }) { handle.end() }
     }
 
     /// Mounts; from then on requests wait for ``run()``. Call once.
@@ -81,12 +83,13 @@ package final class FuseSession: Sendable {
         guard case .mounted(let handle) = state.withLock({ $0 }) else {
             preconditionFailure("mount() comes first")
         }
-        notifier.attach(handle.session)
-        let result = loop.run(handle.session, threadsMax: options.threadsMax)
+        notifier.attach(handle)
+        let result = loop.run(handle, threadsMax: options.threadsMax)
         tasks.stop()
         notifier.detach()
         tasks.drain()
-        end(handle)
+        handle.end()
+        state.withLock { $0 = .ended }
         logger.info("unmounted", metadata: ["mountPoint": "\(options.mountPoint)"])
         guard result == 0 else {
             throw MountError(
@@ -119,12 +122,6 @@ package final class FuseSession: Sendable {
         // A copy of the mount in another mount namespace, such as a container's, would keep the
         // session alive, and the daemon busy, as long as that namespace exists.
         stop()
-    }
-
-    private func end(_ handle: Handle) {
-        fuse_session_unmount(handle.session)
-        fuse_session_destroy(handle.session)
-        state.withLock { $0 = .ended }
     }
 
     private func newSession() throws(MountError) -> OpaquePointer {

@@ -14,11 +14,11 @@ final class LoopThread: Sendable {
 
     private enum State {
         case idle
-        case running(pthread_t, session: OpaquePointer)
+        case running(pthread_t, FuseSession.Handle)
         case ended
     }
 
-    private struct Guarded: @unchecked Sendable {  // sound: libfuse can end a loop from any thread
+    private struct Guarded {
         var state = State.idle
         var isStopping = false
     }
@@ -29,14 +29,14 @@ final class LoopThread: Sendable {
     /// Answers requests on this thread and others until the mount is gone or ``stop()`` is called.
     ///
     /// - Returns: 0, or an errno of either sign.
-    func run(_ session: OpaquePointer, threadsMax: Int) -> CInt {
+    func run(_ handle: FuseSession.Handle, threadsMax: Int) -> CInt {
         Self.catchSignal()
         let isStopping = guarded.withLock { guarded in
-            if !guarded.isStopping { guarded.state = .running(pthread_self(), session: session) }
+            if !guarded.isStopping { guarded.state = .running(pthread_self(), handle) }
             return guarded.isStopping
         }
         guard !isStopping else { return 0 }
-        let result = apus_session_loop(session, CUnsignedInt(threadsMax))
+        let result = apus_session_loop(handle.session, CUnsignedInt(threadsMax))
         guarded.withLock { $0.state = .ended }
         ended.signal()
         return result
@@ -46,8 +46,8 @@ final class LoopThread: Sendable {
     func stop() {
         guarded.withLock { guarded in
             guarded.isStopping = true
-            guard case .running(_, let session) = guarded.state else { return }
-            fuse_session_exit(session)
+            guard case .running(_, let handle) = guarded.state else { return }
+            fuse_session_exit(handle.session)
         }
         while wake() {
             if ended.wait(timeout: .now() + .milliseconds(10)) == .success {

@@ -1,0 +1,132 @@
+import CFuse
+import Engine
+import Logging
+import Synchronization
+
+/// One request of the kernel, until it is answered.
+///
+/// On libfuse's threads an operation is answered from local state. An operation that needs the
+/// network is copied out of the callback and continues as a task that carries the request; a kernel
+/// INTERRUPT cancels the task.
+struct Request: ~Copyable {
+    let server: RequestServer
+    /// For the log.
+    let name: StaticString
+    /// The inode that it is about; for an operation on a name, the directory.
+    let inode: InodeNumber
+    let reply: Reply
+
+    /// Takes over the obligation to answer `request`.
+    init(_ request: fuse_req_t?, _ name: StaticString, _ inode: fuse_ino_t) {
+        guard let request else { preconditionFailure("every callback gets its request") }
+        server = RequestServer.serving(request)
+        self.name = name
+        self.inode = InodeNumber(inode)
+        reply = Reply(request)
+    }
+
+    /// Runs `operation` and passes its value to `answer`, both possibly later on another thread.
+    ///
+    /// - Parameter operation: Called again once the data that it lacked has been fetched.
+    consuming func serve<Value: Sendable>(
+        _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Value,
+        answer: @escaping @Sendable (consuming Request, Value) -> Void
+    ) {
+        trace()
+        let (engine, inode) = (server.engine, inode)
+        let run = { @Sendable () throws(Blocked) in try operation(engine, inode) }
+        switch Result(catching: run) {
+        case .success(let value): answer(self, value)
+        case .failure(.failure(let error)): fail(error)
+        case .failure(.awaits(let need)): finishLater(need, run, answer: answer)
+        }
+    }
+
+    /// Runs `operation`, and answers that it succeeded.
+    consuming func serve(
+        _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Void
+    ) {
+        serve(operation) { request, _ in request.reply.succeed() }
+    }
+
+    /// Runs `operation`, and answers as to a lookup of the inode with these attributes.
+    consuming func serveEntry(
+        _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Attributes
+    ) {
+        serve(operation) { request, attributes in
+            let entry = attributes.entry(request.server.timeouts)
+            request.reply.entry(entry)
+        }
+    }
+
+    /// Continues a request that needs the network as a task.
+    ///
+    /// - Parameter need: The data that `operation` has just been found to lack.
+    consuming func finishLater<Value: Sendable>(
+        _ need: MissingData, _ operation: @escaping @Sendable () throws(Blocked) -> Value,
+        answer: @escaping @Sendable (consuming Request, Value) -> Void
+    ) {
+        let server = server
+        guard let admission = server.tasks.admit() else {
+            reply.fail(ENOTCONN)
+            return
+        }
+        reply.onInterrupt(admission.ticket) { request, data in
+            guard let request, let ticket = RequestTicket(data) else { return }
+            RequestServer.serving(request).tasks.cancel(ticket)
+        }
+        // Another request may have fetched the same data during a wait for a slot.
+        let need = admission.hasWaited ? nil : need
+        let slot = RequestSlot(self)
+        server.tasks.start(admission.ticket) {
+            let outcome = await server.complete(operation, startingWith: need) {
+                server.tasks.cancel(admission.ticket)
+            }
+            guard let request = slot.take() else { return }
+            switch outcome {
+            case .success(let value): answer(request, value)
+            case .failure(let error): request.fail(error)
+            }
+        }
+    }
+
+    /// Answers with an error, and logs it if users should know about it.
+    consuming func fail(_ error: EngineError) {
+        if let level = error.kind.logLevel {
+            server.logger.log(
+                level: level, "request failed",
+                metadata: [
+                    "request": "\(name)", "inode": "\(inode)", "attempt": "\(error.attempt)",
+                    "kind": "\(error.kind)", "remedy": "\(error.remedy ?? "-")",
+                    "cause": "\(error.cause.map(String.init(describing:)) ?? "-")",
+                ])
+        }
+        reply.fail(error.kind.errno)
+    }
+
+    borrowing func trace() {
+        guard server.isTracing else { return }
+        server.logger.trace("request", metadata: ["request": "\(name)", "inode": "\(inode)"])
+    }
+}
+
+/// Carries a ``Request`` into a task: one slot, emptied once.
+private final class RequestSlot: Sendable {
+    private let slot: Mutex<Request?>
+
+    init(_ request: consuming Request) {
+        slot = Mutex(request)
+    }
+
+    /// - Returns: nil from the second call on.
+    func take() -> Request? {
+        slot.withLock { $0.take() }
+    }
+}
+
+extension InodeNumber {
+    /// - Parameter inode: A number that the kernel got from us.
+    init(_ inode: fuse_ino_t) {
+        self.init(rawValue: Int64(bitPattern: UInt64(inode)))
+    }
+}
