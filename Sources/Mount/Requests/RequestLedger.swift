@@ -27,16 +27,11 @@ struct RequestLedger<Work> {
 
     /// - Returns: Whether `work` must be cancelled at once.
     mutating func started(_ ticket: RequestTicket, _ work: Work) -> Bool {
-        switch states[ticket] {
-        case .admitted:
-            states[ticket] = .running(work)
-            return false
-        case .cancelled:
-            states[ticket] = .running(work)
-            return true
-        case .running, nil:  // nil: the work finished before this call
-            return false
-        }
+        // The work may have finished before this call.
+        guard let state = states[ticket] else { return false }
+        states[ticket] = .running(work)
+        if case .cancelled = state { return true }
+        return false
     }
 
     /// - Returns: The work to cancel, if it is running.

@@ -3,6 +3,7 @@ package import Engine
 import Glibc
 package import Logging
 import Synchronization
+import SystemCalls
 
 /// One mount, from mounting to the last answer.
 ///
@@ -128,16 +129,16 @@ package final class FuseSession: Sendable {
         // The server outlives the session, as both are owned by this object.
         let userdata = Unmanaged.passUnretained(server).toOpaque()
         let (session, lines) = LibfuseLog.shared.capturing {
-            var words = ["apus", "-o", options.libfuseOptions].map { (word: String) in strdup(word)
-            }
-            defer { for word in words { free(word) } }
             var operations = fuse_lowlevel_ops.serving
-            return words.withUnsafeMutableBufferPointer { words in
-                // libfuse makes its own copy.
-                var arguments = fuse_args(
-                    argc: CInt(words.count), argv: words.baseAddress, allocated: 0)
-                defer { fuse_opt_free_args(&arguments) }
-                return apus_session_new(&arguments, &operations, userdata)
+            return withCStrings(["apus", "-o", options.libfuseOptions]) { words in
+                var words = words
+                return words.withUnsafeMutableBufferPointer { words in
+                    // libfuse makes its own copy. The list ends with a null pointer.
+                    var arguments = fuse_args(
+                        argc: CInt(words.count - 1), argv: words.baseAddress, allocated: 0)
+                    defer { fuse_opt_free_args(&arguments) }
+                    return apus_session_new(&arguments, &operations, userdata)
+                }
             }
         }
         guard let session else {

@@ -22,21 +22,15 @@ struct MountDiagnostics {
         let (value, lines) = LibfuseLog.shared.capturing(body)
         dup2(original, STDERR_FILENO)
         close(original)
-        let text = String(decoding: readAll(ends[0]), as: UTF8.self)
+        let printed = String(decoding: readAll(ends[0]), as: UTF8.self)
+            .split(whereSeparator: \.isNewline).map(String.init)
         close(ends[0])
-        let (ours, others) = sorted(text)
-        for line in others { write(STDERR_FILENO, "\(line)\n", line.utf8.count + 1) }
-        return (value, MountDiagnostics(lines: lines + ours))
-    }
-
-    /// Separates fusermount3's lines from those of other threads.
-    private static func sorted(_ text: String) -> (ours: [String], others: [String]) {
-        var ours: [String] = []
-        var others: [String] = []
-        for line in text.split(whereSeparator: \.isNewline).map(String.init) {
-            if line.hasPrefix("fuse") { ours.append(line) } else { others.append(line) }
+        // fusermount3's lines are ours, all others come from other threads.
+        let ours = printed.filter { $0.hasPrefix("fuse") }
+        for line in printed where !line.hasPrefix("fuse") {
+            write(STDERR_FILENO, "\(line)\n", line.utf8.count + 1)
         }
-        return (ours, others)
+        return (value, MountDiagnostics(lines: lines + ours))
     }
 
     func error(_ attempt: String) -> MountError {

@@ -38,14 +38,9 @@ package struct FolderProvider: Provider {
             let root = try FolderRoot(path: path)
             return (root, FolderFileSystem(holding: try root.open()))
         }
-        switch opened {
-        case nil:
-            throw ProviderError(.cancelled, "cancelled")
-        case .success(let (root, fileSystem)):
-            return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
-        case .failure(let failure):
-            throw Self.explained(failure)
-        }
+        guard let opened else { throw ProviderError(.cancelled, "cancelled") }
+        let (root, fileSystem) = try opened.mapError(explained).get()
+        return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
     }
 
     private init(
@@ -91,11 +86,8 @@ package struct FolderProvider: Provider {
                 throw error
             }
         }
-        switch result {
-        case nil: throw ProviderError(.cancelled, "cancelled")
-        case .success(let value): return value
-        case .failure(let failure): throw failure
-        }
+        guard let result else { throw ProviderError(.cancelled, "cancelled") }
+        return try result.get()
     }
 
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {

@@ -31,13 +31,8 @@ package struct FolderSource: SourceForm, Hashable {
             of: text.dropFirst(written.count + 1), names: Self.parameters, owner: "a folder",
             hint: "it has latency and rate; a question mark in a path is written %3F")
         do {
-            latency =
-                try values["latency"].map { text throws(QuantityError) in
-                    try Quantity.duration(text)
-                } ?? .zero
-            bytesPerSecond = try values["rate"].map { text throws(QuantityError) in
-                try Self.rate(text)
-            }
+            latency = try values["latency"].map(Quantity.duration) ?? .zero
+            bytesPerSecond = try values["rate"].map(Self.rate)
         } catch {
             throw SourceError(.misspelled, "\(error)", remedy: "write \(Self.forms)")
         }

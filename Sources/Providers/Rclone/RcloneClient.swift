@@ -108,18 +108,35 @@ struct RcloneClient: Sendable {
                 return .failure(error)
             }
         }
-        let stopper = RcloneStopper(client: self, group: group, work: work)
+        let stopping = Mutex<Task<Void, Never>?>(nil)
         let result = await withTaskCancellationHandler {
             await work.value
         } onCancel: {
-            stopper.start()
+            let task = Task {
+                await stop(group)
+                work.cancel()
+            }
+            stopping.withLock { $0 = task }
         }
-        await stopper.end()
+        if let stopping = stopping.withLock({ $0 }) {
+            stopping.cancel()
+            await stopping.value
+        }
         switch result {
         case .success: return
         case .failure(let error):
             guard Task.isCancelled else { throw error }
             throw ProviderError(.cancelled, "it was cancelled", cause: error)
+        }
+    }
+
+    /// Tells rclone repeatedly to stop a group of jobs, until the task is cancelled.
+    private func stop(_ group: String) async {
+        let input = RcloneInput(group: group)
+        for _ in 0..<100 where !Task.isCancelled {
+            // rclone may not have started the job yet, so once is not enough.
+            let _: RcloneNothing? = try? await call("job/stopgroup", input)
+            try? await clock.sleep(until: clock.uptime + .milliseconds(100))
         }
     }
 
@@ -175,42 +192,5 @@ struct RcloneClient: Sendable {
         return ProviderError(
             kind, "rclone does not answer: \(error.reason)",
             cause: error.cause ?? error)
-    }
-}
-
-/// Tells rclone repeatedly to stop a group of jobs, until the call ends.
-private final class RcloneStopper: Sendable {
-    private let client: RcloneClient
-    private let group: String
-    private let work: Task<Result<RcloneNothing, ProviderError>, Never>
-    private let task = Mutex<Task<Void, Never>?>(nil)
-
-    init(
-        client: RcloneClient, group: String,
-        work: Task<Result<RcloneNothing, ProviderError>, Never>
-    ) {
-        self.client = client
-        self.group = group
-        self.work = work
-    }
-
-    func start() {
-        let task = Task { [client, group, work] in
-            let input = RcloneInput(group: group)
-            for _ in 0..<100 where !Task.isCancelled {
-                // rclone may not have started the job yet, so once is not enough.
-                let _: RcloneNothing? = try? await client.call("job/stopgroup", input)
-                try? await client.clock.sleep(until: client.clock.uptime + .milliseconds(100))
-            }
-            work.cancel()
-        }
-        self.task.withLock { $0 = task }
-    }
-
-    /// Called once the work has ended.
-    func end() async {
-        guard let task = task.withLock({ $0 }) else { return }
-        task.cancel()
-        await task.value
     }
 }

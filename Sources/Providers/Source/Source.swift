@@ -93,14 +93,8 @@ package struct Source: Sendable {
     }
 }
 
-extension Source: Hashable {
+extension Source: Equatable, CustomStringConvertible {
     package static func == (left: Self, right: Self) -> Bool {
         left.description == right.description
     }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(description)
-    }
 }
-
-extension Source: CustomStringConvertible {}

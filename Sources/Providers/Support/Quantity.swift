@@ -40,14 +40,12 @@ package enum Quantity {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let unit = text.dropFirst(digits.count).drop { $0 == " " }.lowercased()
         let isNumber = digits.first?.isNumber == true && digits.last?.isNumber == true
-        guard isNumber, let number = Double(digits) else {
+        let factor = units.first { $0.0 == unit }?.1
+        guard isNumber, let number = Double(digits), factor != nil || unit.isEmpty && number == 0
+        else {
             throw QuantityError(text: text, expected: "a number and a unit, such as \(example)")
         }
-        if unit.isEmpty && number == 0 { return 0 }
-        guard let factor = units.first(where: { $0.0 == unit })?.1 else {
-            throw QuantityError(text: text, expected: "a number and a unit, such as \(example)")
-        }
-        return number * factor
+        return number * (factor ?? 1)
     }
 }
 

@@ -42,10 +42,7 @@ package final class SecretCommands: Sendable {
 
     /// Whether this process is in the foreground of a terminal; a daemon is not.
     private static var hasTerminal: Bool {
-        let terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        guard terminal >= 0 else { return false }
-        close(terminal)
-        return true
+        (try? Descriptor(opening: "/dev/tty", flags: O_RDWR | O_NOCTTY)) != nil
     }
 
     /// Runs a command and returns its output: at most 64 KiB. It is killed if the task is
@@ -80,11 +77,8 @@ package final class SecretCommands: Sendable {
         } catch {
             throw SecretCommand.Failure(problem: "cannot be run: \(error)")
         }
-        switch result {
-        case .success(let output): return output
-        case .failure(let error): throw error
-        case nil: throw SecretCommand.Failure(problem: "was cancelled")
-        }
+        guard let result else { throw SecretCommand.Failure(problem: "was cancelled") }
+        return try result.get()
     }
 
     /// Kills the running commands, and refuses new ones.
