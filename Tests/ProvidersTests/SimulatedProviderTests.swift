@@ -90,9 +90,7 @@ import Testing
             do { try await call() } catch { return (error as? ProviderError)?.kind }
             return nil
         }
-        var faults = SimulatedProviderFaults()
-        faults.damagedRead = 1
-        provider.setFaults(faults)
+        provider.setFaults(SimulatedProviderFaults(.damagedRead, 1))
         let sink = CollectingSink()
         #expect(
             await kind {
@@ -100,27 +98,21 @@ import Testing
             } == .corrupt)
         #expect(sink.bytes.withLock { $0 } != Array(0..<100))
 
-        faults = SimulatedProviderFaults()
-        faults.unreachableAfter = 1
-        provider.setFaults(faults)
+        provider.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
         #expect(
             await kind { try await provider.delete(key("file"), kind: .file, etag: etag) }
                 == .unreachable)
         #expect(provider.snapshot().isEmpty)
 
-        faults = SimulatedProviderFaults()
-        faults.staleListing = 1
         provider.setFaults(SimulatedProviderFaults())
         _ = try await provider.entries(of: .root).next()
         try provider.otherClientMakesDirectory(key("new"))
-        provider.setFaults(faults)
+        provider.setFaults(SimulatedProviderFaults(.staleListing, 1))
         #expect(try await provider.entries(of: .root).next().objects.isEmpty)
         provider.setFaults(SimulatedProviderFaults())
         #expect(try await provider.entries(of: .root).next().objects.count == 1)
 
-        faults = SimulatedProviderFaults()
-        faults.busy = 1
-        provider.setFaults(faults)
+        provider.setFaults(SimulatedProviderFaults(.busy, 1))
         #expect(await kind { _ = try await provider.stat(.root) } == .busy)
         provider.setFaults(SimulatedProviderFaults())
         provider.setReachable(false)

@@ -248,9 +248,7 @@ struct HalfDoneTests {
         } _: { it in
             _ = try await it.names(in: "")
             _ = try await it.read("a")
-            var faults = SimulatedProviderFaults()
-            faults.unreachableAfter = 1
-            it.remote.setFaults(faults)
+            it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
             try await it.rename("a", to: "b")
             try await Self.cut(it, once: "b")
             it.remote.setFaults(SimulatedProviderFaults())

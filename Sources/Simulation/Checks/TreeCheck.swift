@@ -48,8 +48,7 @@ struct TreeCheck {
             case .file where readsBytes:
                 let bytes = try await bytes(of: path, inode)
                 guard bytes == model[child].bytes else {
-                    throw ProgramFailure(
-                        "\(path) " + Difference(bytes, model[child].bytes).description)
+                    throw ProgramFailure("\(path) \(difference(bytes, model[child].bytes))")
                 }
             case .file: break
             }
@@ -108,13 +107,8 @@ struct TreeCheck {
 }
 
 /// Describes the difference between two contents.
-struct Difference: CustomStringConvertible {
-    let description: String
-
-    init(_ bytes: [UInt8], _ expected: [UInt8]) {
-        let first = zip(bytes, expected).enumerated().first { $0.element.0 != $0.element.1 }
-        description =
-            "has \(bytes.count) bytes, expected \(expected.count); the first wrong one is "
-            + (first.map { "\($0.offset)" } ?? "at the end")
-    }
+func difference(_ bytes: [UInt8], _ expected: [UInt8]) -> String {
+    let first = zip(bytes, expected).enumerated().first { $0.element.0 != $0.element.1 }
+    return "has \(bytes.count) bytes, expected \(expected.count); the first wrong one is "
+        + (first.map { "\($0.offset)" } ?? "at the end")
 }

@@ -21,7 +21,7 @@ struct FaultPlan {
         case .setAuthorized(let isAuthorized): self.isAuthorized = isAuthorized
         default: break
         }
-        if faults.staleListing > 0 { hadStaleListings = true }
+        if faults[.staleListing] > 0 { hadStaleListings = true }
     }
 
     func apply(to provider: SimulatedProvider) {
@@ -36,7 +36,7 @@ struct FaultPlan {
         case .unreachable: faults.isAny || !isReachable || hadDiskFaults
         case .denied: !isAuthorized
         // If replies are damaged until the request times out.
-        case .failed: faults.damagedRead > 0 || faults.shortRead > 0 || hadDiskFaults
+        case .failed: faults[.damagedRead] > 0 || faults[.shortRead] > 0 || hadDiskFaults
         case .outOfSpace, .damaged: hadDiskFaults
         default: false
         }

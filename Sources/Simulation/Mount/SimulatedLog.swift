@@ -34,10 +34,6 @@ package final class SimulatedLog: Sendable {
         var metadata: Logger.Metadata = [:]
         var logLevel: Logger.Level = .debug
 
-        init(log: SimulatedLog) {
-            self.log = log
-        }
-
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
             get { metadata[key] }
             set { metadata[key] = newValue }

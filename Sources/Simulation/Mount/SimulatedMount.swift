@@ -125,7 +125,7 @@ package final class SimulatedMount: Sendable {
             provider, life: life, executor: executor, random: forProvider)
         let engine: Engine
         do throws(EngineError) {
-            engine = try makeEngine(life, database, provider, Jitter(forEngine))
+            engine = try makeEngine(life, database, provider, forEngine)
         } catch {
             life.die()
             close(database, commits)
@@ -185,15 +185,16 @@ package final class SimulatedMount: Sendable {
 
     private func makeEngine(
         _ life: SimulatedLife, _ database: DatabaseQueue, _ provider: CrashingProvider,
-        _ jitter: Jitter
+        _ random: SeededGenerator
     ) throws(EngineError) -> Engine {
         var configuration = settings.engine
         configuration.boot = "\(boots.withLock { $0 })"
+        let jitter = Mutex(random)
         return try Engine(
             configuration: configuration,
             store: try Store(database, ballast: settings.ballast),
             disk: CrashingDisk(disk, life: life), clock: clock,
-            provider: provider, logger: log.logger, random: { jitter.next() })
+            provider: provider, logger: log.logger, random: { jitter.withLock { $0.next() } })
     }
 
     /// Ends the process like `kill -9`, and returns when none of its work is left.
@@ -283,15 +284,4 @@ package final class SimulatedMount: Sendable {
         }
         return false
     }
-}
-
-/// A random source that an engine may use from any thread.
-private final class Jitter: Sendable {
-    private let generator: Mutex<SeededGenerator>
-
-    init(_ generator: SeededGenerator) {
-        self.generator = Mutex(generator)
-    }
-
-    func next() -> UInt64 { generator.withLock { $0.next() } }
 }

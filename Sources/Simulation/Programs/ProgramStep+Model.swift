@@ -1,5 +1,14 @@
 import Engine
 
+/// The answer of an engine or of the model to a step.
+enum ProgramAnswer {
+    case done
+    case inode(InodeNumber)
+    case bytes([UInt8])
+    case look(Look)
+    case names([FileName])
+}
+
 // The steps, on the reference model.
 
 extension ProgramStep {
@@ -29,14 +38,14 @@ extension ProgramStep {
             return .names(directory.children.keys.sorted())
         case .evict(let path): _ = try model.find(path.names)
         case .unlink(let path):
-            let (name, parent) = try place(path, in: model)
+            let (name, parent) = try path.place(in: model)
             try model.unlink(name, in: parent)
         case .removeDirectory(let path):
-            let (name, parent) = try place(path, in: model)
+            let (name, parent) = try path.place(in: model)
             try model.removeDirectory(name, in: parent)
         case .rename(let from, let to, let replaces):
-            let (name, parent) = try place(from, in: model)
-            let (newName, newParent) = try place(to, in: model)
+            let (name, parent) = try from.place(in: model)
+            let (newName, newParent) = try to.place(in: model)
             try model.rename(name, in: parent, to: newName, in: newParent, replaces: replaces)
         case .makeDirectory(let path):
             try make(.init(kind: .directory, mode: 0o755), at: path, in: &model)
@@ -52,7 +61,7 @@ extension ProgramStep {
     private func make(
         _ node: ReferenceModel.Node, at path: Path, in model: inout ReferenceModel
     ) throws(ReferenceModel.Refusal) {
-        let (name, parent) = try place(path, in: model)
+        let (name, parent) = try path.place(in: model)
         _ = try model.create(node, name, in: parent)
     }
 
@@ -79,9 +88,12 @@ extension ProgramStep {
     }
 }
 
-func place(
-    _ path: Path, in model: ReferenceModel
-) throws(ReferenceModel.Refusal) -> (FileName, ReferenceModel.Number) {
-    guard let name = path.names.last else { throw ReferenceModel.Refusal(.invalid) }
-    return (name, try model.find(path.parent.names))
+extension Path {
+    /// Returns the last name and its parent directory.
+    func place(
+        in model: ReferenceModel
+    ) throws(ReferenceModel.Refusal) -> (FileName, ReferenceModel.Number) {
+        guard let name = names.last else { throw ReferenceModel.Refusal(.invalid) }
+        return (name, try model.find(parent.names))
+    }
 }

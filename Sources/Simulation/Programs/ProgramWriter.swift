@@ -183,13 +183,13 @@ struct ProgramWriter {
 
     private mutating func removeDirectory() -> ProgramStep {
         let path = path(.directory)
-        if let place = place(path) { try? model.removeDirectory(place.name, in: place.parent) }
+        if let (name, parent) = place(path) { try? model.removeDirectory(name, in: parent) }
         return .removeDirectory(path: path)
     }
 
     private mutating func unlink() -> ProgramStep {
         let path = path(random.next(below: 4) == 0 ? .symlink : .file)
-        if let place = place(path) { try? model.unlink(place.name, in: place.parent) }
+        if let (name, parent) = place(path) { try? model.unlink(name, in: parent) }
         return .unlink(path: path)
     }
 
@@ -200,10 +200,8 @@ struct ProgramWriter {
     }
 
     private mutating func rename(_ from: Path, _ to: Path, replaces: Bool) -> ProgramStep {
-        if let source = place(from), let target = place(to) {
-            try? model.rename(
-                source.name, in: source.parent, to: target.name, in: target.parent,
-                replaces: replaces)
+        if let (name, parent) = place(from), let (newName, newParent) = place(to) {
+            try? model.rename(name, in: parent, to: newName, in: newParent, replaces: replaces)
         }
         return .rename(from: from, to: to, replaces: replaces)
     }
@@ -282,15 +280,12 @@ struct ProgramWriter {
         return Path((index < directories.count ? directories[index].path : []) + [name()])
     }
 
-    private func place(_ path: Path) -> (name: FileName, parent: ReferenceModel.Number)? {
-        guard let name = path.names.last, let parent = try? model.find(path.parent.names) else {
-            return nil
-        }
-        return (name, parent)
+    private func place(_ path: Path) -> (FileName, ReferenceModel.Number)? {
+        try? path.place(in: model)
     }
 
     private mutating func make(_ kind: FileKind, at path: Path) {
-        guard let place = place(path) else { return }
-        _ = try? model.create(.init(kind: kind, mode: 0o644), place.name, in: place.parent)
+        guard let (name, parent) = place(path) else { return }
+        _ = try? model.create(.init(kind: kind, mode: 0o644), name, in: parent)
     }
 }

@@ -46,7 +46,7 @@ package struct ReferenceModel: Equatable, Sendable {
         self.init()
         for (key, entry) in entries.sorted(by: { $0.key.names.count < $1.key.names.count }) {
             guard let attributes = attributes[key],
-                let (name, parent) = try? place(Path(key.names), in: self)
+                let (name, parent) = try? Path(key.names).place(in: self)
             else { preconditionFailure("\"\(key)\" has no attributes or parent") }
             var node: Node
             switch entry {

@@ -13,15 +13,15 @@ extension SimulatedProvider {
             return try await moveInSteps(key, to: destination, continues: continues)
         }
         guard let kind, kind != .directory, !settings.movesFilesAtOnce else {
-            return try change { tree throws(Tree.Failure) in
+            return try change { tree throws(ProviderError) in
                 try tree.move(key, etag: etag, to: destination, base: base)
             }
         }
-        let copy = try change { tree throws(Tree.Failure) in
+        let copy = try change { tree throws(ProviderError) in
             try tree.copy(key, etag: etag, to: destination, base: base)
         }
         try await pause()
-        try step { tree throws(Tree.Failure) in
+        try step { tree throws(ProviderError) in
             try tree.delete(key, kind: kind, etag: etag)
         }
         return copy
@@ -31,14 +31,14 @@ extension SimulatedProvider {
     private func moveInSteps(
         _ key: ObjectKey, to destination: ObjectKey, continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
-        try step { tree throws(Tree.Failure) in
+        try step { tree throws(ProviderError) in
             guard !destination.names.starts(with: key.names) else {
-                throw Tree.Failure(.unsupported, "a directory cannot move below itself")
+                throw ProviderError(.unsupported, "a directory cannot move below itself")
             }
             let old = try tree.node(key)
             if continues, let there = try? tree.node(destination) {
                 guard there.kind == .directory else {
-                    throw Tree.Failure(.exists, "not a directory")
+                    throw ProviderError(.exists, "not a directory")
                 }
                 return
             }
@@ -52,14 +52,14 @@ extension SimulatedProvider {
             try await pause()
             switch try moveChild(of: key, to: destination, except: staying) {
             case .none:
-                return try change { tree throws(Tree.Failure) in
+                return try change { tree throws(ProviderError) in
                     try tree.object(destination)
                 }
             case .moved: break
             case .stays(let name): staying.insert(name)
             case .copied(let copied):
                 try await pause()
-                try step { tree throws(Tree.Failure) in
+                try step { tree throws(ProviderError) in
                     try tree.delete(
                         key.appending(copied.name), kind: copied.kind, etag: copied.etag)
                 }
@@ -80,7 +80,7 @@ extension SimulatedProvider {
     private func moveChild(
         of key: ObjectKey, to destination: ObjectKey, except staying: Set<FileName>
     ) throws(ProviderError) -> MovedChild {
-        try step { tree throws(Tree.Failure) in
+        try step { tree throws(ProviderError) in
             let children = try tree.children(of: key)
             guard let child = children.first(where: { !staying.contains($0.name) }) else {
                 if children.isEmpty { try tree.delete(key, kind: .directory, etag: nil) }

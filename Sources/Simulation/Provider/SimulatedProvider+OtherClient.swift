@@ -12,7 +12,7 @@ extension SimulatedProvider {
         let now = clock.wallTime
         let modified = Timestamp(nanoseconds: now.nanoseconds + 10_000)
         let attributes = ObjectAttributes(modified: modified, mode: mode)
-        return try edit { tree throws(SimulatedProviderTree.Failure) in
+        return try edit { tree throws(ProviderError) in
             let base = (try? tree.node(key).etag).map(BaseVersion.version) ?? .absent
             return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
         }
@@ -23,10 +23,9 @@ extension SimulatedProvider {
         _ key: ObjectKey, mode: UInt16 = 0o755
     ) throws(ProviderError) -> RemoteObject {
         let modified = clock.wallTime
-        return try edit { tree throws(SimulatedProviderTree.Failure) in
-            let node = SimulatedProviderTree.Node(
-                kind: .directory, modified: modified, mode: mode)
-            return try tree.create(node, at: key)
+        return try edit { tree throws(ProviderError) in
+            try tree.create(
+                Tree.Node(kind: .directory, modified: modified, mode: mode), at: key)
         }
     }
 
@@ -34,7 +33,7 @@ extension SimulatedProvider {
     package func otherClientSets(
         _ name: [UInt8], of key: ObjectKey, to value: [UInt8]?
     ) throws(ProviderError) {
-        try edit { tree throws(SimulatedProviderTree.Failure) in
+        try edit { tree throws(ProviderError) in
             let node = try tree.node(key)
             guard node.kind != .symlink else { return }
             var attributes = node.attributes
@@ -48,14 +47,14 @@ extension SimulatedProvider {
     package func otherClientSetsHeaders(
         of key: ObjectKey, mode: UInt16, modified: Timestamp
     ) throws(ProviderError) {
-        try edit { tree throws(SimulatedProviderTree.Failure) in
+        try edit { tree throws(ProviderError) in
             try tree.setHeaders(of: key, mode: mode, modified: modified)
         }
     }
 
     /// Deletes a file, a symbolic link, or an empty directory.
     package func otherClientDeletes(_ key: ObjectKey) throws(ProviderError) {
-        try edit { tree throws(SimulatedProviderTree.Failure) in
+        try edit { tree throws(ProviderError) in
             let node = try tree.node(key)
             try tree.delete(key, kind: node.kind, etag: node.etag)
         }
@@ -63,7 +62,7 @@ extension SimulatedProvider {
 
     /// Deletes an object; a directory with all its descendants.
     package func otherClientDeletesTree(_ key: ObjectKey) throws(ProviderError) {
-        try edit { tree throws(SimulatedProviderTree.Failure) in
+        try edit { tree throws(ProviderError) in
             try tree.deleteTree(key)
         }
     }
@@ -72,7 +71,7 @@ extension SimulatedProvider {
     package func otherClientRenames(
         _ key: ObjectKey, to destination: ObjectKey
     ) throws(ProviderError) {
-        try edit { tree throws(SimulatedProviderTree.Failure) in
+        try edit { tree throws(ProviderError) in
             let etag = try tree.node(key).etag
             let base = (try? tree.node(destination).etag).map(BaseVersion.version) ?? .absent
             _ = try tree.move(key, etag: etag, to: destination, base: base)

@@ -11,8 +11,8 @@ extension SimulatedProvider {
             "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\"", isTransfer: true)
         let (isDamaged, isShort) = state.withLock { state in
             (
-                state.random.happens(state.faults.damagedRead),
-                state.random.happens(state.faults.shortRead)
+                state.random.happens(state.faults[.damagedRead]),
+                state.random.happens(state.faults[.shortRead])
             )
         }
         let end =
@@ -42,9 +42,7 @@ extension SimulatedProvider {
     ) throws(ProviderError) -> [UInt8] {
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
-            let file = try Self.attempting { () throws(Tree.Failure) in
-                try state.tree.file(key, etag: etag)
-            }
+            let file = try state.tree.file(key, etag: etag)
             guard end <= UInt64(file.bytes.count) else {
                 throw ProviderError(.unsupported, "it is shorter")
             }
@@ -64,16 +62,16 @@ extension SimulatedProvider {
         let isWhole = settings.storesAttributesAtOnce
         let first =
             isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
-        let object = try change { tree throws(Tree.Failure) in
+        let object = try change { tree throws(ProviderError) in
             guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
-                throw Tree.Failure(.full, "there is no room")
+                throw ProviderError(.full, "there is no room")
             }
             return try tree.write(key, bytes: bytes, attributes: first, base: base)
         }
         if let token { state.withLock { $0.uploads[token] = nil } }
         if isWhole { return object }
         try await pause()
-        return try step { tree throws(Tree.Failure) in
+        return try step { tree throws(ProviderError) in
             try tree.setAttributes(key, to: attributes, etag: object.etag)
         }
     }

@@ -187,14 +187,12 @@ package final class SimulatedProvider: Provider {
         return try state.withLock { state throws(ProviderError) in
             let isStart = place.isStart
             place.isStart = false
-            if isStart, state.random.happens(state.faults.staleListing),
+            if isStart, state.random.happens(state.faults[.staleListing]),
                 let listed = try? state.tree.node(directory).listed
             {
                 return ListingPage(objects: listed, isLast: true)
             }
-            var objects = try Self.attempting { () throws(Tree.Failure) in
-                try state.tree.children(of: directory)
-            }
+            var objects = try state.tree.children(of: directory)
             if !settings.listsMetadata { objects = objects.map(\.withoutDetails) }
             if isStart { state.tree.rememberListing(objects, of: directory) }
             guard let pages = state.endlessPages else {
@@ -212,16 +210,14 @@ package final class SimulatedProvider: Provider {
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
         try await arrive("stat \"\(key)\"")
         return try state.withLock { state throws(ProviderError) in
-            var object = try Self.attempting { () throws(Tree.Failure) in
-                if state.hasEveryName, let name = key.names.last,
-                    (try? state.tree.number(of: key)) == nil
-                {
-                    return RemoteObject(
-                        name: name, kind: .file, etag: ETag("every"), size: 5,
-                        modified: Timestamp(nanoseconds: 0), mode: nil)
-                }
-                return try state.tree.object(key)
+            if state.hasEveryName, let name = key.names.last,
+                (try? state.tree.number(of: key)) == nil
+            {
+                return RemoteObject(
+                    name: name, kind: .file, etag: ETag("every"), size: 5,
+                    modified: Timestamp(nanoseconds: 0), mode: nil)
             }
+            var object = try state.tree.object(key)
             if !state.settlesAtOnce {
                 object.remoteModified = object.remoteModified.map {
                     Timestamp(nanoseconds: $0.nanoseconds - 1)
@@ -243,10 +239,8 @@ package final class SimulatedProvider: Provider {
     package func publicLink(to key: ObjectKey) async throws(ProviderError) -> String {
         try await arrive("make a link to \"\(key)\"")
         return try state.withLock { state throws(ProviderError) in
-            try Self.attempting { () throws(Tree.Failure) in
-                _ = try state.tree.object(key)
-                return "https://cloud.example.org/\(key)"
-            }
+            _ = try state.tree.object(key)
+            return "https://cloud.example.org/\(key)"
         }
     }
 
@@ -256,7 +250,7 @@ package final class SimulatedProvider: Provider {
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("create the directory \"\(key)\"")
-        return try change { tree throws(Tree.Failure) in
+        return try change { tree throws(ProviderError) in
             let node = Tree.Node(
                 kind: .directory, modified: attributes.modified, mode: attributes.mode,
                 extendedAttributes: attributes.extendedAttributes)
@@ -268,9 +262,9 @@ package final class SimulatedProvider: Provider {
         _ key: ObjectKey, target: [UInt8], attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("create the symbolic link \"\(key)\"")
-        return try change { tree throws(Tree.Failure) in
+        return try change { tree throws(ProviderError) in
             guard (1...4095).contains(target.count), !target.contains(0) else {
-                throw Tree.Failure(.unsupported, "no link points there")
+                throw ProviderError(.unsupported, "no link points there")
             }
             let node = Tree.Node(
                 kind: .symlink, target: target, modified: attributes.modified, mode: 0o777)
@@ -282,7 +276,7 @@ package final class SimulatedProvider: Provider {
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("set the attributes of \"\(key)\"")
-        return try change { tree throws(Tree.Failure) in
+        return try change { tree throws(ProviderError) in
             try tree.setAttributes(key, to: attributes, etag: etag)
         }
     }
@@ -291,7 +285,7 @@ package final class SimulatedProvider: Provider {
         _ key: ObjectKey, kind: FileKind, etag: ETag?
     ) async throws(ProviderError) {
         try await arrive("delete \"\(key)\"")
-        try change { tree throws(Tree.Failure) in
+        try change { tree throws(ProviderError) in
             try tree.delete(key, kind: kind, etag: etag)
         }
     }
@@ -300,7 +294,7 @@ package final class SimulatedProvider: Provider {
 
     /// Performs one of several steps of a change; the connection may break after any.
     func step<Value: Sendable>(
-        _ step: (inout Tree) throws(Tree.Failure) -> Value
+        _ step: (inout Tree) throws(ProviderError) -> Value
     ) throws(ProviderError) -> Value {
         do throws(ProviderError) {
             return try change(step)
@@ -335,16 +329,14 @@ package final class SimulatedProvider: Provider {
             {
                 state.refusalsGiven += 1
                 throw ProviderError(
-                    refusal.kind, "it is refused",
-                    retryAfter: refusal.retryAfter)
+                    refusal.kind, "it is refused", retryAfter: refusal.retryAfter)
             }
-            if state.random.happens(state.faults.unreachableBefore) {
+            if state.random.happens(state.faults[.unreachableBefore]) {
                 throw ProviderError(.unreachable, "the request was lost")
             }
-            if state.random.happens(state.faults.busy) {
+            if state.random.happens(state.faults[.busy]) {
                 throw ProviderError(
-                    .busy, "too many requests",
-                    retryAfter: settings.retryAfter)
+                    .busy, "too many requests", retryAfter: settings.retryAfter)
             }
         }
     }
@@ -364,14 +356,12 @@ package final class SimulatedProvider: Provider {
 
     /// Makes a change in one step. Its reply may be lost afterwards.
     func change<Value: Sendable>(
-        _ step: (inout Tree) throws(Tree.Failure) -> Value
+        _ step: (inout Tree) throws(ProviderError) -> Value
     ) throws(ProviderError) -> Value {
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
-            let value = try Self.attempting { () throws(Tree.Failure) in
-                try step(&state.tree)
-            }
-            if state.random.happens(state.faults.unreachableAfter) {
+            let value = try step(&state.tree)
+            if state.random.happens(state.faults[.unreachableAfter]) {
                 throw ProviderError(.unreachable, "the answer was lost")
             }
             return value
@@ -386,16 +376,6 @@ package final class SimulatedProvider: Provider {
         }
         guard state.isAuthorized else {
             throw ProviderError(.unauthorized, "the token has expired")
-        }
-    }
-
-    static func attempting<Value: Sendable>(
-        _ step: () throws(Tree.Failure) -> Value
-    ) throws(ProviderError) -> Value {
-        do {
-            return try step()
-        } catch {
-            throw ProviderError(error.kind, error.reason)
         }
     }
 
@@ -431,14 +411,12 @@ package final class SimulatedProvider: Provider {
 
     /// Runs a change as another client of the same store would make it: at once, without faults.
     func edit<Value: Sendable>(
-        _ step: (inout SimulatedProviderTree) throws(SimulatedProviderTree.Failure) -> Value
+        _ step: (inout Tree) throws(ProviderError) -> Value
     ) throws(ProviderError) -> Value {
         try state.withLock { state throws(ProviderError) in
             state.tree.client = .other
             defer { state.tree.client = .mount }
-            return try Self.attempting { () throws(Tree.Failure) in
-                try step(&state.tree)
-            }
+            return try step(&state.tree)
         }
     }
 }

@@ -32,17 +32,6 @@ struct SimulatedProviderTree {
         }
     }
 
-    /// The failure of a step.
-    struct Failure: Error {
-        let kind: ProviderError.Kind
-        let reason: String
-
-        init(_ kind: ProviderError.Kind, _ reason: String) {
-            self.kind = kind
-            self.reason = reason
-        }
-    }
-
     private(set) var nodes: [Int: Node]
     private var lastNumber = 0
     private var lastVersion = 0
@@ -63,22 +52,22 @@ struct SimulatedProviderTree {
 
     // MARK: Reading
 
-    func number(of key: ObjectKey) throws(Failure) -> Int {
+    func number(of key: ObjectKey) throws(ProviderError) -> Int {
         var number = 0
         for name in key.names {
             guard let child = nodes[number]?.children[name] else {
-                throw Failure(.missing, "there is no \"\(name)\"")
+                throw ProviderError(.missing, "there is no \"\(name)\"")
             }
             number = child
         }
         return number
     }
 
-    func node(_ key: ObjectKey) throws(Failure) -> Node {
+    func node(_ key: ObjectKey) throws(ProviderError) -> Node {
         node(try number(of: key))
     }
 
-    func object(_ key: ObjectKey) throws(Failure) -> RemoteObject {
+    func object(_ key: ObjectKey) throws(ProviderError) -> RemoteObject {
         guard let name = key.names.last ?? FileName("root") else {
             preconditionFailure("`root` is a file name")
         }
@@ -86,16 +75,18 @@ struct SimulatedProviderTree {
     }
 
     /// The file at `key`, if it is the version that is expected.
-    func file(_ key: ObjectKey, etag: ETag) throws(Failure) -> Node {
+    func file(_ key: ObjectKey, etag: ETag) throws(ProviderError) -> Node {
         let node = try node(key)
-        guard node.kind == .file else { throw Failure(.wrongKind, "it is no file") }
-        guard node.etag == etag else { throw Failure(.changed, "it is another version") }
+        guard node.kind == .file else { throw ProviderError(.wrongKind, "it is no file") }
+        guard node.etag == etag else { throw ProviderError(.changed, "it is another version") }
         return node
     }
 
-    func children(of key: ObjectKey) throws(Failure) -> [RemoteObject] {
+    func children(of key: ObjectKey) throws(ProviderError) -> [RemoteObject] {
         let directory = try node(key)
-        guard directory.kind == .directory else { throw Failure(.wrongKind, "not a directory") }
+        guard directory.kind == .directory else {
+            throw ProviderError(.wrongKind, "not a directory")
+        }
         return directory.children.sorted { $0.key < $1.key }
             .map { object($0.key, node($0.value)) }
     }
@@ -122,7 +113,7 @@ struct SimulatedProviderTree {
 
     mutating func write(
         _ key: ObjectKey, bytes: [UInt8], attributes: ObjectAttributes, base: BaseVersion
-    ) throws(Failure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         let parent = try parent(of: key)
         try expect(base, at: key)
         let etag = nextVersion()
@@ -140,7 +131,7 @@ struct SimulatedProviderTree {
     /// Copies a file or symbolic link. Its bytes keep their author.
     mutating func copy(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
-    ) throws(Failure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         let original = try node(key)
         try expectVersion(etag, of: original)
         guard original.kind == .file else { return try create(original, at: destination) }
@@ -153,7 +144,7 @@ struct SimulatedProviderTree {
     }
 
     /// ``copy(_:etag:to:base:)`` to a free key, with the version mark of the original.
-    mutating func copyVersion(_ key: ObjectKey, to destination: ObjectKey) throws(Failure) {
+    mutating func copyVersion(_ key: ObjectKey, to destination: ObjectKey) throws(ProviderError) {
         let etag = try node(key).etag
         _ = try copy(key, etag: etag, to: destination, base: .absent)
         let number = try number(of: destination)
@@ -162,8 +153,8 @@ struct SimulatedProviderTree {
         contents[content].etags.append(etag)
     }
 
-    mutating func create(_ node: Node, at key: ObjectKey) throws(Failure) -> RemoteObject {
-        if key == .root { throw Failure(.exists, "the root is always there") }
+    mutating func create(_ node: Node, at key: ObjectKey) throws(ProviderError) -> RemoteObject {
+        if key == .root { throw ProviderError(.exists, "the root is always there") }
         let parent = try parent(of: key)
         try expect(.absent, at: key)
         return object(parent.name, insert(node, at: parent))
@@ -171,7 +162,7 @@ struct SimulatedProviderTree {
 
     mutating func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
-    ) throws(Failure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         let parent = try parent(of: key)
         let number = try number(of: key)
         var node = node(number)
@@ -192,7 +183,7 @@ struct SimulatedProviderTree {
 
     mutating func setHeaders(
         of key: ObjectKey, mode: UInt16, modified: Timestamp
-    ) throws(Failure) {
+    ) throws(ProviderError) {
         let number = try number(of: key)
         var node = node(number)
         (node.mode, node.modified, node.remoteModified) = (mode, modified, nextWrite())
@@ -201,7 +192,7 @@ struct SimulatedProviderTree {
 
     mutating func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
-    ) throws(Failure) -> RemoteObject {
+    ) throws(ProviderError) -> RemoteObject {
         let from = try parent(of: key)
         let number = try number(of: key)
         let moved = node(number)
@@ -209,10 +200,10 @@ struct SimulatedProviderTree {
         let to = try parent(of: destination)
         try expect(base, at: destination)
         if base != .absent, moved.kind == .directory {
-            throw Failure(.wrongKind, "a directory cannot replace a file")
+            throw ProviderError(.wrongKind, "a directory cannot replace a file")
         }
         if moved.kind == .directory, destination.names.starts(with: key.names) {
-            throw Failure(.unsupported, "a directory cannot move below itself")
+            throw ProviderError(.unsupported, "a directory cannot move below itself")
         }
         if key != destination, let old = nodes[to.number]?.children[to.name] { drop(old) }
         nodes[from.number]?.children[from.name] = nil
@@ -221,19 +212,19 @@ struct SimulatedProviderTree {
         return object(to.name, moved)
     }
 
-    mutating func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) throws(Failure) {
+    mutating func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) throws(ProviderError) {
         let parent = try parent(of: key)
         let number = try number(of: key)
         let node = node(number)
-        guard node.kind == kind else { throw Failure(.wrongKind, "it is no \(kind)") }
-        if let etag, node.etag != etag { throw Failure(.changed, "it is another version") }
-        guard node.children.isEmpty else { throw Failure(.notEmpty, "it is not empty") }
+        guard node.kind == kind else { throw ProviderError(.wrongKind, "it is no \(kind)") }
+        if let etag, node.etag != etag { throw ProviderError(.changed, "it is another version") }
+        guard node.children.isEmpty else { throw ProviderError(.notEmpty, "it is not empty") }
         nodes[parent.number]?.children[parent.name] = nil
         drop(number)
     }
 
     /// Deletes an object with all its descendants.
-    mutating func deleteTree(_ key: ObjectKey) throws(Failure) {
+    mutating func deleteTree(_ key: ObjectKey) throws(ProviderError) {
         let parent = try parent(of: key)
         let number = try number(of: key)
         nodes[parent.number]?.children[parent.name] = nil
@@ -262,34 +253,36 @@ struct SimulatedProviderTree {
             extendedAttributes: node.kind == .symlink ? nil : node.extendedAttributes)
     }
 
-    private func parent(of key: ObjectKey) throws(Failure) -> (number: Int, name: FileName) {
+    private func parent(of key: ObjectKey) throws(ProviderError) -> (number: Int, name: FileName) {
         guard let parent = key.parent, let name = key.names.last else {
-            throw Failure(.unsupported, "the root itself stays as it is")
+            throw ProviderError(.unsupported, "the root itself stays as it is")
         }
         let number = try number(of: parent)
         guard node(number).kind == .directory else {
-            throw Failure(.missing, "its parent is not a directory")
+            throw ProviderError(.missing, "its parent is not a directory")
         }
         return (number, name)
     }
 
-    private func expect(_ base: BaseVersion, at key: ObjectKey) throws(Failure) {
+    private func expect(_ base: BaseVersion, at key: ObjectKey) throws(ProviderError) {
         switch base {
         case .absent:
-            if (try? number(of: key)) != nil { throw Failure(.exists, "something has this name") }
+            if (try? number(of: key)) != nil {
+                throw ProviderError(.exists, "something has this name")
+            }
         case .version(let etag):
             let node = try node(key)
             guard node.kind == .file, node.etag == etag else {
-                throw Failure(.changed, "it is another version")
+                throw ProviderError(.changed, "it is another version")
             }
         }
     }
 
-    private func expectVersion(_ etag: ETag?, of node: Node) throws(Failure) {
+    private func expectVersion(_ etag: ETag?, of node: Node) throws(ProviderError) {
         guard (etag != nil) == (node.kind == .file) else {
-            throw Failure(.wrongKind, "it is not of the kind that was named")
+            throw ProviderError(.wrongKind, "it is not of the kind that was named")
         }
-        guard node.etag == etag else { throw Failure(.changed, "it is another version") }
+        guard node.etag == etag else { throw ProviderError(.changed, "it is another version") }
     }
 
     private mutating func insert(

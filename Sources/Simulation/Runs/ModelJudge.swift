@@ -26,7 +26,7 @@ struct ModelJudge: Judge {
             (path, node) = (directory, .init(kind: .directory, mode: 0o755))
         case .delete, .deleteTree, .replaceByDirectory, .rename, .setAttribute: return false
         }
-        guard let (name, parent) = try? place(path, in: model),
+        guard let (name, parent) = try? path.place(in: model),
             (try? model.create(node, name, in: parent)) != nil
         else { return false }
         moments.insert(ContentMark(node.bytes))
@@ -40,11 +40,8 @@ struct ModelJudge: Judge {
         _ touched: (inode: InodeNumber, version: ETag?)?, _ faultPlan: FaultPlan
     ) throws(ProgramFailure) {
         var after = model
-        let expected: Result<ProgramAnswer, ReferenceModel.Refusal>
-        do throws(ReferenceModel.Refusal) {
-            expected = .success(try step.perform(&after, slots))
-        } catch {
-            expected = .failure(error)
+        let expected = Result { () throws(ReferenceModel.Refusal) in
+            try step.perform(&after, slots)
         }
         if mount.life.isDead {
             // An interrupted write may have set only the time.
@@ -133,7 +130,7 @@ struct ModelJudge: Judge {
                 Mixture.isMixture(bytes, of: versions)
             else {
                 throw ProgramFailure(
-                    "\(Path(names)) " + Difference(bytes, candidate[node].bytes).description)
+                    "\(Path(names)) \(difference(bytes, candidate[node].bytes))")
             }
             state.replaceBytes(of: node, by: bytes)
         }
@@ -148,8 +145,37 @@ struct ModelJudge: Judge {
             throw ProgramFailure("changes stay pending: \(items)")
         }
         try await TreeCheck(engine: mount.engine, model: model).check(readsBytes: true)
-        try RemoteCheck(mount: mount).check(model)
+        try checkRemote()
         try checkMoments()
+    }
+
+    /// Compares the remote with the model.
+    private func checkRemote() throws(ProgramFailure) {
+        let remote = ReferenceModel(mount.provider.snapshot(), mount.provider.attributes())
+        for (names, number) in model.tree() {
+            let path = Path(names)
+            guard let found = try? remote.find(names) else {
+                throw ProgramFailure("the remote has no \(path)")
+            }
+            let (look, right) = (Look(found, in: remote), Look(number, in: model))
+            guard look.agrees(with: right) else {
+                throw ProgramFailure("the remote's \(path) is \(look), not \(right)")
+            }
+            let (node, expected) = (remote[found], model[number])
+            guard node.bytes == expected.bytes else {
+                throw ProgramFailure(
+                    "the remote's \(path) \(difference(node.bytes, expected.bytes))")
+            }
+            guard node.target == expected.target else {
+                throw ProgramFailure("the remote's \(path) points to another place")
+            }
+            guard node.extendedAttributes == expected.extendedAttributes else {
+                throw ProgramFailure("the remote's \(path) has other extended attributes")
+            }
+        }
+        for (names, _) in remote.tree() where (try? model.find(names)) == nil {
+            throw ProgramFailure("\(Path(names)) on the remote is unexpected")
+        }
     }
 
     /// Checks that every version ever on the remote was the content of a file at one moment (I3).

@@ -65,7 +65,7 @@ struct ProgramRun {
         case .setFaults, .setFault, .setReachable, .setAuthorized:
             faultPlan.change(step)
             // Without another client, nothing would excuse a stale listing.
-            if program.scenario == .alone { faultPlan.faults.staleListing = 0 }
+            if program.scenario == .alone { faultPlan.faults[.staleListing] = 0 }
             faultPlan.apply(to: mount.provider)
         case .jumpWall(let duration): mount.clock.jumpWall(by: duration)
         case .cutPower(let steps):
