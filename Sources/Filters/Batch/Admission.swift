@@ -5,11 +5,6 @@ struct Admission: Equatable {
     private(set) var count = 0
     private(set) var bytes = 0
 
-    init(countMax: Int, bytesMax: Int) {
-        self.countMax = countMax
-        self.bytesMax = bytesMax
-    }
-
     /// An element larger than the bound is admitted if nothing else is held; otherwise it would
     /// wait forever.
     func admits(bytes more: Int) -> Bool {

@@ -9,31 +9,19 @@ enum ThreadPool {
     static func run(
         _ count: Int, body: @escaping @Sendable () -> Void, onLast: @escaping @Sendable () -> Void
     ) {
-        let running = Countdown(count)
+        let running = Atomic(count)
         for _ in 0..<count {
             do {
                 let thread = try WorkerThread(name: "apus-apply") {
                     body()
-                    if running.decrement() { onLast() }
+                    let left = running.subtract(1, ordering: .acquiringAndReleasing).newValue
+                    if left == 0 { onLast() }
                 }
                 thread.detach()
             } catch {
                 // The other stages could never finish without this thread.
                 preconditionFailure("no thread can be started: \(error)")
             }
-        }
-    }
-
-    private final class Countdown: Sendable {
-        private let rest: Atomic<Int>
-
-        init(_ count: Int) {
-            rest = Atomic(count)
-        }
-
-        /// - Returns: Whether the count reached 0.
-        func decrement() -> Bool {
-            rest.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
         }
     }
 }

@@ -38,6 +38,15 @@ struct ByteReader {
 }
 
 extension [UInt8] {
+    /// Calls `withUnsafeBytes`, but keeps the type of errors.
+    func withBytes<Value>(
+        _ body: (UnsafeRawBufferPointer) throws(ImageError) -> Value
+    ) throws(ImageError) -> Value {
+        try withUnsafeBufferPointer { (buffer) throws(ImageError) in
+            try body(UnsafeRawBufferPointer(buffer))
+        }
+    }
+
     mutating func append(integer value: Int, size: Int, isBigEndian: Bool = true) {
         for index in 0..<size {
             let shift = 8 * (isBigEndian ? size - 1 - index : index)

@@ -163,19 +163,14 @@ struct JPEGFile {
     private static func appendPicture(
         of new: [UInt8], to result: inout [UInt8]
     ) throws(ImageError) {
-        let assembled = new.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in
-                let file = try JPEGFile(raw)
-                var bytes: [UInt8] = []
-                for segment in file.head
-                where segment.marker != Marker.application0 && !segment.isAdobeOfYCbCr {
-                    bytes += segment.bytes
-                }
-                bytes += raw[file.picture]
-                return bytes
+        try new.withBytes { (raw) throws(ImageError) in
+            let file = try JPEGFile(raw)
+            for segment in file.head
+            where segment.marker != Marker.application0 && !segment.isAdobeOfYCbCr {
+                result += segment.bytes
             }
+            result += raw[file.picture]
         }
-        result += try assembled.get()
     }
 
     /// Splits a profile into segments (ICC.1, annex B.4).

@@ -62,10 +62,7 @@ struct PNGFile {
     func replacingPicture(
         with new: [UInt8], isConverted: Bool
     ) throws(ImageError) -> [UInt8] {
-        let parsed = new.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in try PNGFile(raw) }
-        }
-        let picture = try parsed.get().chunks
+        let picture = try new.withBytes(PNGFile.init).chunks
         var result = Self.signature
         result += picture[0].bytes
         if isConverted { result += Self.standardColours }

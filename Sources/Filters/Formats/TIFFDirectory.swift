@@ -134,7 +134,6 @@ struct TIFFDirectory {
     }
 
     enum Tag {
-        static let subfileType = 254
         static let bitsPerSample = 258
         static let compression = 259
         static let photometric = 262

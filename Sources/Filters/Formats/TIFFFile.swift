@@ -65,10 +65,7 @@ struct TIFFFile {
     func replacingPicture(
         with new: [UInt8], profile: [UInt8]?
     ) throws(ImageError) -> [UInt8] {
-        let parsed = new.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in try TIFFFile(raw) }
-        }
-        let picture = try parsed.get()
+        let picture = try new.withBytes(TIFFFile.init)
         guard picture.pages.count == pages.count else {
             throw ImageError(.failed, "TIFF: \(pages.count) pages became \(picture.pages.count)")
         }

@@ -59,12 +59,9 @@ struct WebPFile {
     func replacingPicture(
         with new: [UInt8], of image: (width: Int, height: Int, hasAlpha: Bool)
     ) throws(ImageError) -> [UInt8] {
-        let parsed = new.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in try WebPFile(raw) }
-        }
         let kept = chunks.filter { !Self.ofThePicture.contains($0.type) }
         guard !kept.isEmpty else { return new }
-        let picture = try parsed.get().chunks.filter {
+        let picture = try new.withBytes(WebPFile.init).chunks.filter {
             $0.type != "VP8X" && Self.ofThePicture.contains($0.type)
         }
         let types = Set(kept.map(\.type))

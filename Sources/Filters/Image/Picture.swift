@@ -6,12 +6,7 @@ struct Picture {
     /// The profile of the pixels if it is not the original's.
     let newProfile: [UInt8]?
 
-    init(_ image: Image) {
-        self.image = image
-        newProfile = nil
-    }
-
-    private init(_ image: Image, newProfile: [UInt8]?) {
+    init(_ image: Image, newProfile: [UInt8]? = nil) {
         self.image = image
         self.newProfile = newProfile
     }

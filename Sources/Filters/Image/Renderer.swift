@@ -26,18 +26,15 @@ package struct Renderer: Sendable {
     package func render(
         _ bytes: [UInt8], as format: ImageFormat
     ) throws(ImageError) -> [UInt8] {
-        let result = bytes.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in
-                switch format {
-                case .jpeg: try renderJPEG(raw)
-                case .png: try renderPNG(raw)
-                case .webp: try renderWebP(raw)
-                case .tiff: try renderTIFF(raw)
-                case .heif: try renderHEIF(raw)
-                }
+        try bytes.withBytes { (raw) throws(ImageError) in
+            switch format {
+            case .jpeg: try renderJPEG(raw)
+            case .png: try renderPNG(raw)
+            case .webp: try renderWebP(raw)
+            case .tiff: try renderTIFF(raw)
+            case .heif: try renderHEIF(raw)
             }
         }
-        return try result.get()
     }
 
     private func renderJPEG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
@@ -113,10 +110,10 @@ package struct Renderer: Sendable {
         guard var exif = file.exif else { return new }
         filterThumbnail(in: &exif, base: HEIFFile.exifBase(of: exif))
         if file.isTurned { HEIFFile.makeUpright(&exif) }
-        let result = new.withUnsafeBytes { raw in
-            Result { () throws(ImageError) in try HEIFFile(raw).replacingExif(with: exif) }
+        let result = try new.withBytes { (raw) throws(ImageError) in
+            try HEIFFile(raw).replacingExif(with: exif)
         }
-        guard let result = try result.get() else {
+        guard let result else {
             throw ImageError(.failed, "HEIF: no place for the EXIF data")
         }
         return result
@@ -160,9 +157,6 @@ extension HEIFCoding {
         guard Vips.started, let square = apus_vips_black(64, 64, 3) else { return false }
         let coding = HEIFCoding(
             compression: compression, bitDepth: 8, subsample: VIPS_FOREIGN_SUBSAMPLE_ON)
-        let attempt = Result { () throws(ImageError) in
-            try Image.adopt(square).encoded(as: .heif(coding, quality: 50))
-        }
-        return (try? attempt.get()) != nil
+        return (try? Image.adopt(square).encoded(as: .heif(coding, quality: 50))) != nil
     }
 }
