@@ -1,7 +1,8 @@
-import Control
 import Foundation
 import Testing
 import Transport
+
+@testable import Control
 
 @Suite(.timeLimit(.minutes(2)))
 struct ControlServerTests {

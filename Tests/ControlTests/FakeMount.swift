@@ -1,6 +1,7 @@
-import Control
 import Foundation
 import Synchronization
+
+@testable import Control
 
 /// A mount with answers given by a test, which records its calls.
 final class FakeMount: MountService {
@@ -157,7 +158,7 @@ enum Sample {
                     remedy: "free some space there"), since: start),
             StatusItem(
                 path: "a.jpg", state: .uploading, operation: .upload, bytes: 1000,
-                bytesSent: 129, since: start),
+                bytesSent: 129, percent: 12, since: start),
             StatusItem(path: "new", state: .dirty, operation: .create, since: start),
         ], isTruncated: false)
 

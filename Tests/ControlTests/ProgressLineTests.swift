@@ -1,5 +1,6 @@
-import Control
 import Testing
+
+@testable import Control
 
 struct ProgressLineTests {
     /// What a progress line writes.

@@ -1,6 +1,7 @@
-import Control
 import Foundation
 import Testing
+
+@testable import Control
 
 struct RenderingTests {
     private let later = Sample.start + 125
@@ -23,13 +24,26 @@ struct RenderingTests {
         report.items = [
             StatusItem(
                 path: "a.mov", state: .partial, operation: .download, bytes: 3 << 20,
-                bytesHere: 1 << 20, since: nil)
+                bytesHere: 1 << 20, percent: 33, since: nil)
         ]
         #expect(
             report.text(now: later).hasSuffix("  downloading 33 %  1.0 MiB of 3.0 MiB  a.mov"))
         let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
         #expect(json.contains(#""bytesHere":1048576,"bytesSent":0,"operation":"download""#))
         #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
+    }
+
+    @Test func `progress is that of the upload, else of the download, rounded down`() {
+        func percent(_ state: StatusItem.State, of bytes: UInt64, sent: UInt64, here: UInt64?)
+            -> Int
+        {
+            StatusItem(path: "a", state: state, bytes: bytes, bytesSent: sent, bytesHere: here)
+                .percent
+        }
+        #expect(percent(.uploading, of: 1000, sent: 129, here: 500) == 12)
+        #expect(percent(.partial, of: 3 << 20, sent: 0, here: 1 << 20) == 33)
+        #expect(percent(.dirty, of: 2, sent: 3, here: nil) == 100)
+        #expect(percent(.dirty, of: 0, sent: 0, here: nil) == 0)
     }
 
     @Test(
@@ -41,7 +55,8 @@ struct RenderingTests {
         var report = Sample.clean
         report.items = [
             StatusItem(
-                path: "a", state: .uploading, operation: operation, bytes: 2, bytesSent: 1)
+                path: "a", state: .uploading, operation: operation, bytes: 2, bytesSent: 1,
+                percent: 50)
         ]
         #expect(report.text(now: later).hasSuffix("  \(word)  2 B  a"))
     }

@@ -2,6 +2,7 @@ import Control
 import Engine
 import Foundation
 import Host
+import SystemCalls
 
 /// A check of one state directory: of its database file, then of everything in it.
 struct DirectoryCheck {
@@ -112,7 +113,7 @@ struct DirectoryCheck {
     private func failure(_ name: String) -> CommandFailure {
         CommandFailure(
             what: "keep the damaged database as \(name)",
-            why: String(cString: strerror(errno)).lowercased())
+            why: "\(SystemError.last)".lowercased())
     }
 }
 

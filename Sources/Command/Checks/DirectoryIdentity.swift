@@ -1,3 +1,4 @@
+import Control
 import Foundation
 
 /// Directories as the file system knows them: the same for every path that leads there.
@@ -25,14 +26,11 @@ enum DirectoryIdentity {
     private static func ancestors(of path: String) -> [String] {
         var existing = path
         while existing.count > 1 {
-            if let real = realpath(existing, nil) {
-                defer { free(real) }
-                let names = String(cString: real).split(separator: "/")
+            if let real = Path.resolved(existing) {
+                let names = real.split(separator: "/")
                 return (0...names.count).map { "/" + names.prefix($0).joined(separator: "/") }
             }
-            existing = URL(filePath: existing).deletingLastPathComponent()
-                .path(percentEncoded: false)
-            if existing.count > 1, existing.hasSuffix("/") { existing.removeLast() }
+            existing = Path.absolute("\(existing)/..")
         }
         return ["/"]
     }

@@ -2,6 +2,7 @@ import Control
 import Engine
 import Foundation
 import Providers
+import SystemCalls
 
 /// Checks before a mount.
 enum MountChecks {
@@ -9,9 +10,7 @@ enum MountChecks {
     /// - Throws: `CommandFailure` unless it is an empty directory that is not a mount yet.
     static func mountPoint(_ path: String, in table: MountTable) throws -> String {
         let what = "mount on \(path)"
-        guard let real = realpath(path, nil) else { throw unreachable(path, what, errno) }
-        defer { free(real) }
-        let resolved = String(cString: real)
+        guard let resolved = Path.resolved(path) else { throw unreachable(path, what, .last) }
         if let mount = table.mount(at: resolved) {
             throw occupied(path, what, by: mount)
         }
@@ -90,8 +89,7 @@ enum MountChecks {
     static func readable(_ file: String) throws -> String {
         let path = Path.absolute(file)
         guard access(path, R_OK) == 0 else {
-            throw CommandFailure(
-                what: "read \(path)", why: String(cString: strerror(errno)).lowercased())
+            throw CommandFailure(what: "read \(path)", why: "\(SystemError.last)".lowercased())
         }
         return path
     }
@@ -124,9 +122,9 @@ enum MountChecks {
     }
 
     private static func unreachable(
-        _ path: String, _ what: String, _ number: Int32
+        _ path: String, _ what: String, _ error: SystemError
     ) -> CommandFailure {
-        switch number {
+        switch error.code {
         case ENOENT:
             CommandFailure(
                 what: what, why: "there is no such folder", remedy: "make it: mkdir -p \(path)")
@@ -134,18 +132,16 @@ enum MountChecks {
             CommandFailure(
                 what: what, why: "a mount whose daemon is dead is there",
                 remedy: "run `apus unmount \(path)` first")
-        default:
-            CommandFailure(what: what, why: String(cString: strerror(number)).lowercased())
+        default: CommandFailure(what: what, why: "\(error)".lowercased())
         }
     }
 
     private static func requireEmpty(_ path: String, _ what: String) throws {
         guard let directory = opendir(path) else {
-            let number = errno
+            let error = SystemError.last
             throw CommandFailure(
                 what: what,
-                why: number == ENOTDIR
-                    ? "it is not a folder" : String(cString: strerror(number)).lowercased(),
+                why: error.code == ENOTDIR ? "it is not a folder" : "\(error)".lowercased(),
                 remedy: "choose an empty folder of your own")
         }
         defer { closedir(directory) }

@@ -39,7 +39,7 @@ struct DaemonLauncher {
 
     private func failure(_ what: String, _ number: Int32) -> CommandFailure {
         CommandFailure(
-            what: what, why: String(cString: strerror(number)).lowercased(),
+            what: what, why: "\(SystemError(number))".lowercased(),
             remedy: number == ENOSPC || number == EDQUOT
                 ? "free some space, or choose a folder on another disk with --state-dir"
                 : "choose another folder with --state-dir")

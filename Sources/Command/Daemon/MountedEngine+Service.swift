@@ -25,11 +25,7 @@ extension MountedEngine {
     ) async throws(ControlError) -> StatusReport {
         try await onEngine { () async throws(EngineError) in
             var report = StatusReport(
-                mountPoint: options.mountPoint, source: options.source,
-                stateDirectory: options.stateDirectory, since: since.withLock { $0 },
-                counts: StatusCounts(),
-                remote: RemoteReachability(isReachable: true, since: Date()),
-                items: [], isTruncated: false)
+                about, remote: RemoteReachability(isReachable: true, since: Date()))
             report.cacheBytesMax = cacheBytesMax
             for path in paths {
                 let inode = try await engine.resolve(path)
@@ -105,10 +101,8 @@ extension MountedEngine {
 
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
         try await onEngine { () async throws(EngineError) in
-            var inodes: [InodeNumber] = []
-            for path in paths { inodes.append(try await engine.resolve(path)) }
-            var report = EvictReport()
-            for inode in inodes {
+            var report = EvictReport.nothing
+            for inode in try await inodes(of: paths) {
                 let eviction = try engine.evict(inode)
                 report.files += UInt64(eviction.files)
                 report.bytesFreed += eviction.bytesFreed
@@ -118,6 +112,12 @@ extension MountedEngine {
             }
             return report
         }
+    }
+
+    private func inodes(of paths: [String]) async throws(EngineError) -> [InodeNumber] {
+        var inodes: [InodeNumber] = []
+        for path in paths { inodes.append(try await engine.resolve(path)) }
+        return inodes
     }
 
     func resolve(_ path: String, keep: String) async throws(ControlError) -> ResolveReport {
@@ -198,10 +198,11 @@ extension MountedEngine {
         do throws(ControlError) {
             return try await progress(of: [.root], sentBefore: 0)
         } catch {
-            return SyncProgress(
-                unverified: Problem(
-                    what: error.problem.what, why: error.problem.why,
-                    remedy: "run `apus check \(options.stateDirectory)` before the next mount"))
+            var progress = SyncProgress(isDone: false)
+            progress.unverified = Problem(
+                what: error.problem.what, why: error.problem.why,
+                remedy: "run `apus check \(options.stateDirectory)` before the next mount")
+            return progress
         }
     }
 
@@ -231,8 +232,7 @@ extension MountedEngine {
     ) async throws -> SyncProgress {
         let sentBefore = engine.bytesSent
         let inodes = try await onEngine { () async throws(EngineError) in
-            var inodes: [InodeNumber] = []
-            for path in paths { inodes.append(try await engine.resolve(path)) }
+            let inodes = try await self.inodes(of: paths)
             for inode in inodes { try engine.hasten(below: inode) }
             return inodes
         }
@@ -260,11 +260,8 @@ extension MountedEngine {
                 }
                 progress.bytesPending += status.pending.bytes
                 progress.isDone = progress.isDone && status.pending.isSettled
-                for item in status.items {
-                    let item = StatusItem(item)
-                    if item.state == .uploading {
-                        progress.uploading.append(.init(path: item.path, percent: item.percent))
-                    }
+                for item in status.items.map({ StatusItem($0) }) where item.state == .uploading {
+                    progress.uploading.append(.init(path: item.path, percent: item.percent))
                 }
                 if status.reachability.isUnauthorized, !status.pending.isSettled {
                     // Nothing is sent until the user has renewed them.
@@ -315,16 +312,18 @@ extension StatusItem {
     fileprivate init(_ item: PendingItem) {
         self.init(
             path: item.path, state: State(rawValue: item.state.rawValue) ?? .dirty,
-            operation: item.transfer.map { Operation($0.kind) }
-                ?? (item.isDeletion ? .delete : item.bytesHere.map { _ in .download }),
-            bytes: item.size, bytesSent: item.transfer?.bytesSent ?? 0, bytesHere: item.bytesHere,
-            attempts: item.attempts,
-            error: item.failure.map { Problem($0) },
-            isPassing: item.failure?.isPassing ?? false, retryAt: item.retry?.date,
-            since: item.state == .dirty || item.state == .uploading ? item.since.date : nil,
-            conflictsWith: item.counterpart,
-            target: item.link.map { String(decoding: $0.target, as: UTF8.self) },
-            isContained: item.link?.isContained ?? false)
+            bytes: item.size, bytesSent: item.transfer?.bytesSent ?? 0, bytesHere: item.bytesHere)
+        operation =
+            item.transfer.map { Operation($0.kind) }
+            ?? (item.isDeletion ? .delete : item.bytesHere.map { _ in .download })
+        attempts = item.attempts
+        error = item.failure.map { Problem($0) }
+        isPassing = item.failure?.isPassing ?? false
+        retryAt = item.retry?.date
+        since = item.state == .dirty || item.state == .uploading ? item.since.date : nil
+        conflictsWith = item.counterpart
+        target = item.link.map { String(decoding: $0.target, as: UTF8.self) }
+        isContained = item.link?.isContained ?? false
     }
 }
 

@@ -53,14 +53,14 @@ final class MountedEngine: MountedFolder {
             try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
             var transport = TransportOptions()
             transport.caFile = options.caFile
-            let notes = Notes()
+            let notes = Mutex<[String]>([])
             var world = ProviderEnvironment(
                 clock: clock, transport: HTTPTransport(transport), logger: logger)
-            world.note = { notes.add($0) }
+            world.note = { note in notes.withLock { $0.append(note) } }
             world.waitsFor = waitsFor
             world.atEnd = { hooks.add($0) }
             let provider = try await source.connect(world)
-            self.notes = notes.all
+            self.notes = notes.withLock { $0 }
             let store = try Store(
                 path: "\(options.stateDirectory)/\(StateDatabase.name)", ballast: ballast)
             self.store = store
@@ -178,15 +178,6 @@ final class MountedEngine: MountedFolder {
     }
 }
 
-/// Collects sentences for the user.
-private final class Notes: Sendable {
-    private let sentences = Mutex<[String]>([])
-
-    var all: [String] { sentences.withLock { $0 } }
-
-    func add(_ sentence: String) { sentences.withLock { $0.append(sentence) } }
-}
-
 extension Result where Failure: Error {
     /// The outcome of an asynchronous call.
     fileprivate init(_ body: () async throws(Failure) -> Success) async {
@@ -203,12 +194,8 @@ extension CommandFailure {
     fileprivate init(mounting options: MountOptions, _ error: any Error) {
         let what = "mount \(options.source) on \(options.mountPoint)"
         switch error {
-        case let error as CommandFailure:
-            self = error
         case let error as SourceError:
             self.init(what: what, why: error.problem, remedy: error.remedy)
-        case let error as StateDirectoryError:
-            self.init(what: error.attempt, why: error.reason, remedy: error.remedy)
         case let error as HostError:
             self.init(what: error.attempt, why: error.reason, remedy: error.remedy)
         case let error as MountError:
@@ -221,7 +208,7 @@ extension CommandFailure {
         case let error as EngineError:
             self.init(what: what, why: error.attempt, remedy: error.remedy)
         default:
-            self.init(what: what, why: "\(error)")
+            self = CommandFailure(error) ?? CommandFailure(what: what, why: "\(error)")
         }
     }
 }

@@ -33,6 +33,12 @@ struct Daemons {
         return targets
     }
 
+    /// Returns the client of the mount of `path`, and the path in it.
+    func place(_ path: String) throws -> (client: ControlClient, path: String) {
+        let place = try MountLocator.place(of: path, in: table)
+        return (try target(mountPoint: place.mountPoint).client, place.path)
+    }
+
     /// Every Apus mount that is visible to this process.
     var mountPoints: [String] { table.apusMounts.map(\.mountPoint) }
 

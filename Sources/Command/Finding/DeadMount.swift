@@ -1,4 +1,5 @@
 import Foundation
+import SystemCalls
 
 /// Removes a mount whose daemon is dead. Its pending changes are in the state directory.
 enum DeadMount {
@@ -19,7 +20,7 @@ enum DeadMount {
     /// - Returns: The reason of a failure.
     private static func detach(_ mountPoint: String) -> String? {
         umount2(mountPoint, Int32(MNT_DETACH | UMOUNT_NOFOLLOW)) == 0
-            ? nil : String(cString: strerror(errno)).lowercased()
+            ? nil : "\(SystemError.last)".lowercased()
     }
 
     /// Only this set-user-id program can unmount for an ordinary user.

@@ -1,8 +1,9 @@
 import ArgumentParser
-import Dispatch
+import Control
 import Filters
 import Foundation
 import Synchronization
+import UnixSignals
 
 /// `apus apply`: filters all images below some paths, mounted or not.
 struct ApplyCommand: AsyncParsableCommand {
@@ -57,45 +58,41 @@ struct ApplyCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let line = ProgressLine()
+        let line = BatchLine()
         let batch = BatchRun(
             paths: paths.map { RawPath($0) },
-            filters: try Filter.pipeline(named: filter, amount: amount),
-            options: BatchOptions(quality: quality)
+            filters: try Filter.pipeline(named: filter, amount: amount), quality: quality
         ) { path, reason in
             line.say("apus: \(path): \(reason)")
         }
-        let signals = StopSignals { batch.cancel() }
-        let report = await withTaskGroup(of: BatchReport?.self) { group in
-            group.addTask { await batch.run() }
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let (report, signal) = await withTaskGroup(of: Int32?.self) { group in
             group.addTask {
                 await line.follow { batch.progress }
                 return nil
             }
-            var report: BatchReport?
-            for await result in group where result != nil {
-                report = result
-                group.cancelAll()
+            group.addTask {
+                var first: Int32?
+                for await signal in signals {
+                    first = first ?? signal.rawValue
+                    batch.cancel()
+                }
+                return first
             }
-            return report
+            let report = await batch.run()
+            group.cancelAll()
+            return (report, await group.reduce(nil) { $0 ?? $1 })
         }
         line.end(with: batch.progress)
-        guard let report else { throw ExitCode.failure }
-        print(try render(report))
-        if let signal = signals.received {
+        print(
+            json ? String(decoding: try ControlJSON.encode(report), as: UTF8.self) : report.summary)
+        if let signal {
             // Images in the making on other threads are dropped; ordinary exit would tear
             // libraries down under them.
             fflush(nil)
             _exit(128 + signal)
         }
         if report.filesFailed > 0 { throw ExitCode.failure }
-    }
-
-    private func render(_ report: BatchReport) throws -> String {
-        guard json else { return report.summary }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(report), as: UTF8.self)
     }
 }
 
@@ -106,120 +103,47 @@ extension BatchReport {
         let time = seconds.formatted(.number.precision(.fractionLength(1)))
         return (isCancelled ? "stopped: " : "") + filters.joined(separator: ", ")
             + ": \(filesChanged) changed, \(filesPassedOver) passed over, \(filesFailed) failed; "
-            + "\(sizeText(Double(bytesBefore))) became \(sizeText(Double(bytesAfter))) "
-            + "in \(time) s (\(sizeText(rate))/s)"
+            + "\(sizeText(bytesBefore)) became \(sizeText(bytesAfter)) "
+            + "in \(time) s (\(sizeText(Int(rate)))/s)"
     }
 }
 
-/// A number of bytes for people, in powers of 1024.
-private func sizeText(_ bytes: Double) -> String {
-    var value = bytes
-    var units = ["B", "KiB", "MiB", "GiB", "TiB"][...]
-    while value >= 1024, units.count > 1 {
-        value /= 1024
-        units.removeFirst()
-    }
-    let digits = units.first == "B" || value >= 100 ? 0 : 1
-    return value.formatted(.number.grouping(.never).precision(.fractionLength(digits)))
-        + " " + (units.first ?? "")
-}
-
-/// The line on stderr that shows how far a batch is: redrawn in place on a terminal, a new one
-/// every few seconds elsewhere.
-private final class ProgressLine: Sendable {
+/// The line on standard error that shows the progress of a batch.
+private final class BatchLine: Sendable {
+    private let line = Mutex(ProgressLine.standardError())
     private let isTerminal = isatty(STDERR_FILENO) == 1
-    /// What stands on the terminal's last line.
-    private let shown = Mutex("")
-
-    private static let redrawInterval = Duration.milliseconds(100)
-    private static let lineInterval = Duration.seconds(5)
 
     /// Shows progress until the task is cancelled.
     func follow(_ progress: @Sendable () -> BatchProgress) async {
-        let interval = isTerminal ? Self.redrawInterval : Self.lineInterval
+        let interval = isTerminal ? Duration.milliseconds(100) : .seconds(5)
         while (try? await Task.sleep(for: interval)) != nil {
-            show(progress())
+            let text = Self.text(progress())
+            line.withLock { $0.show(text) }
         }
     }
 
     /// Writes a line of its own, above the progress.
     func say(_ message: String) {
-        shown.withLock { shown in
-            write(isTerminal && !shown.isEmpty ? "\r\u{1B}[K\(message)\n\(shown)" : message + "\n")
-        }
+        line.withLock { $0.finish(message) }
     }
 
-    /// Shows the last state, and leaves the terminal's line.
+    /// Shows the last state on a terminal, and leaves its line.
     func end(with progress: BatchProgress) {
-        guard isTerminal else { return }
-        show(progress)
-        shown.withLock { shown in
-            if !shown.isEmpty { write("\n") }
-            shown = ""
-        }
-    }
-
-    private func show(_ progress: BatchProgress) {
-        let text = Self.text(progress)
-        shown.withLock { shown in
-            guard isTerminal else { return write(text + "\n") }
-            shown = String(text.prefix(columns - 1))
-            write("\r\u{1B}[K" + shown)
-        }
+        if isTerminal { line.withLock { $0.finish(Self.text(progress)) } }
     }
 
     private static func text(_ progress: BatchProgress) -> String {
         let more = progress.isWalkComplete ? "" : "+"
         var parts = [
             "\(progress.filesDone)/\(progress.filesFound)\(more) files",
-            "\(sizeText(Double(progress.bytesDone))) of "
-                + "\(sizeText(Double(progress.bytesFound)))\(more)",
+            "\(sizeText(progress.bytesDone)) of \(sizeText(progress.bytesFound))\(more)",
         ]
-        if let rate = progress.bytesPerSecond { parts.append("\(sizeText(rate))/s") }
+        if let rate = progress.bytesPerSecond { parts.append("\(sizeText(Int(rate)))/s") }
         if let remaining = progress.remaining {
             parts.append("ETA " + remaining.formatted(.time(pattern: .minuteSecond)))
         }
         return parts.joined(separator: "  ")
     }
-
-    private var columns: Int {
-        var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 1 else { return 80 }
-        return Int(size.ws_col)
-    }
-
-    private func write(_ text: String) {
-        FileHandle.standardError.write(Data(text.utf8))
-    }
 }
 
-/// Catches Ctrl-C and the request to terminate, as long as it lives.
-private final class StopSignals: @unchecked Sendable {  // sound: only `init` changes `sources`
-    private let first = Mutex<Int32?>(nil)
-    private var sources: [any DispatchSourceSignal] = []
-
-    /// - Parameter onStop: Called once, on a queue of its own.
-    init(onStop: @escaping @Sendable () -> Void) {
-        for number in [SIGINT, SIGTERM] {
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { [weak self] in
-                guard let self else { return }
-                let isFirst = first.withLock { first in
-                    defer { first = first ?? number }
-                    return first == nil
-                }
-                if isFirst { onStop() }
-            }
-            source.resume()
-            sources.append(source)
-        }
-    }
-
-    deinit {
-        for source in sources { source.cancel() }
-    }
-
-    /// The signal that came first.
-    var received: Int32? { first.withLock { $0 } }
-}
+private func sizeText(_ bytes: Int) -> String { HumanSize.format(UInt64(bytes)) }

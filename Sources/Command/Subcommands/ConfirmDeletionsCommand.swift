@@ -23,8 +23,7 @@ struct ConfirmDeletionsCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        guard let target = try Daemons().targets(of: [path]).first else { return }
-        let report = try await target.client.confirmDeletions()
+        let report = try await Daemons().place(path).client.confirmDeletions()
         if json { return try Console.printJSON(report) }
         Console.printLine(report.line)
     }

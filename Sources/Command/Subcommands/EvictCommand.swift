@@ -21,7 +21,7 @@ struct EvictCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        var total = EvictReport()
+        var total = EvictReport.nothing
         for target in try Daemons().targets(of: path) {
             let report = try await target.client.evict(target.paths)
             total.files += report.files

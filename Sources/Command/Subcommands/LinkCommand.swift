@@ -22,10 +22,8 @@ struct LinkCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        guard let target = try Daemons().targets(of: [path]).first,
-            let place = target.paths.first
-        else { return }
-        let report = try await target.client.link(to: place)
+        let (client, place) = try Daemons().place(path)
+        let report = try await client.link(to: place)
         if json { return try Console.printJSON(report) }
         Console.printLine(report.url)
     }

@@ -30,10 +30,8 @@ struct ResolveCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let target = try Daemons().targets(of: [path]).first,
-            let place = target.paths.first
-        else { return }
-        let report = try await target.client.resolve(place, keep: keep.rawValue)
+        let (client, place) = try Daemons().place(path)
+        let report = try await client.resolve(place, keep: keep.rawValue)
         if json { return try Console.printJSON(report) }
         switch keep {
         case .mine, .theirs: Console.printLine("Kept \(keep) as \(report.path).")

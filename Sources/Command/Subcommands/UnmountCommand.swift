@@ -78,7 +78,7 @@ struct UnmountCommand: AsyncParsableCommand {
         last.failureLines.forEach { Console.printLine("failed \($0)") }
         return CommandFailure(
             what: "unmount \(mountpoint)",
-            why: "\(last.unsent) \(last.unsent == 1 ? "item" : "items") could not be sent",
+            why: "\(counted(last.unsent, "item", "items")) could not be sent",
             remedy: "`apus status` shows why; `apus unmount --now` leaves them for the next mount")
     }
 
@@ -146,9 +146,8 @@ struct UnmountCommand: AsyncParsableCommand {
         let place = state ?? "its state directory"
         let changes =
             summary.map { summary in
-                let one = summary.count == 1
-                return "\(summary.count) \(one ? "change" : "changes") "
-                    + "(\(HumanSize.format(summary.bytes))) \(one ? "waits" : "wait") in \(place)"
+                "\(counted(summary.count, "change", "changes")) (\(HumanSize.format(summary.bytes))) "
+                    + "\(summary.count == 1 ? "waits" : "wait") in \(place)"
             } ?? "it is not known whether changes wait in \(place)"
         guard now else {
             throw CommandFailure(

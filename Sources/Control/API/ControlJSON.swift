@@ -19,3 +19,27 @@ package enum ControlJSON {
         return try decoder.decode(type, from: Data(bytes))
     }
 }
+
+/// A flag that stands in JSON only if it is set.
+@propertyWrapper
+package struct OmittedIfFalse: Codable, Hashable, Sendable {
+    package var wrappedValue: Bool
+
+    package init(wrappedValue: Bool) {
+        self.wrappedValue = wrappedValue
+    }
+}
+
+// Chosen by the synthesised conformances of types with such a flag.
+
+extension KeyedEncodingContainer {
+    mutating func encode(_ flag: OmittedIfFalse, forKey key: Key) throws {
+        if flag.wrappedValue { try encode(true, forKey: key) }
+    }
+}
+
+extension KeyedDecodingContainer {
+    func decode(_ type: OmittedIfFalse.Type, forKey key: Key) throws -> OmittedIfFalse {
+        OmittedIfFalse(wrappedValue: try decodeIfPresent(Bool.self, forKey: key) ?? false)
+    }
+}

@@ -12,7 +12,7 @@ package struct DeletionsReport: Codable, Hashable, Sendable {
 
     /// The report as a sentence.
     package var line: String {
-        let outgoing = onRemote == 1 ? "1 item" : "\(onRemote) items"
+        let outgoing = counted(onRemote, "item", "items")
         return switch (here.items, onRemote) {
         case (0, 0): "No deletions were waiting."
         case (_, 0): "Removing here what the remote deleted: \(here.phrase)."
@@ -50,13 +50,10 @@ package struct HeldCounts: Codable, Hashable, Sendable {
 
     /// `3 directories with 412 items and 2 others`.
     var phrase: String {
-        func count(_ number: Int, _ one: String, _ many: String) -> String {
-            number == 1 ? "1 \(one)" : "\(number) \(many)"
-        }
-        guard directories > 0 else { return count(items, "item", "items") }
+        guard directories > 0 else { return counted(items, "item", "items") }
         let others = items - directories - inDirectories
-        return count(directories, "directory", "directories") + " with "
-            + count(inDirectories, "item", "items")
-            + (others > 0 ? " and " + count(others, "other", "others") : "")
+        return counted(directories, "directory", "directories") + " with "
+            + counted(inDirectories, "item", "items")
+            + (others > 0 ? " and " + counted(others, "other", "others") : "")
     }
 }

@@ -12,13 +12,9 @@ package struct EvictReport: Codable, Hashable, Sendable {
     }
 
     /// Files whose local bytes were freed; one without local bytes does not count.
-    package var files: UInt64
-    package var bytesFreed: UInt64
-    package var refused: [Refusal]
+    package var files: UInt64 = 0
+    package var bytesFreed: UInt64 = 0
+    package var refused: [Refusal] = []
 
-    package init(files: UInt64 = 0, bytesFreed: UInt64 = 0, refused: [Refusal] = []) {
-        self.files = files
-        self.bytesFreed = bytesFreed
-        self.refused = refused
-    }
+    package static let nothing = EvictReport()
 }

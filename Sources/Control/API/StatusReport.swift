@@ -9,29 +9,15 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var cacheBytesMax: UInt64?
     /// The time at which the folder became usable.
     package var since: Date
-    package var counts: StatusCounts
+    package var counts = StatusCounts()
     package var remote: RemoteReachability
     /// Everything that is not clean: failed items first, then those that wait longest; then downloads
     /// and conflicts. A file that is requested by its path is always included.
-    package var items: [StatusItem]
+    package var items: [StatusItem] = []
     /// Whether there are more items than ``items`` lists.
-    package var isTruncated: Bool
+    package var isTruncated = false
     /// Contents that belong to no file, until the user removes them; nil if there are none.
     package var lostAndFound: LostAndFound?
-
-    package init(
-        mountPoint: String, source: String, stateDirectory: String, since: Date,
-        counts: StatusCounts, remote: RemoteReachability, items: [StatusItem], isTruncated: Bool
-    ) {
-        self.mountPoint = mountPoint
-        self.source = source
-        self.stateDirectory = stateDirectory
-        self.since = since
-        self.counts = counts
-        self.remote = remote
-        self.items = items
-        self.isTruncated = isTruncated
-    }
 
     private enum CodingKeys: String, CodingKey {
         case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
@@ -40,45 +26,38 @@ package struct StatusReport: Codable, Hashable, Sendable {
     }
 }
 
+extension StatusReport {
+    /// A report without items.
+    package init(_ about: About, remote: RemoteReachability) {
+        self.init(
+            mountPoint: about.mountPoint, source: about.source,
+            stateDirectory: about.stateDirectory, since: about.since, remote: remote)
+    }
+}
+
 /// Sums over everything below the requested paths.
 package struct StatusCounts: Codable, Hashable, Sendable {
     /// Known files, directories and links.
-    package var items: UInt64
+    package var items: UInt64 = 0
     /// Bytes that contents take on the local disk.
-    package var localBytes: UInt64
+    package var localBytes: UInt64 = 0
     /// Items with changes that are not on the remote, failed ones and deletions included. Remote
     /// deletions that wait for a confirmation are in ``held`` instead.
-    package var pending: UInt64
+    package var pending: UInt64 = 0
     /// Those of them that were deleted locally.
-    package var deletions: UInt64
+    package var deletions: UInt64 = 0
     /// Bytes still to be sent for the pending changes.
-    package var pendingBytes: UInt64
+    package var pendingBytes: UInt64 = 0
     /// Items that are being sent.
-    package var uploading: UInt64
+    package var uploading: UInt64 = 0
     /// Files that are being fetched.
-    package var downloading: UInt64
+    package var downloading: UInt64 = 0
     /// Items whose last attempt failed.
-    package var failed: UInt64
+    package var failed: UInt64 = 0
     /// Versions that a remote version displaced from their name, until the conflict is resolved.
-    package var conflicts: UInt64
+    package var conflicts: UInt64 = 0
     /// Remote deletions that wait for a confirmation; nil if there are none.
     package var held: HeldCounts?
-
-    package init(
-        items: UInt64 = 0, localBytes: UInt64 = 0, pending: UInt64 = 0, deletions: UInt64 = 0,
-        pendingBytes: UInt64 = 0, uploading: UInt64 = 0, downloading: UInt64 = 0,
-        failed: UInt64 = 0, conflicts: UInt64 = 0
-    ) {
-        self.items = items
-        self.localBytes = localBytes
-        self.pending = pending
-        self.deletions = deletions
-        self.pendingBytes = pendingBytes
-        self.uploading = uploading
-        self.downloading = downloading
-        self.failed = failed
-        self.conflicts = conflicts
-    }
 }
 
 /// Contents in the state directory that belong to no file.
@@ -98,8 +77,8 @@ package struct RemoteReachability: Codable, Hashable, Sendable {
     package var isReachable: Bool
     /// The time of the last change of ``isReachable``.
     package var since: Date
-    /// True if the remote can be reached but refuses the credentials, which pauses the sync.
-    package var refusesCredentials: Bool?
+    /// Whether the remote can be reached but refuses the credentials, which pauses the sync.
+    @OmittedIfFalse package var refusesCredentials = false
     /// The last failure; nil while the remote is reachable.
     package var message: String?
 
@@ -107,8 +86,8 @@ package struct RemoteReachability: Codable, Hashable, Sendable {
         isReachable: Bool, since: Date, refusesCredentials: Bool = false, message: String? = nil
     ) {
         self.isReachable = isReachable
-        self.refusesCredentials = refusesCredentials ? true : nil
         self.since = since
+        self.refusesCredentials = refusesCredentials
         self.message = message
     }
 

@@ -22,18 +22,18 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     }
 
     /// Items with changes that are not on the remote.
-    package var pending: UInt64
+    package var pending: UInt64 = 0
     /// Bytes still to be sent for these changes.
-    package var bytesPending: UInt64
+    package var bytesPending: UInt64 = 0
     /// Bytes sent since the request.
-    package var bytesSent: UInt64
+    package var bytesSent: UInt64 = 0
     /// Some of the current uploads, for display.
-    package var uploading: [Upload]
+    package var uploading: [Upload] = []
     /// Failures that only the user can fix, for which the sync does not wait.
-    package var failed: [Failure]
+    package var failed: [Failure] = []
     /// The number of items that these failures keep from the remote: all that are pending if the
     /// credentials are refused. ``failed`` may list fewer.
-    package var unsent: UInt64
+    package var unsent: UInt64 = 0
     /// Remote deletions that wait for a confirmation; nil if there are none.
     package var held: UInt64?
     /// The reason why some items are held, if any are.
@@ -42,28 +42,17 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     /// are then meaningless.
     package var unverified: Problem?
     /// Whether this is the last report: everything is on the remote or has failed permanently.
-    package var isDone: Bool
-
-    package init(
-        pending: UInt64 = 0, bytesPending: UInt64 = 0, bytesSent: UInt64 = 0,
-        uploading: [Upload] = [], failed: [Failure] = [], unsent: UInt64 = 0,
-        held: UInt64? = nil, resting: String? = nil, unverified: Problem? = nil,
-        isDone: Bool = false
-    ) {
-        self.pending = pending
-        self.bytesPending = bytesPending
-        self.bytesSent = bytesSent
-        self.uploading = uploading
-        self.failed = failed
-        self.unsent = unsent
-        self.held = held
-        self.resting = resting
-        self.unverified = unverified
-        self.isDone = isDone
-    }
+    package var isDone = false
 
     private enum CodingKeys: String, CodingKey {
         case pending, bytesPending, bytesSent, uploading, failed, unsent, held, resting, unverified
         case isDone = "done"
+    }
+}
+
+extension SyncProgress {
+    package init(isDone: Bool) {
+        self.init()
+        self.isDone = isDone
     }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import SystemCalls
 
 /// Finds the daemon that serves a path.
 package enum MountLocator {
@@ -42,11 +43,8 @@ package enum MountLocator {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK else { return nil }
         let url = URL(filePath: path)
-        guard let parent = realpath(url.deletingLastPathComponent().relativePath, nil) else {
-            return nil
-        }
-        defer { free(parent) }
-        return "\(String(cString: parent))/\(url.lastPathComponent)"
+        return Path.resolved(url.deletingLastPathComponent().relativePath)
+            .map { "\($0)/\(url.lastPathComponent)" }
     }
 
     /// Returns the path without symbolic links.
@@ -55,22 +53,15 @@ package enum MountLocator {
     package static func resolve(
         _ path: String, in table: MountTable
     ) throws(ControlError) -> String {
-        if let resolved = realpath(path, nil) {
-            defer { free(resolved) }
-            return String(cString: resolved)
-        }
-        let number = errno
-        let absolute = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
-        let trimmed =
-            absolute.count > 1 && absolute.hasSuffix("/")
-            ? String(absolute.dropLast()) : absolute
-        if number == ENOTCONN || number == EIO || number == EACCES,
-            table.mount(above: trimmed)?.isApus == true
+        if let resolved = Path.resolved(path) { return resolved }
+        let failure = SystemError.last
+        let absolute = Path.absolute(path)
+        if [ENOTCONN, EIO, EACCES].contains(failure.code),
+            table.mount(above: absolute)?.isApus == true
         {
-            return trimmed
+            return absolute
         }
-        throw ControlError(
-            .missing, what: "find \(path)", why: String(cString: strerror(number)).lowercased())
+        throw ControlError(.missing, what: "find \(path)", why: "\(failure)".lowercased())
     }
 
     /// Returns the control socket of a mount, which the mount reports without its remote.
@@ -80,21 +71,18 @@ package enum MountLocator {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = getxattr(mountPoint, attribute, &buffer, buffer.count)
         if count > 0 { return String(decoding: buffer[..<count], as: UTF8.self) }
-        let number = errno
-        switch number {
+        let failure = SystemError.last
+        let what = "connect to the daemon of \(mountPoint)"
+        switch failure.code {
         case ENOTCONN, ECONNABORTED, EIO:
             throw ControlError(
-                .unreachable, what: "connect to the daemon of \(mountPoint)",
-                why: "it is dead",
+                .unreachable, what: what, why: "it is dead",
                 remedy: "run `apus unmount \(mountPoint)`, then mount it again")
         case EACCES, EPERM:
             throw ControlError(
-                .refused, what: "connect to the daemon of \(mountPoint)",
-                why: "another user mounted it", remedy: "run the command as that user")
-        default:
-            throw ControlError(
-                .failed, what: "connect to the daemon of \(mountPoint)",
-                why: String(cString: strerror(number)).lowercased())
+                .refused, what: what, why: "another user mounted it",
+                remedy: "run the command as that user")
+        default: throw ControlError(.failed, what: what, why: "\(failure)".lowercased())
         }
     }
 

@@ -27,7 +27,7 @@ extension StatusReport {
         if !remote.isReachable {
             let age = HumanDuration.format(seconds: now.timeIntervalSince(remote.since))
             let state =
-                remote.refusesCredentials == true
+                remote.refusesCredentials
                 ? "The remote has refused the credentials for \(age); the sync is paused until they "
                     + "are accepted"
                 : "The remote has been unreachable for \(age)"
@@ -119,10 +119,6 @@ extension StatusReport {
     }
 }
 
-private func counted(_ number: UInt64, _ one: String, _ many: String) -> String {
-    number == 1 ? "1 \(one)" : "\(number) \(many)"
-}
-
 extension LostAndFound {
     fileprivate var phrase: String {
         "\(counted(files, "file", "files")) without a place in \(path.singleLine)"
@@ -173,7 +169,7 @@ extension StatusItem {
             let parts = [age, link(pathMax: pathMax)].compactMap(\.self)
             return parts.isEmpty ? nil : parts.joined(separator: ", ")
         }
-        let tries = attempts == 0 ? nil : counted(UInt64(attempts), "attempt", "attempts")
+        let tries = attempts == 0 ? nil : counted(attempts, "attempt", "attempts")
         let effort = [tries, age].compactMap(\.self).joined(separator: " ")
         var reason = retry(now: now) + "\(error)"
         if path.count > pathMax {

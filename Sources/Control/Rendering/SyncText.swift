@@ -5,8 +5,7 @@ extension SyncProgress {
         guard pending > 0 else { return "Waiting for the last changes" }
         let sending = uploading.prefix(2).map { "\($0.percent) % \($0.path.singleLine)" }
         let rest = resting.map { [$0.singleLine] } ?? []
-        return (["\(changes) to go"] + sending + rest)
-            .joined(separator: ", ")
+        return (["\(changes) to go"] + sending + rest).joined(separator: ", ")
     }
 
     private var doneLine: String {
@@ -17,7 +16,8 @@ extension SyncProgress {
             return "\(changes) not yet on the remote"
                 + (unsent > 0 ? ", \(unsent) could not be sent" : "")
         }
-        return Self.nothingPending(held: held ?? 0) + (bytesSent > 0 ? ", \(sent) sent" : "")
+        return Self.nothingPending(held: held ?? 0)
+            + (bytesSent > 0 ? ", \(HumanSize.format(bytesSent)) sent" : "")
     }
 
     /// The result if no change is pending. Local items that the remote has deleted are not on the
@@ -33,10 +33,8 @@ extension SyncProgress {
     }
 
     private var changes: String {
-        (pending == 1 ? "1 change" : "\(pending) changes") + " (\(HumanSize.format(bytesPending)))"
+        counted(pending, "change", "changes") + " (\(HumanSize.format(bytesPending)))"
     }
-
-    private var sent: String { HumanSize.format(bytesSent) }
 
     /// A line for each failure: the path, unless it is the whole mount, and the reason.
     package var failureLines: [String] {
@@ -47,8 +45,7 @@ extension SyncProgress {
 extension EvictReport {
     /// `Freed 1.5 MiB of 3 files.`
     package var line: String {
-        let count = files == 1 ? "1 file" : "\(files) files"
-        return "Freed \(HumanSize.format(bytesFreed)) of \(count)."
+        "Freed \(HumanSize.format(bytesFreed)) of \(counted(files, "file", "files"))."
     }
 
     package var refusalLines: [String] {

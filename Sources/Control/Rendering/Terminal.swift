@@ -12,6 +12,11 @@ package enum Terminal {
     }
 }
 
+/// Returns a number with its noun: `1 item`, `2 items`.
+package func counted(_ number: some BinaryInteger, _ one: String, _ many: String) -> String {
+    "\(number) \(number == 1 ? one : many)"
+}
+
 extension String {
     /// Without line ends and other control characters, as a file name must not control a terminal.
     package var singleLine: String {

@@ -6,6 +6,7 @@ package import Logging
 import NIOCore
 import ServiceLifecycle
 import Synchronization
+import SystemCalls
 
 /// Serves a ``MountService`` as HTTP on a Unix socket; `docs/control-api.md` describes the API.
 ///
@@ -35,7 +36,8 @@ package struct ControlServer: Sendable {
     package func run(ready: @escaping @Sendable () -> Void) async throws(ControlError) {
         try SocketPath.check(socketPath)
         let failure = Mutex<ControlError?>(nil)
-        let stop = StopSignal()
+        let (stops, stop) = AsyncStream<Void>.makeStream()
+        defer { stop.finish() }
         let application = Application(
             responder: Routes(service: service).responder(),
             server: .peerChecked(allowing: [geteuid(), 0]),
@@ -43,21 +45,21 @@ package struct ControlServer: Sendable {
             onServerRunning: { [socketPath] _ in
                 if chmod(socketPath, 0o600) == 0 { return ready() }
                 failure.withLock { $0 = cannotServe(errno) }
-                stop.call()
+                stop.yield()
             },
             logger: quietLogger)
         var configuration = ServiceGroupConfiguration(
             services: [application], logger: quietLogger)
         configuration.maximumGracefulShutdownDuration = Self.farewell
         let group = ServiceGroup(configuration: configuration)
-        stop.arm { await group.triggerGracefulShutdown() }
         do {
-            // Not a child task: a cancellation has to reach the group as a graceful shutdown.
+            // Not child tasks: a cancellation has to reach the group as a graceful shutdown.
+            Task { for await _ in stops { return await group.triggerGracefulShutdown() } }
             let serving = Task { try await group.run() }
             try await withTaskCancellationHandler {
                 try await serving.value
             } onCancel: {
-                stop.call()
+                stop.yield()
             }
         } catch is CancellationError {
             // Streams were ended after two seconds.
@@ -73,7 +75,7 @@ package struct ControlServer: Sendable {
     private func cannotServe(_ errorNumber: Int32) -> ControlError {
         ControlError(
             .failed, what: "serve the control socket \(socketPath)",
-            why: String(cString: strerror(errorNumber)),
+            why: "\(SystemError(errorNumber))",
             remedy: "check that the state directory is on a local disk with free space")
     }
 
@@ -82,36 +84,5 @@ package struct ControlServer: Sendable {
         var logger = logger
         if logger.logLevel == .info { logger.logLevel = .notice }
         return logger
-    }
-}
-
-/// Stops the server once, whether ``call()`` comes before or after ``arm(_:)``.
-private final class StopSignal: Sendable {
-    private struct State {
-        var isCalled = false
-        var action: (@Sendable () async -> Void)?
-    }
-
-    private let state = Mutex(State())
-
-    func arm(_ action: @escaping @Sendable () async -> Void) {
-        let isCalled = state.withLock { state in
-            state.action = action
-            return state.isCalled
-        }
-        if isCalled { perform(action) }
-    }
-
-    func call() {
-        let action = state.withLock { state in
-            defer { state.isCalled = true }
-            return state.isCalled ? nil : state.action
-        }
-        if let action { perform(action) }
-    }
-
-    /// Not in a child task, as the calling task is being cancelled.
-    private func perform(_ action: @escaping @Sendable () async -> Void) {
-        Task { await action() }
     }
 }

@@ -28,14 +28,21 @@ struct Routes: Sendable {
                     below: try paths(inQueryOf: request), limit: try limit(inQueryOf: request)))
         }
         v1.get("status/watch") { request, _ in try await watch(request) }
-        v1.post("sync") { request, _ in try await sync(request) }
-        v1.post("evict") { request, _ in try await evict(request) }
-        v1.post("resolve") { request, _ in try await resolve(request) }
-        v1.post("link") { request, _ in try await link(request) }
+        post("sync", to: v1, sync)
+        post("evict", to: v1, evict)
+        post("resolve", to: v1) { (body: ResolveBody, _) in
+            let path = try ControlError.checkedPath(body.path)
+            return try Response.json(await service.resolve(path, keep: body.keep))
+        }
+        post("link", to: v1) { (body: PathBody, _) in
+            try Response.json(await service.link(to: try ControlError.checkedPath(body.path)))
+        }
         v1.post("confirm-deletions") { _, _ in
             try Response.json(await service.confirmDeletions())
         }
-        v1.post("unmount") { request, _ in try await unmount(request) }
+        post("unmount", to: v1) { (body: UnmountBody, request) in
+            try await stream(service.unmount(now: body.now ?? false), answering: request)
+        }
         return router.buildResponder()
     }
 
@@ -58,42 +65,18 @@ struct Routes: Sendable {
         }
     }
 
-    private func sync(_ request: Request) async throws -> Response {
-        var request = request
-        let body: PathsBody = try await decodeBody(of: &request)
+    private func sync(_ body: PathsBody, _ request: Request) async throws -> Response {
         let paths = try ControlError.checkedPaths(body.paths ?? [""])
         return try await stream(service.sync(below: paths), answering: request)
     }
 
-    private func evict(_ request: Request) async throws -> Response {
-        var request = request
-        let body: PathsBody = try await decodeBody(of: &request)
+    private func evict(_ body: PathsBody, _ request: Request) async throws -> Response {
         guard let paths = body.paths, !paths.isEmpty else {
             throw ControlError(
                 .invalid, what: "evict", why: "no path was given",
                 remedy: "send {\"paths\": [\"…\"]}; the empty path is the whole mount")
         }
         return try Response.json(await service.evict(try ControlError.checkedPaths(paths)))
-    }
-
-    private func resolve(_ request: Request) async throws -> Response {
-        var request = request
-        let body: ResolveBody = try await decodeBody(of: &request)
-        let path = try ControlError.checkedPath(body.path)
-        return try Response.json(await service.resolve(path, keep: body.keep))
-    }
-
-    private func link(_ request: Request) async throws -> Response {
-        var request = request
-        let body: PathBody = try await decodeBody(of: &request)
-        let path = try ControlError.checkedPath(body.path)
-        return try Response.json(await service.link(to: path))
-    }
-
-    private func unmount(_ request: Request) async throws -> Response {
-        var request = request
-        let body: UnmountBody = try await decodeBody(of: &request)
-        return try await stream(service.unmount(now: body.now ?? false), answering: request)
     }
 
     /// Answers with the values as lines after the first one; a failure before that is refused with its
@@ -123,16 +106,22 @@ struct Routes: Sendable {
         return min(limit, Self.itemsMax)
     }
 
-    /// Decodes the body; an empty one stands for an empty object.
-    private func decodeBody<Body: Decodable>(of request: inout Request) async throws -> Body {
-        let buffer = try await request.collectBody(upTo: Self.bodyBytesMax)
-        do {
-            let bytes = Array(buffer.readableBytesView)
-            return try ControlJSON.decode(from: bytes.isEmpty ? Array("{}".utf8) : bytes)
-        } catch {
-            throw ControlError(
-                .invalid, what: "read the body of \(request.uri.path)",
-                why: "it is not the expected JSON object")
+    /// Adds a route that decodes the body of a request; an empty one stands for an empty object.
+    private func post<Body: Decodable & Sendable>(
+        _ path: RouterPath, to group: RouterGroup<BasicRequestContext>,
+        _ answer: @escaping @Sendable (Body, Request) async throws -> Response
+    ) {
+        group.post(path) { request, _ in
+            var request = request
+            let buffer = try await request.collectBody(upTo: Self.bodyBytesMax)
+            let bytes =
+                buffer.readableBytes == 0 ? Array("{}".utf8) : Array(buffer.readableBytesView)
+            guard let body: Body = try? ControlJSON.decode(from: bytes) else {
+                throw ControlError(
+                    .invalid, what: "read the body of \(request.uri.path)",
+                    why: "it is not the expected JSON object")
+            }
+            return try await answer(body, request)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 
 /// Filters all images below the given paths and replaces each file atomically.
@@ -30,7 +31,6 @@ package final class BatchRun: Sendable {
 
     private let paths: [RawPath]
     private let renderer: Renderer
-    private let options: BatchOptions
     private let onFailure: @Sendable (RawPath, String) -> Void
     private let tally: Mutex<Tally>
     private let start = ContinuousClock.now
@@ -40,27 +40,33 @@ package final class BatchRun: Sendable {
 
     /// Paths waiting to be opened: a few megabytes at most, yet enough to show a total early.
     private static let candidatesMax = 65_536
+    /// Files read at the same time, and files written at the same time: both wait for disks and
+    /// networks rather than for processors.
+    private static let transfersAtOnce = 4
+    /// Limits of reading ahead of the images being filtered.
+    private static let readAheadFilesMax = 32
+    private static let readAheadBytesMax = 256 << 20
 
     /// - Parameters:
     ///   - paths: Files and directories, see ``Walk``.
     ///   - filters: Applied in this order; must not be empty.
+    ///   - quality: 1 to 100 for all lossy files; nil keeps about the quality of each original.
     ///   - onFailure: Called with each failure and its reason as it happens, on any thread; the
     ///     stage that failed waits for it.
     package init(
-        paths: [RawPath], filters: [Filter], options: BatchOptions = BatchOptions(),
+        paths: [RawPath], filters: [Filter], quality: Int? = nil,
         onFailure: @escaping @Sendable (RawPath, String) -> Void = { _, _ in }
     ) {
         precondition(!filters.isEmpty, "a batch without a filter would only lose quality")
         self.paths = paths
-        self.options = options
         self.onFailure = onFailure
-        renderer = Renderer(filters: filters, quality: options.quality)
+        renderer = Renderer(filters: filters, quality: quality)
         tally = Mutex(Tally(report: BatchReport(filters: filters.map(\.name.rawValue))))
         candidates = BoundedQueue(countMax: Self.candidatesMax)
         loaded = BoundedQueue(
-            countMax: options.readAheadFilesMax, bytesMax: options.readAheadBytesMax)
+            countMax: Self.readAheadFilesMax, bytesMax: Self.readAheadBytesMax)
         rendered = BoundedQueue(
-            countMax: options.transfersAtOnce, bytesMax: options.readAheadBytesMax)
+            countMax: Self.transfersAtOnce, bytesMax: Self.readAheadBytesMax)
     }
 
     /// Runs to the end or until cancelled; may be called once.
@@ -74,19 +80,19 @@ package final class BatchRun: Sendable {
                 } onLast: {
                     self.candidates.finish()
                 }
-                ThreadPool.run(options.transfersAtOnce) {
+                ThreadPool.run(Self.transfersAtOnce) {
                     self.readAhead()
                 } onLast: {
                     self.loaded.finish()
                 }
-                ThreadPool.run(options.imagesAtOnce) {
+                ThreadPool.run(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) {
                     self.work()
                 } onLast: {
                     self.rendered.finish()
                 }
                 // Only writers make temporary files, so a cancelled run ends with them: readers
                 // and workers have nothing to clean up.
-                ThreadPool.run(options.transfersAtOnce) {
+                ThreadPool.run(Self.transfersAtOnce) {
                     self.replace()
                 } onLast: {
                     continuation.resume()
