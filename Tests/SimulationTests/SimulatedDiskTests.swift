@@ -148,20 +148,19 @@ import Testing
     @Test func `a fault affects its operation, once, and changes nothing`() throws {
         let disk = disk()
         let file = try disk.open(path)
-        disk.schedule(.operationFails, atOperation: 3)
+        disk.setFaults(DiskFaultPlan(.fails, after: 1, count: 1))
         try file.write([1], at: 0)
         let error = #expect(throws: DiskError.self) { try file.write([2], at: 0) }
         #expect(error?.kind == .failed)
         #expect(error?.attempt == "write 1 bytes at 0 of \"content/1\"")
         #expect(try file.read(1, at: 0) == [1])
-        #expect(disk.operationCount == 4)
     }
 
     @Test func `a file whose sync failed never succeeds later`() throws {
         let disk = disk()
         let file = try disk.open(path)
         try file.write([1], at: 0)
-        disk.schedule(.operationFails, atOperation: 3)
+        disk.setFaults(DiskFaultPlan(.fails, after: 0, count: 1))
         #expect(throws: DiskError.self) { try file.synchronize() }
         #expect(throws: DiskError.self) { try file.synchronize() }
         try disk.open(path).synchronize()
@@ -173,7 +172,7 @@ import Testing
     @Test func `a power cut at any operation keeps acknowledged data`() throws {
         for operation in 1...8 {
             let disk = disk(seed: UInt64(operation))
-            disk.schedule(.powerCut, atOperation: operation)
+            disk.setFaults(DiskFaultPlan(.fails, after: operation - 1, count: .max))
             var acknowledged: UInt8 = 0
             let error = #expect(throws: DiskError.self) {
                 let file = try disk.open(path)
@@ -183,9 +182,10 @@ import Testing
                     acknowledged = value
                 }
             }
-            #expect(error?.reason == "The machine is down")
+            #expect(error?.reason == "Input/output error")
             #expect(throws: DiskError.self) { _ = try disk.open(path) }
-            disk.restart()
+            disk.powerCut()
+            disk.setFaults(DiskFaultPlan())
             let bytes = try disk.open(path).read(1, at: 0)
             if acknowledged > 0 {
                 #expect(bytes == [acknowledged] || bytes == [acknowledged + 1])

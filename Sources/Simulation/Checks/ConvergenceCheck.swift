@@ -48,7 +48,7 @@ struct ConvergenceCheck {
             engine: mount.engine,
             model: ReferenceModel(remote, mount.provider.attributes()), exceptions: incomplete,
             // Attributes that are not in listings may have changed unnoticed.
-            comparesMetadata: mount.provider.listsMetadata)
+            comparesMetadata: mount.provider.settings.listsMetadata)
         try await check.check(readsBytes: true)
         let left = remote.keys.map(\.description).filter { $0.hasPrefix("apus-moving-") }
         if !mayShowAside, let key = left.min() {

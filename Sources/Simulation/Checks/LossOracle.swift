@@ -170,10 +170,6 @@ struct LossOracle {
         return true
     }
 
-    private func isTear(_ bytes: [UInt8]) -> Bool {
-        tears.contains { Mixture.isWholeMixture(bytes, of: $0) }
-    }
-
     // MARK: The end
 
     /// - Parameters:
@@ -192,7 +188,9 @@ struct LossOracle {
         var ended: Set<ContentMark> = []
         for content in everything {
             let mark = ContentMark(content.bytes)
-            if content.author == .mount, !moments.contains(mark), !isTear(content.bytes) {
+            if content.author == .mount, !moments.contains(mark),
+                !tears.contains(where: { Mixture.isWholeMixture(content.bytes, of: $0) })
+            {
                 throw ProgramFailure(
                     "I3: \(content.bytes.count) bytes came to the remote as \(content.key) that no "
                         + "file ever had, as \(content.etags)")

@@ -95,8 +95,8 @@ extension DatabaseDisk.Box {
 }
 
 /// Which of the next operations of a disk fail.
-struct DiskFaultPlan: Hashable, Sendable {
-    enum Failure: Hashable, Sendable {
+package struct DiskFaultPlan: Hashable, Sendable {
+    package enum Failure: Hashable, Sendable {
         case fails
         case full
     }
@@ -105,12 +105,12 @@ struct DiskFaultPlan: Hashable, Sendable {
     private var failures = 0
     private var kind = Failure.fails
 
-    init() {}
+    package init() {}
 
     /// - Parameters:
     ///   - first: The number of operations that succeed first.
     ///   - count: The number of operations that fail then.
-    init(_ kind: Failure, after first: Int, count: Int) {
+    package init(_ kind: Failure, after first: Int, count: Int) {
         self.kind = kind
         countdown = first
         failures = count

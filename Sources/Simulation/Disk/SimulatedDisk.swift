@@ -1,7 +1,7 @@
 package import Engine
 import Synchronization
 
-/// A disk in memory with scheduled faults.
+/// A disk in memory that can fail, lose its power and outlive its process.
 ///
 /// It guarantees no more than ``Disk``. Unsynced bytes and names survive a power cut or not,
 /// independently and in no order, depending on the seed. Clones are copies and use space.
@@ -10,12 +10,9 @@ package final class SimulatedDisk: Disk {
     struct State {
         var image = DiskImage()
         var generator: SeededGenerator
-        var operationCount = 0
-        var faults: [Int: DiskFault] = [:]
-        var plan = DiskFaultPlan()
+        var faults = DiskFaultPlan()
         /// Incremented by each crash; files opened before it are dead.
         var life = 0
-        var isDown = false
     }
 
     package let capacityBytes: UInt64
@@ -114,77 +111,24 @@ extension SimulatedDisk {
 // MARK: - Faults
 
 extension SimulatedDisk {
-    /// The number of operations of the disk and its files, including failed ones.
-    package var operationCount: Int { state.withLock { $0.operationCount } }
-
-    /// Schedules a fault at one operation.
-    ///
-    /// - Parameter operation: Counted from 1, the first of this disk.
-    package func schedule(_ fault: DiskFault, atOperation operation: Int) {
-        state.withLock { $0.faults[operation] = fault }
-    }
-
-    func setFaults(_ plan: DiskFaultPlan) {
-        state.withLock { $0.plan = plan }
+    package func setFaults(_ faults: DiskFaultPlan) {
+        state.withLock { $0.faults = faults }
     }
 
     /// Cuts the power and restores it: unsynced data may be lost, in whole or in part, and open
     /// files fail permanently.
     package func powerCut() {
-        state.withLock { $0.cutPower() }
+        state.withLock { state in
+            state.life += 1
+            state.image.loseMemory(by: &state.generator)
+        }
     }
 
     /// Ends the process: all written data stays, and open files fail permanently.
     package func kill() {
-        state.withLock { $0.kill() }
-    }
-
-    /// Restarts the disk after a scheduled crash.
-    package func restart() {
-        state.withLock { $0.isDown = false }
-    }
-}
-
-extension SimulatedDisk.State {
-    mutating func cutPower() {
-        life += 1
-        image.loseMemory(by: &generator)
-    }
-
-    mutating func kill() {
-        life += 1
-        image.closeAll()
-    }
-
-    /// Counts an operation and raises the fault scheduled for it.
-    ///
-    /// - Parameter life: That of the file used by the operation.
-    mutating func begin(
-        _ attempt: @autoclosure () -> String, life: Int?
-    ) throws(DiskError) {
-        operationCount += 1
-        switch faults.removeValue(forKey: operationCount) {
-        case .operationFails:
-            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
-        case .powerCut:
-            cutPower()
-            isDown = true
-        case .kill:
-            kill()
-            isDown = true
-        case nil: break
-        }
-        switch plan.take() {
-        case .fails:
-            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
-        case .full: throw .full(attempt())
-        case nil: break
-        }
-        if isDown { throw DiskError(.failed, attempt: attempt(), reason: "The machine is down") }
-        if let life, life != self.life {
-            throw DiskError(
-                .failed, attempt: attempt(),
-                reason: "The file was opened before the machine went down")
+        state.withLock { state in
+            state.life += 1
+            state.image.closeAll()
         }
     }
 }
@@ -193,12 +137,24 @@ extension SimulatedDisk.State {
 
 extension SimulatedDisk {
     /// Performs one operation, unless a fault is due.
+    ///
+    /// - Parameter life: That of the file used by the operation.
     func operate<Result: Sendable>(
         _ attempt: @autoclosure () -> String, life: Int? = nil,
         _ body: (inout State) throws(DiskError) -> Result
     ) throws(DiskError) -> Result {
         try state.withLock { (state) throws(DiskError) in
-            try state.begin(attempt(), life: life)
+            switch state.faults.take() {
+            case .fails:
+                throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
+            case .full: throw .full(attempt())
+            case nil: break
+            }
+            if let life, life != state.life {
+                throw DiskError(
+                    .failed, attempt: attempt(),
+                    reason: "The file was opened before the machine went down")
+            }
             return try body(&state)
         }
     }

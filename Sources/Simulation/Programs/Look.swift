@@ -23,7 +23,7 @@ struct Look: Hashable, CustomStringConvertible {
         kind = node.kind
         mode = node.mode
         size = node.kind == .file ? node.bytes.count : node.target.count
-        links = node.kind == .directory ? 0 : model.links(number)
+        links = node.kind != .directory && node.isNamed ? 1 : 0
         modified = node.modified
     }
 

@@ -73,11 +73,11 @@ extension ProgramStep {
             try model.resize(try model.find(path.names), to: size)
         case .setMode(let path, let mode):
             let node = try model.find(path.names)
-            if model[node].kind != .symlink { model.setMode(mode, of: node) }
+            if model[node].kind != .symlink { model[node].mode = mode }
         case .setModified(let path, let seconds):
             let node = try model.find(path.names)
             if model[node].kind != .directory {
-                model.setModified(Timestamp(seconds: seconds), of: node)
+                model[node].modified = Timestamp(seconds: seconds)
             }
         case .setAttribute(let path, let name, let seed):
             let node = try model.find(path.names)

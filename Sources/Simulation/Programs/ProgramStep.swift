@@ -83,7 +83,7 @@ extension OtherClientStep {
         case .rename(let from, let to): try? provider.otherClientRenames(from.key, to: to.key)
         case .setAttribute(let path, let name, let seed):
             // The mount cannot notice a change of attributes that are not in listings.
-            guard provider.listsMetadata else { return }
+            guard provider.settings.listsMetadata else { return }
             try? provider.otherClientSets(
                 Array(name.utf8), of: path.key, to: seed.map(ProgramBytes.attribute))
         }

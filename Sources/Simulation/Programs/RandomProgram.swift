@@ -8,9 +8,6 @@ package struct RandomProgram: Sendable {
         package var scenario = Scenario.alone
 
         package init() {}
-
-        /// Whether another client uses the same remote.
-        var isShared: Bool { scenario == .shared }
     }
 
     /// The environment of a program, which decides on the checks of its run.

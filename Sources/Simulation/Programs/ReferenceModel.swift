@@ -61,9 +61,14 @@ package struct ReferenceModel: Equatable, Sendable {
         }
     }
 
-    package subscript(number: Number) -> Node {
-        guard let node = nodes[number] else { preconditionFailure("there is no node \(number)") }
-        return node
+    subscript(number: Number) -> Node {
+        get {
+            guard let node = nodes[number] else {
+                preconditionFailure("there is no node \(number)")
+            }
+            return node
+        }
+        set { nodes[number] = newValue }
     }
 
     // MARK: Looking
@@ -92,12 +97,6 @@ package struct ReferenceModel: Equatable, Sendable {
         case .directory: throw Refusal(.isDirectory)
         case .symlink: throw Refusal(.invalid)
         }
-    }
-
-    /// POSIX: `st_nlink`. Not for directories.
-    package func links(_ number: Number) -> Int {
-        let node = self[number]
-        return node.isNamed ? 1 : 0
     }
 
     /// Returns all named nodes with their paths: parents before children, then by name.
@@ -199,14 +198,6 @@ package struct ReferenceModel: Equatable, Sendable {
         nodes[number]?.extendedAttributes[name] = value
     }
 
-    package mutating func setMode(_ mode: UInt16, of number: Number) {
-        nodes[number]?.mode = mode
-    }
-
-    package mutating func setModified(_ time: Timestamp, of number: Number) {
-        nodes[number]?.modified = time
-    }
-
     package mutating func write(_ bytes: [UInt8], at offset: Int, of number: Number) {
         guard !bytes.isEmpty, var node = nodes[number] else { return }
         // Out of the table first, so that the bytes are changed in place.
@@ -224,11 +215,6 @@ package struct ReferenceModel: Equatable, Sendable {
             model.nodes[number]?.modified = changed.modified
         }
         return model
-    }
-
-    /// Adopts bytes found in the mounted tree.
-    package mutating func replaceBytes(of number: Number, by bytes: [UInt8]) {
-        nodes[number]?.bytes = bytes
     }
 
     package mutating func resize(_ number: Number, to size: Int) throws(Refusal) {

@@ -76,7 +76,7 @@ final class CrashingProvider: ProviderWrapper {
         let result = await withTaskCancellationHandler {
             await answer.wait()
         } onCancel: {
-            if provider.finishesChanges { return }
+            if provider.settings.finishesChanges { return }
             if !goesOn { task.cancel() }
             answer.fulfil(
                 .failure(ProviderError(.cancelled, attempt: "\(call)", reason: "cancelled")))

@@ -135,12 +135,6 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.isAuthorized = isAuthorized }
     }
 
-    /// See ``SimulatedProviderSettings/listsMetadata``.
-    var listsMetadata: Bool { settings.listsMetadata }
-
-    /// See ``SimulatedProviderSettings/finishesChanges``.
-    var finishesChanges: Bool { settings.finishesChanges }
-
     /// All contents ever written to the store.
     package func everyContent() -> [SimulatedContent] {
         state.withLock { $0.tree.contents }

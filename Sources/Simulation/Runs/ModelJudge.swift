@@ -132,7 +132,7 @@ struct ModelJudge: Judge {
                 throw ProgramFailure(
                     "\(Path(names)) \(difference(bytes, candidate[node].bytes))")
             }
-            state.replaceBytes(of: node, by: bytes)
+            state[node].bytes = bytes
         }
         return state
     }

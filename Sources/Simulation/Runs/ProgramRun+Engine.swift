@@ -3,9 +3,10 @@ import Engine
 // The steps, as requests of the kernel.
 
 extension ProgramRun {
+    private var engine: Engine { mount.engine }
+
     /// - Returns: `nil` if the step's slot has no suitable file.
     mutating func perform(_ step: ProgramStep) async throws(EngineError) -> ProgramAnswer? {
-        let engine = mount.engine
         switch step {
         case .create(let slot, let path, let mode):
             return .inode(try await create(slot, path, mode))
@@ -50,7 +51,6 @@ extension ProgramRun {
     private mutating func create(
         _ slot: Int, _ path: Path, _ mode: UInt16
     ) async throws(EngineError) -> InodeNumber {
-        let engine = mount.engine
         close(slot)
         let (name, parent) = try await place(path, engine)
         let inode = try await engine.retrying { () throws(Blocked) in
@@ -63,7 +63,6 @@ extension ProgramRun {
     private mutating func open(
         _ slot: Int, _ path: Path, _ access: FileAccess, truncating: Bool
     ) async throws(EngineError) -> InodeNumber {
-        let engine = mount.engine
         close(slot)
         let inode = try await find(path, engine)
         try await engine.retrying { () throws(Blocked) in
@@ -81,7 +80,6 @@ extension ProgramRun {
     private mutating func write(
         _ bytes: [UInt8], at offset: Int, of inode: InodeNumber
     ) async throws(EngineError) {
-        let engine = mount.engine
         try await engine.retrying { () throws(Blocked) in
             try touch(inode)
             try bytes.withUnsafeBufferPointer { (buffer) throws(Blocked) in
@@ -91,7 +89,6 @@ extension ProgramRun {
     }
 
     private func synchronizeDirectory(_ path: Path) async throws(EngineError) -> InodeNumber {
-        let engine = mount.engine
         let inode = try await find(path, engine)
         try await engine.retrying { () throws(Blocked) in
             guard try engine.attributes(of: inode).kind == .directory else {
@@ -105,7 +102,6 @@ extension ProgramRun {
     private mutating func changeName(
         _ path: Path, _ step: ProgramStep
     ) async throws(EngineError) {
-        let engine = mount.engine
         let (name, parent) = try await place(path, engine)
         try await engine.retrying { () throws(Blocked) in
             switch step {
@@ -126,7 +122,6 @@ extension ProgramRun {
     private mutating func rename(
         _ from: Path, _ to: Path, _ mode: RenameMode
     ) async throws(EngineError) {
-        let engine = mount.engine
         let (name, parent) = try await place(from, engine)
         let (newName, newParent) = try await place(to, engine)
         try await engine.retrying { () throws(Blocked) in
@@ -143,7 +138,6 @@ extension ProgramRun {
     private mutating func setAttributes(
         of path: Path, _ step: ProgramStep
     ) async throws(EngineError) {
-        let engine = mount.engine
         let inode = try await find(path, engine)
         try await engine.retrying { () throws(Blocked) in
             let kind = try engine.attributes(of: inode).kind
