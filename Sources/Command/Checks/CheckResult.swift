@@ -18,11 +18,8 @@ struct CheckResult: Codable, Sendable {
         let told = lines.count
         let all = report.counts.values.reduce(0, +)
         if all > told { lines.append("  and \(all - told) more") }
+        let title = stateDirectory + (report.source.map { " (\($0))" } ?? "")
         return ([title] + lines + [summary]).joined(separator: "\n")
-    }
-
-    private var title: String {
-        stateDirectory + (report.source.map { " (\($0))" } ?? "")
     }
 
     private var summary: String {

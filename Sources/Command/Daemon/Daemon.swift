@@ -89,7 +89,7 @@ private func endingAtSignals<Value: Sendable>(
 /// Runs the folder, its control socket and the signal handling side by side until the folder is
 /// unmounted.
 private func serve(
-    _ folder: any MountedFolder, socketPath: String, signals: UnixSignalsSequence,
+    _ folder: MountedEngine, socketPath: String, signals: UnixSignalsSequence,
     logger: Logger, ready: @escaping @Sendable () -> Void
 ) async throws {
     let server = ControlServer(service: folder, socketPath: socketPath, logger: logger)

@@ -13,7 +13,9 @@ struct DaemonLauncher {
 
     /// - Throws: `CommandFailure` with the daemon's reason, or with its exit status if it gave none.
     func launch() async throws {
-        try tryStateDirectory()
+        // Takes and releases the state directory, so that an error is reported before a daemon is
+        // started and before another daemon's log is opened.
+        _ = try StateDirectory(path: options.stateDirectory, mountPoint: options.mountPoint)
         closeOnSpawn()
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw failure("make a pipe", errno) }
@@ -30,12 +32,6 @@ struct DaemonLauncher {
     }
 
     private var logPath: String { DaemonLog.path(in: options.stateDirectory) }
-
-    /// Takes and releases the state directory, so that an error is reported before a daemon is started
-    /// and before another daemon's log is opened.
-    private func tryStateDirectory() throws {
-        _ = try StateDirectory(path: options.stateDirectory, mountPoint: options.mountPoint)
-    }
 
     private func failure(_ what: String, _ number: Int32) -> CommandFailure {
         CommandFailure(

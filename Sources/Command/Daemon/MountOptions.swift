@@ -23,7 +23,7 @@ struct MountOptions: Sendable {
     func arguments(readyDescriptor: Int32) -> [String] {
         var arguments = [
             "mount", "--ready-descriptor", "\(readyDescriptor)", "--state-dir", stateDirectory,
-            "--refresh", "\(refresh.components.seconds * 1000 + milliseconds)ms",
+            "--refresh", "\(Int(refresh / .milliseconds(1)))ms",
         ]
         if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
         if isReadOnly { arguments.append("--read-only") }
@@ -32,6 +32,4 @@ struct MountOptions: Sendable {
         if let caFile { arguments += ["--ca-file", caFile] }
         return arguments + ["--", source, mountPoint]
     }
-
-    private var milliseconds: Int64 { refresh.components.attoseconds / 1_000_000_000_000_000 }
 }

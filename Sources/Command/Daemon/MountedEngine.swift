@@ -10,7 +10,7 @@ import Synchronization
 import Transport
 
 /// A mount: the engine with its state directory, a provider and a FUSE session.
-final class MountedEngine: MountedFolder {
+final class MountedEngine: MountService {
     let options: MountOptions
     let engine: Engine
     let logger: Logger
@@ -106,6 +106,11 @@ final class MountedEngine: MountedFolder {
 
     // MARK: Serving
 
+    /// Mounts, serves the kernel and the remote, and returns once the folder is unmounted: by
+    /// ``unmountNow()``, through the control API, or with `fusermount3 -u`.
+    ///
+    /// - Parameter usable: Called once, when the folder is usable.
+    /// - Throws: The reason why it could not be mounted or served.
     func run(usable: @escaping @Sendable () -> Void) async throws {
         let bare = BareMountPoint(options.mountPoint)
         // The daemon of an earlier mount may have died.
@@ -140,6 +145,8 @@ final class MountedEngine: MountedFolder {
         }
     }
 
+    /// Unmounts and leaves the changes queued; ``run(usable:)`` then returns, even if it is called
+    /// later. May be called twice.
     func unmountNow() async {
         do {
             try await onOwnThread { [session] in try session.unmount() }

@@ -29,7 +29,8 @@ final class MountWaiter: Sendable {
     func wait(timeout: Duration) async throws {
         let isGone = try await onOwnThread { [self] in
             let deadline = ContinuousClock.now + timeout
-            return try mountEnds(by: deadline) && daemonEnds(by: deadline)
+            return try mountEnds(by: deadline)
+                && (daemon < 0 || PosixIO.poll(daemon, for: POLLIN, until: deadline))
         }
         guard isGone else {
             throw CommandFailure(
@@ -48,10 +49,6 @@ final class MountWaiter: Sendable {
             else { return false }
         }
         return true
-    }
-
-    private func daemonEnds(by deadline: ContinuousClock.Instant) -> Bool {
-        daemon < 0 || PosixIO.poll(daemon, for: POLLIN, until: deadline)
     }
 
     private static func count(at mountPoint: String, in table: MountTable) -> Int {

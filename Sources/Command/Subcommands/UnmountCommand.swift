@@ -92,7 +92,7 @@ struct UnmountCommand: AsyncParsableCommand {
         if MountLocator.isDead(mountPoint) {
             let label = MountLabel(parsing: mount.source, userID: mount.userID)
             let state = StateLocator.ofDeadMount(at: mountPoint, named: label.stateDirectory)
-            try await detach(mountPoint)?.release()
+            try await detach(mountPoint)
             return try end(
                 mountPoint, "its daemon had died", done: "the mount is gone now", state,
                 again: "run `apus mount \(Self.quoted(label.source)) \(Self.quoted(mountPoint))"
@@ -113,18 +113,18 @@ struct UnmountCommand: AsyncParsableCommand {
                 remedy: (isLost ? "copy the files that can still be read, then run " : "run ")
                     + "`apus unmount --now \(mountPoint)`, which ends the mount anyway")
         }
-        try await detach(mountPoint)?.release()
+        try await detach(mountPoint)
         Console.printLine(
             "The mount is gone: \(why)."
                 + (isLost ? "" : " Pending changes, if any, are sent by the next mount."))
     }
 
-    /// - Returns: The directory beneath, for the caller to release.
-    private func detach(_ mountPoint: String) async throws -> BareMountPoint? {
+    /// Removes the mount, and releases the directory beneath.
+    private func detach(_ mountPoint: String) async throws {
         let waiter = try MountWaiter(mountPoint: mountPoint, pid: nil)
         try await DeadMount.remove(mountPoint)
         try await waiter.wait(timeout: Self.endTimeout)
-        return BareMountPoint(mountPoint)
+        BareMountPoint(mountPoint)?.release()
     }
 
     /// Reports the end of a mount that had no daemon.

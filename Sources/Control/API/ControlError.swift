@@ -1,16 +1,17 @@
 /// The reason why a request to the daemon failed.
 package struct ControlError: Error, Hashable, Sendable {
-    package enum Kind: Hashable, Sendable, CaseIterable {
-        /// The request is malformed. HTTP 400.
-        case invalid
-        /// The path names nothing below the mount point. HTTP 404.
-        case missing
-        /// The request is valid but not possible now. HTTP 409.
-        case refused
-        /// Any other failure in the daemon. HTTP 500.
-        case failed
-        /// The daemon is starting, stopping or dead. HTTP 503.
-        case unreachable
+    /// Raw values are the corresponding HTTP statuses.
+    package enum Kind: Int, Sendable, CaseIterable {
+        /// The request is malformed.
+        case invalid = 400
+        /// The path names nothing below the mount point.
+        case missing = 404
+        /// The request is valid but not possible now.
+        case refused = 409
+        /// Any other failure in the daemon.
+        case failed = 500
+        /// The daemon is starting, stopping or dead.
+        case unreachable = 503
     }
 
     package let kind: Kind
@@ -27,21 +28,9 @@ package struct ControlError: Error, Hashable, Sendable {
 }
 
 extension ControlError.Kind {
-    /// The corresponding HTTP status.
-    package var status: Int {
-        switch self {
-        case .invalid: 400
-        case .missing: 404
-        case .refused: 409
-        case .failed: 500
-        case .unreachable: 503
-        }
-    }
-
     /// Maps a status from 400 on; `.invalid` or `.failed` for a status that the daemon never sends.
     package init(status: Int) {
-        self =
-            Self.allCases.first { $0.status == status } ?? (status < 500 ? .invalid : .failed)
+        self = Self(rawValue: status) ?? (status < 500 ? .invalid : .failed)
     }
 }
 

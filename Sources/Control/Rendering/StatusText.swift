@@ -9,10 +9,10 @@ extension StatusReport {
         /// shortened to this width.
         case summary(columns: Int)
 
-        var itemsMax: Int { self == .all ? .max : 20 }
+        static let itemsMax = 20
 
         /// At most this many items with the same reason, so that others are visible too.
-        var alikeMax: Int { self == .all ? .max : 10 }
+        static let alikeMax = 10
 
         var columns: Int? {
             if case .summary(let columns) = self { columns } else { nil }
@@ -95,23 +95,24 @@ extension StatusReport {
         let varied = items.filter { item in
             guard let error = item.error else { return true }
             alike[error, default: 0] += 1
-            return alike[error, default: 0] <= extent.alikeMax
+            return alike[error, default: 0] <= Extent.alikeMax
         }
         let ranked = StatusItem.Urgency.allCases.flatMap { urgency in
             varied.filter { $0.urgency == urgency }
         }
-        return Array(ranked.prefix(extent.itemsMax))
+        return Array(ranked.prefix(Extent.itemsMax))
     }
 
     /// - Parameter columns: The width to which paths are shortened, but not their notes.
     private static func table(_ items: [StatusItem], now: Date, columns: Int?) -> [String] {
         let width = items.map(\.stateText.count).max() ?? 0
         let sizeWidth = items.map(\.sizeText.count).max() ?? 0
+        func space(_ width: Int, _ text: String) -> String {
+            String(repeating: " ", count: width - text.count)
+        }
         return items.map { item in
-            let state = item.stateText.padding(to: width)
-            let size =
-                String(repeating: " ", count: sizeWidth - item.sizeText.count) + item.sizeText
-            let start = "  \(state)  \(size)  "
+            let (state, size) = (item.stateText, item.sizeText)
+            let start = "  \(state)\(space(width, state))  \(space(sizeWidth, size))\(size)  "
             let pathMax = columns.map { max(24, $0 - start.count) } ?? .max
             let path = item.path.isEmpty ? "." : item.path.singleLine.shortened(to: pathMax)
             return start + path + (item.note(now: now, pathMax: pathMax).map { "  (\($0))" } ?? "")
@@ -191,11 +192,5 @@ extension StatusItem {
             "-> \($0.singleLine.shortened(to: pathMax))"
                 + (isContained ? " (outside of the mount, so it is not followed)" : "")
         }
-    }
-}
-
-extension String {
-    fileprivate func padding(to width: Int) -> String {
-        self + String(repeating: " ", count: max(0, width - count))
     }
 }

@@ -18,7 +18,7 @@ struct ErrorResponses: RouterMiddleware {
         } catch {
             let error = ControlError(wrapping: error)
             return try .json(
-                ErrorBody(error: error.problem), status: .init(code: error.kind.status))
+                ErrorBody(error: error.problem), status: .init(code: error.kind.rawValue))
         }
     }
 }

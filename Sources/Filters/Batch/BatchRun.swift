@@ -8,15 +8,7 @@ import Synchronization
 /// replace the files. So download, filter and upload overlap on a network folder, and no core waits
 /// for a disk.
 package final class BatchRun: Sendable {
-    private struct Candidate: Sendable {
-        let path: RawPath
-        let size: Int
-    }
-
-    private struct Rendered: Sendable {
-        let source: SourceFile
-        let bytes: [UInt8]
-    }
+    private typealias Candidate = (path: RawPath, size: Int)
 
     private struct Tally {
         var progress = BatchProgress()
@@ -36,7 +28,7 @@ package final class BatchRun: Sendable {
     private let start = ContinuousClock.now
     private let candidates: BoundedQueue<Candidate>
     private let loaded: BoundedQueue<SourceFile>
-    private let rendered: BoundedQueue<Rendered>
+    private let rendered: BoundedQueue<(source: SourceFile, bytes: [UInt8])>
 
     /// Paths waiting to be opened: a few megabytes at most, yet enough to show a total early.
     private static let candidatesMax = 65_536
@@ -136,7 +128,7 @@ package final class BatchRun: Sendable {
                     $0.progress.bytesFound += size
                 }
                 guard candidates.reserve(bytes: 0) else { return false }
-                candidates.put(Candidate(path: path, size: size), reserved: 0)
+                candidates.put((path, size), reserved: 0)
             case .passedOver:
                 tally.withLock { $0.report.filesPassedOver += 1 }
             case .failed(let path, let reason):
@@ -178,8 +170,7 @@ package final class BatchRun: Sendable {
             do throws(ImageError) {
                 let bytes = try renderer.render(source.bytes, as: source.format)
                 guard rendered.reserve(bytes: bytes.count) else { break }
-                rendered.put(
-                    Rendered(source: source, bytes: bytes), reserved: bytes.count)
+                rendered.put((source, bytes), reserved: bytes.count)
             } catch {
                 if isCancelled { break }
                 fail(source.path, reason: error.message)
