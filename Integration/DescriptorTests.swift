@@ -9,7 +9,7 @@ extension MountedTests {
 
         @Test func `are fewer than the files that are open`() throws {
             var options = MountedFolder.Options()
-            options.descriptorsMax = 256
+            options.descriptors = "128:256"
             try MountedFolder.with(options) { remote in
                 for number in 0..<Self.count {
                     try Files.write(Self.bytes(number), to: "\(remote)/\(number)")
@@ -31,7 +31,22 @@ extension MountedTests {
                 }
                 let daemon = try #require(folder.daemon)
                 #expect(try Files.names(in: "/proc/\(daemon)/fd").count < 256)
+                let limit = try Program.require(
+                    "prlimit", "--pid", "\(daemon)", "--nofile", "--noheadings", "-o", "SOFT")
+                #expect(limit.filter(\.isNumber) == "256")
             }
+        }
+
+        @Test func `that are too few are refused at the mount`() throws {
+            let folder = try MountedFolder(.init())
+            defer { folder.remove() }
+            let result = try Program.start([
+                "prlimit", "--nofile=32:32", Apus.path, "mount", folder.source, folder.point,
+                "--state-dir", folder.state,
+            ]).wait()
+            #expect(result.status == 1)
+            #expect(result.description.contains("only 32 files open at once"))
+            #expect(!folder.isMounted)
         }
 
         private static func bytes(_ number: Int) -> [UInt8] { Array("file \(number)".utf8) }

@@ -15,8 +15,8 @@ final class MountedFolder: Sendable {
         var mount: [String] = []
         /// Variables of the daemon in addition to those of the tests.
         var environment: [String: String] = [:]
-        /// How many descriptors the daemon may have, as `ulimit -n` would set it; nil for no change.
-        var descriptorsMax: Int?
+        /// The limit of the daemon's descriptors, `SOFT:HARD`, as prlimit(1) takes it; nil for no change.
+        var descriptors: String?
         /// Where the state directory is made; a temporary directory by default.
         var stateParent: String?
         /// Where the folder that plays the cloud is made; a temporary directory by default.
@@ -83,7 +83,7 @@ final class MountedFolder: Sendable {
 
     func mount(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let command = ["mount", source, point, "--state-dir", state] + options.mount
-        let limits = options.descriptorsMax.map { ["prlimit", "--nofile=\($0):\($0)"] } ?? []
+        let limits = options.descriptors.map { ["prlimit", "--nofile=\($0)"] } ?? []
         try require(
             limits + [Apus.path] + command, environment: options.environment,
             sourceLocation: sourceLocation)

@@ -135,6 +135,26 @@ struct CommandLineTests {
         #expect(try files.subpathsOfDirectory(atPath: directory.path).sorted() == before)
     }
 
+    /// Method: the second mount of a directory exists in a namespace of its own only.
+    @Test(.enabled(if: geteuid() == 0, "only root can mount a directory once more"))
+    func `a state directory in another mount of the source is refused`() async throws {
+        let directory = try TemporaryDirectory()
+        for name in ["x/sub", "other", "mnt"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(directory.path)/\(name)", withIntermediateDirectories: true)
+        }
+        let outcome = try await Program.run([
+            "unshare", "--mount", "sh", "-c",
+            """
+            cd "$0" && mount --bind x/sub other &&
+                exec "$1" mount folder:"$0"/x mnt --state-dir other/state
+            """, directory.path, Program.apus,
+        ])
+        #expect(outcome.status == 1 && outcome.complaint.contains("overlap"), "\(outcome)")
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: directory.path + "/x/sub").isEmpty)
+    }
+
     private func refusedMount(_ path: String, _ more: [String] = []) async throws -> String {
         let outcome = try await Program.run([Program.apus, "mount", "folder:/x", path] + more)
         #expect(outcome.status == 1)

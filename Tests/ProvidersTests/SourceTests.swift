@@ -22,6 +22,7 @@ import Transport
         ("folder:/a%0Ab", "folder:/a%0Ab"),
         ("folder:/c?latency=20ms&rate=10MiB", "folder:/c?latency=20000us&rate=10485760B"),
         ("folder:/c?rate=512K/s", "folder:/c?rate=524288B"),
+        ("folder:/c?latency=200ms", "folder:/c?latency=200000us"),
         ("folder:/c?latency=0", "folder:/c"),
         ("webdav://Cloud.Example.org", "webdav+https://cloud.example.org"),
         ("webdav+https://h:443/dav/", "webdav+https://h/dav"),

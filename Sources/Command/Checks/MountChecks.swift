@@ -27,9 +27,12 @@ enum MountChecks {
     /// source that contains its own mount or state would have no end.
     ///
     /// - Throws: `CommandFailure` if one of them contains another, symbolic links resolved.
-    static func separate(source: Source, mountPoint: String, stateDirectory: String) throws {
+    static func separate(
+        source: Source, mountPoint: String, stateDirectory: String, in table: MountTable
+    ) throws {
         let what = "mount \(source) on \(mountPoint)"
-        let isApart = { (inner: String, outer: String) in !DirectoryIdentity.contains(outer, inner)
+        let isApart = { (inner: String, outer: String) in
+            !DirectoryIdentity.contains(outer, inner, in: table)
         }
         guard isApart(stateDirectory, mountPoint), isApart(mountPoint, stateDirectory) else {
             throw CommandFailure(

@@ -20,11 +20,14 @@ func runDaemon(
     // The mount outlives its terminal and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     chdir("/")
-    // Content files and connections need more than the usual soft limit of 1,024.
-    logger.debug("limit of descriptors", metadata: ["count": "\(DescriptorLimit.raise())"])
+    // Content files and connections need more than the usual soft limit of 1,024. Nothing here may
+    // depend on the log's level.
+    let descriptorsMax = DescriptorLimit.raise()
+    logger.debug("limit of descriptors", metadata: ["count": "\(descriptorsMax)"])
     let hooks = ShutdownHooks()
     do {
         do {
+            try requireDescriptors(descriptorsMax, options)
             try await mountAndServe(
                 options, hooks: hooks, logger: logger, waitsFor: waitsFor, ready: ready)
         } catch {
@@ -38,6 +41,17 @@ func runDaemon(
         throw error
     }
     logger.info("unmounted", metadata: ["mountPoint": "\(options.mountPoint)"])
+}
+
+/// With fewer descriptors, no bound on those in use would leave enough for the others.
+private let descriptorsMin = 128
+
+private func requireDescriptors(_ count: UInt64, _ options: MountOptions) throws {
+    if count >= descriptorsMin { return }
+    throw CommandFailure(
+        what: "mount \(options.source) on \(options.mountPoint)",
+        why: "the daemon may have only \(count) files open at once, and needs \(descriptorsMin)",
+        remedy: "raise the hard limit (ulimit -Hn 4096, or LimitNOFILE of the service)")
 }
 
 private func mountAndServe(

@@ -104,10 +104,11 @@ struct MountCommand: AsyncParsableCommand {
     /// Returns the options after all checks that are possible before the start.
     private func mountOptions() throws -> MountOptions {
         let parsed = try parsedSource()
-        let resolved = try MountChecks.mountPoint(mountpoint, in: try MountTable.current())
+        let table = try MountTable.current()
+        let resolved = try MountChecks.mountPoint(mountpoint, in: table)
         let stateDirectory = try stateDirectory(of: parsed)
         try MountChecks.separate(
-            source: parsed, mountPoint: resolved, stateDirectory: stateDirectory)
+            source: parsed, mountPoint: resolved, stateDirectory: stateDirectory, in: table)
         return MountOptions(
             source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
             cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,

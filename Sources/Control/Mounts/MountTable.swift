@@ -3,6 +3,10 @@ import Foundation
 /// The mounts that are visible to this process, from `/proc/self/mountinfo`; see proc(5).
 package struct MountTable: Hashable, Sendable {
     package struct Entry: Hashable, Sendable {
+        /// The number of the device, `8:1`, which all mounts of one file system share.
+        package let device: String
+        /// The directory of the file system that is mounted here; not `/` for a bind mount.
+        package let root: String
         /// Absolute, without symbolic links.
         package let mountPoint: String
         /// `fuse.apus`, `ext4`.
@@ -70,7 +74,8 @@ package struct MountTable: Hashable, Sendable {
             fields.count > separator + 2
         else { return nil }
         return Entry(
-            mountPoint: unescape(fields[4]), fileSystem: unescape(fields[separator + 1]),
+            device: String(fields[2]), root: unescape(fields[3]), mountPoint: unescape(fields[4]),
+            fileSystem: unescape(fields[separator + 1]),
             source: unescape(fields[separator + 2]),
             userID: fields.dropFirst(separator + 3).first.flatMap(userID))
     }

@@ -81,7 +81,7 @@ package struct FolderSource: SourceForm, Hashable {
 
     private static func microseconds(_ duration: Duration) -> Int64 {
         duration.components.seconds * 1_000_000
-            + duration.components.attoseconds / 1_000_000_000_000
+            + (duration.components.attoseconds + 500_000_000_000) / 1_000_000_000_000
     }
 
     // MARK: Parsing
