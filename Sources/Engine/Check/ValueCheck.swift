@@ -57,10 +57,7 @@ struct ValueCheck: CheckStep {
     func run() throws {
         database.add(function: Self.isEncoded)
         defer { database.remove(function: Self.isEncoded) }
-        let faults = try faults(in: "inodes")
-        for (column, value) in Self.substitutes {
-            try checkInodes(column, faults[column] ?? "false", value)
-        }
+        try checkInodes()
         for (table, kind) in Self.otherTables {
             try context.removeRows(
                 of: table, where: isBad(table), kind, "is invalid",
@@ -92,6 +89,17 @@ struct ValueCheck: CheckStep {
                 .value, inode, "its extended attributes are invalid",
                 repair: "they are replaced by those of the remote",
                 loss: synced == nil ? "those of a file that was never uploaded" : nil)
+        }
+    }
+
+    /// One scan finds whether any inode is damaged; only then is each column looked at.
+    private func checkInodes() throws {
+        let damaged: Int? = try database.value(
+            "SELECT 1 FROM inodes WHERE \(isBad("inodes")) LIMIT 1")
+        if damaged == nil { return }
+        let faults = try faults(in: "inodes")
+        for (column, value) in Self.substitutes {
+            try checkInodes(column, faults[column] ?? "false", value)
         }
     }
 

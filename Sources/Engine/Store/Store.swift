@@ -144,14 +144,15 @@ package final class Store: Sendable {
             let (asked, done) = synchronizations.withLock { $0 }
             if done >= ticket { return }
             // In WAL mode a commit with synchronous=FULL syncs the log with all earlier commits. It
-            // needs a change, or SQLite commits nothing.
+            // needs a change, or SQLite commits nothing. A pragma must not be cached: this one takes
+            // effect when it is compiled.
             try database.execute(sql: "PRAGMA synchronous = FULL")
             defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
-            try database.execute(
-                sql: """
-                    INSERT INTO settings VALUES ('synchronized', '1')
-                    ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
-                    """)
+            try database.run(
+                """
+                INSERT INTO settings VALUES ('synchronized', '1')
+                ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
+                """)
             synchronizations.withLock { $0.done = max($0.done, asked) }
         }
     }
