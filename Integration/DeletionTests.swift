@@ -76,8 +76,12 @@ extension MountedTests {
                 let text = try Program.require(Apus.path, "status", folder.point)
                 #expect(text.contains(words), "\(text)")
                 #expect(text.split(separator: "\n").count < 30, "\(text)")
-                let sync = try Program.require(Apus.path, "sync", folder.point)
-                #expect(sync.contains(words), "\(sync)")
+                try Files.write([1], to: folder.local("other"))
+                let sync = try Apus.run("sync", folder.point)
+                #expect(sync.status == 0 && sync.output.contains(words), "\(sync)")
+                let counts = sync.errors.split(separator: "\n").filter { $0.contains("change") }
+                #expect(counts.allSatisfy { $0.hasPrefix("1 change ") }, "\(sync)")
+                #expect(!sync.errors.contains("bulk deletion"), "\(sync)")
 
                 let confirmed = try Program.require(
                     Apus.path, "confirm-deletions", folder.point)

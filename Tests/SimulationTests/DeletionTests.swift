@@ -45,6 +45,20 @@ struct DeletionTests {
         }
     }
 
+    /// Goal: a sync counts what is to be sent, and leaves the held deletions alone.
+    @Test func `on the remote stay held during a sync, and are not counted as changes`() throws {
+        try Self.runHeld { it in
+            try await it.wait(.seconds(5))
+            try await it.write("new", [7])
+            try it.engine.hasten(below: .root)
+            let pending = try it.status().pending
+            #expect(pending.count == 1 && pending.bytes == 1 && pending.held == 150)
+            try await it.wait(.seconds(5))
+            #expect(it.remoteBytes("new") == [7])
+            #expect(try it.status().pending.held == 150)
+        }
+    }
+
     @Test func `on the remote are cancelled if the files reappear there`() throws {
         try Self.runHeld { it in
             try await it.wait(.seconds(5))

@@ -42,6 +42,33 @@ struct StatusTests {
             #expect(try it.status().localBytes == 3 << 20)
         }
     }
+
+    @Test func `failures hide neither transfers nor held deletions`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pieceBytes = (1 << 20)...(1 << 20)
+        settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
+        try Scenario.run(settings: settings) { remote in
+            for index in 0..<150 {
+                try remote.otherClientWrites(Scenario.key("f\(index)"), [1])
+            }
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.refuse(.denied, attempts: "bad")
+            for index in 0..<3 { try await it.write("bad\(index)", [1]) }
+            for index in 0..<150 {
+                try it.remote.otherClientDeletes(Scenario.key("f\(index)"))
+            }
+            try await it.refresh()
+            try await it.wait(.seconds(30))
+            try await it.write("film", [UInt8](repeating: 7, count: 30 << 20))
+            try await it.wait(.seconds(10))
+            let items = try it.engine.status(below: .root, limit: 2).items
+            #expect(items.prefix(2).allSatisfy { $0.path.hasPrefix("bad") }, "\(items)")
+            #expect(items.count { $0.failure == .awaitsConfirmation } == 2, "\(items)")
+            #expect(items.last?.path == "film" && items.last?.state == .uploading, "\(items)")
+        }
+    }
+
     /// Goal: temporary names of objects on the remote are never shown.
     @Test func `an object under a temporary name is shown with its current or former local path`()
         throws

@@ -270,9 +270,10 @@ extension MountedEngine {
                 } else {
                     progress.unsent += status.pending.failedFinally
                 }
-                // The reasons of the deletion guard; see `docs/semantics.md`.
+                // The reasons of the deletion guard; see `docs/semantics.md`. Remote deletions are in
+                // `held`.
                 if let rest = status.items.lazy.compactMap(\.failure).first(where: {
-                    $0.kind == .busy
+                    $0.kind == .busy && $0 != .awaitsConfirmation
                 }) {
                     progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
                 }

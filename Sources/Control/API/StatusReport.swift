@@ -11,8 +11,9 @@ package struct StatusReport: Codable, Hashable, Sendable {
     package var since: Date
     package var counts = StatusCounts()
     package var remote: RemoteReachability
-    /// Everything that is not clean: failed items first, then those that wait longest; then downloads
-    /// and conflicts. A file that is requested by its path is always included.
+    /// Everything that is not clean: failed items first, then those that wait longest; then held
+    /// deletions and transfers beyond the limit, downloads and conflicts. A file that is requested by
+    /// its path is always included.
     package var items: [StatusItem] = []
     /// Whether there are more items than ``items`` lists.
     package var isTruncated = false

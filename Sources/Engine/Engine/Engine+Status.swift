@@ -13,7 +13,7 @@ extension Engine {
                 status.itemCount = try database.direntCount()
                 status.localBytes = try database.presentBytes() + snapshot.bytesUnstored
                 status.pending = try pendingSummary(below: inode, snapshot, database)
-                status.items = try database.pending(below: inode, limit: limit)
+                status.items = try pendingRecords(below: inode, limit: limit, snapshot, database)
                     .map { try item($0, snapshot, database) }
                 for (conflict, since) in try database.conflicts(below: inode, limit: limit) {
                     let record = PendingRecord(inode: conflict, since: since, attempts: 0)
@@ -56,6 +56,21 @@ extension Engine {
     /// Returns the version of a file that both sides last agreed on; nil while the remote has none.
     package func agreedVersion(of inode: InodeNumber) throws(Blocked) -> ETag? {
         try store.read { try $0.synced(inode)?.etag }
+    }
+
+    /// Returns up to `limit` pending inodes. If there are more, up to `limit` held deletions and
+    /// all transfers follow, so that failures do not hide them.
+    private func pendingRecords(
+        below inode: InodeNumber, limit: Int, _ snapshot: ActivitySnapshot, _ database: Database
+    ) throws -> [PendingRecord] {
+        let records = try database.pending(below: inode, limit: limit)
+        guard records.count >= limit else { return records }
+        let transfers = try snapshot.transfers.keys.sorted()
+            .filter { try database.isPending($0, below: inode) }
+            .compactMap { try database.pending($0) }
+        let listed = Set(records.map(\.inode))
+        let others = try database.heldPending(below: inode, limit: limit) + transfers
+        return records + others.filter { !listed.contains($0.inode) }
     }
 
     private func pendingSummary(
@@ -128,7 +143,9 @@ extension Engine {
     package func hasten(below inode: InodeNumber) throws(EngineError) {
         try completed { () throws(Blocked) in
             let now = local.agenda.due()
+            // Held deletions stay held.
             let pending = try store.read { try $0.pending(below: inode, limit: .max) }
+                .filter { $0.failure != .awaitsConfirmation || $0.due != nil }
             for record in pending {
                 // A file that stays open for writing is uploaded in its current state.
                 local.files.existing(record.inode)?.state.withLock {

@@ -12,7 +12,7 @@ package struct SyncFailure: Hashable, Sendable {
 
     static let lostBytesRemedy = "replace it with a copy, or remove it"
 
-    static let awaitsConfirmation = SyncFailure(
+    package static let awaitsConfirmation = SyncFailure(
         kind: .busy, what: "apply the remote deletion",
         why: "bulk deletion on the remote",
         remedy: "`apus confirm-deletions` removes it here too; "

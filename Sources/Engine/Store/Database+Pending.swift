@@ -88,6 +88,18 @@ extension Database {
         ).map(PendingRecord.init)
     }
 
+    /// Returns pending inodes at or below an inode whose deletion is held, the oldest first.
+    func heldPending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
+        try rows(
+            """
+            \(Self.below(ancestor))
+            SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor))
+                AND kind = 'busy' AND final IS NOT 1
+            ORDER BY since, inode LIMIT :limit
+            """, Self.arguments(ancestor, ["limit": limit])
+        ).map(PendingRecord.init)
+    }
+
     func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
         let row = try row(
             """
