@@ -20,6 +20,11 @@ enum Console {
         write(Data("\(line)\n".utf8))
     }
 
+    /// Lists failures, in lines of the terminal's width.
+    static func printFailures(of progress: SyncProgress) {
+        progress.failureLines(columns: Terminal.columns(of: STDOUT_FILENO)).forEach(printLine)
+    }
+
     /// Writes without the buffer of `print`, which would delay the lines of a watch in a pipe. Ends the
     /// program if the reader has ended (`apus status | head -1`), as SIGPIPE does, or the write fails.
     private static func write(_ data: Data) {

@@ -8,8 +8,8 @@ struct StatusCommand: AsyncParsableCommand {
         abstract: "Shows the local, changed, uploading and failed items of mounts.",
         discussion: """
             Shows a summary and at most 20 items: first those that need attention, then those under \
-            way, with paths shortened to the width of the terminal. Without a path, all mounts are \
-            shown; several of them take one line each.
+            way, shortened to the width of the terminal. Without a path, all mounts are shown; \
+            several of them take one line each.
 
             EXAMPLES:
               apus status
@@ -60,10 +60,10 @@ struct StatusCommand: AsyncParsableCommand {
     }
 
     private func text(_ report: StatusReport) -> String {
-        report.text(
-            now: Date(),
-            extent: all ? .all : .summary(columns: Terminal.columns(of: STDOUT_FILENO)))
+        report.text(now: Date(), extent: all ? .all : .summary(columns: Self.columns))
     }
+
+    private static var columns: Int? { Terminal.columns(of: STDOUT_FILENO) }
 
     /// Shows a line for each mount, and continues after one that is dead.
     private func overview(_ daemons: Daemons) async throws {
@@ -74,7 +74,9 @@ struct StatusCommand: AsyncParsableCommand {
                 let client = try daemons.target(mountPoint: mountPoint).client
                 let report = try await client.status(below: [], limit: limit)
                 reports.append(report)
-                if !json { Console.printLine(all ? text(report) : report.line) }
+                if !json {
+                    Console.printLine(all ? text(report) : report.line(columns: Self.columns))
+                }
             } catch let error as ControlError {
                 failure = failure ?? error
                 if !json { Console.printLine("\(mountPoint)  \(error.problem.why)") }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Glibc
 
 struct SyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -7,7 +8,7 @@ struct SyncCommand: AsyncParsableCommand {
         abstract: "Returns when everything below the paths is on the remote.",
         discussion: """
             Without a path, this applies to every mount. Items that cannot be sent are listed with the \
-            reason; the exit status is then 1.
+            reason, at most 20 of them; the exit status is then 1.
 
             EXAMPLES:
               apus sync ~/Cloud/Photos
@@ -21,17 +22,19 @@ struct SyncCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        var failures: [String] = []
+        var failures: [SyncProgress.Failure] = []
         var unsent: UInt64 = 0
         for target in try Daemons().targets(ofPathsOrAll: path) {
             let last = try await sync(target)
-            failures += last.failureLines
+            failures += last.failed
             unsent += last.unsent
         }
         guard let first = failures.first else { return }
         throw CommandFailure(
             what: "send everything to the remote",
-            why: failures.count == 1 ? first : "\(unsent) items failed",
+            why: failures.count == 1
+                ? first.line(columns: Terminal.columns(of: STDERR_FILENO))
+                : "\(unsent) items failed",
             remedy: "`apus status` shows each with its reason")
     }
 
@@ -44,7 +47,7 @@ struct SyncCommand: AsyncParsableCommand {
         var line = ProgressLine.standardError()
         let last = try await target.client.sync(below: target.paths) { line.show($0) }
         line.finish()
-        last.failureLines.forEach { Console.printLine("failed \($0)") }
+        Console.printFailures(of: last)
         Console.printLine("\(target.mountPoint): \(last.line).")
         return last
     }

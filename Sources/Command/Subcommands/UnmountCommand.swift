@@ -75,7 +75,7 @@ struct UnmountCommand: AsyncParsableCommand {
     }
 
     private func failure(_ last: SyncProgress) -> CommandFailure {
-        last.failureLines.forEach { Console.printLine("failed \($0)") }
+        Console.printFailures(of: last)
         return CommandFailure(
             what: "unmount \(mountpoint)",
             why: "\(counted(last.unsent, "item", "items")) could not be sent",

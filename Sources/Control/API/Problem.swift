@@ -16,8 +16,16 @@ package struct Problem: Codable, Hashable, Sendable {
 
 extension Problem: CustomStringConvertible {
     /// One line: `what: why; remedy`. Line ends become spaces.
-    package var description: String {
-        let line = "\(what): \(why)" + (remedy.map { "; \($0)" } ?? "")
-        return line.split(whereSeparator: \.isNewline).joined(separator: " ")
+    package var description: String { Self.line("\(what): \(reason)") }
+
+    /// Returns the description without ``what`` if that only repeats `path`, beside which it stands.
+    func description(beside path: String) -> String {
+        what.contains("\"\(path)\"") ? Self.line(reason) : description
+    }
+
+    private var reason: String { why + (remedy.map { "; \($0)" } ?? "") }
+
+    private static func line(_ text: String) -> String {
+        text.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 }

@@ -25,7 +25,7 @@ package struct ProgressLine {
     package static func standardError() -> ProgressLine {
         let style: Style =
             isatty(STDERR_FILENO) == 1
-            ? .terminal(columns: Terminal.columns(of: STDERR_FILENO)) : .plain(interval: 5)
+            ? .terminal(columns: Terminal.columns(of: STDERR_FILENO) ?? 80) : .plain(interval: 5)
         return ProgressLine(style: style) { text in
             try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
         }
@@ -41,7 +41,7 @@ package struct ProgressLine {
         switch style {
         case .terminal(let columns):
             // The last column stays empty, as some terminals would wrap.
-            write("\r\u{1B}[2K" + text.prefix(max(1, columns - 1)))
+            write("\r\u{1B}[2K" + String(text.prefix(columns: columns - 1)))
         case .plain(let interval):
             if let shownAt, uptime - shownAt < interval { return }
             write(text + "\n")

@@ -5,9 +5,9 @@ extension StatusReport {
     package enum Extent: Hashable, Sendable {
         /// All listed items, with whole paths.
         case all
-        /// At most 20 items, those that need attention first, then those under way, with paths
-        /// shortened to this width.
-        case summary(columns: Int)
+        /// At most 20 items, those that need attention first, then those under way, in lines of at
+        /// most this width; if it is nil, only paths are shortened.
+        case summary(columns: Int?)
 
         static let itemsMax = 20
 
@@ -23,7 +23,8 @@ extension StatusReport {
     ///
     /// - Parameter now: The time to which ages are relative.
     package func text(now: Date, extent: Extent = .all) -> String {
-        var lines = ["\(mountPoint)  \(source)", "  " + totals]
+        let mount = TextLine([.path(mountPoint), .words("  "), .path(source)])
+        var lines = [mount.shortened(to: extent.columns), "  " + totals]
         if !remote.isReachable {
             let age = HumanDuration.format(seconds: now.timeIntervalSince(remote.since))
             let state =
@@ -39,11 +40,14 @@ extension StatusReport {
             )
         }
         if let lostAndFound {
-            lines.append("  \(lostAndFound.phrase); inspect them and remove them")
+            let line = TextLine(
+                [.words("  ")] + lostAndFound.phrase + [.words("; inspect them and remove them")])
+            lines.append(line.shortened(to: extent.columns))
         }
         lines.append(summary)
+        if let columns = extent.columns { lines = lines.flatMap { $0.wrapped(to: columns) } }
         let shown = shown(extent)
-        lines += Self.table(shown, now: now, columns: extent.columns)
+        lines += Self.table(shown, now: now, extent)
         let rest = max(listable, UInt64(items.count)) - UInt64(shown.count)
         if rest > 0 {
             lines.append(
@@ -52,9 +56,13 @@ extension StatusReport {
         return lines.joined(separator: "\n")
     }
 
-    /// One line for a list of several mounts.
-    package var line: String {
-        "\(mountPoint)  \(source)  \(summary)" + (lostAndFound.map { " \($0.phrase)." } ?? "")
+    /// Returns one line for a list of several mounts, with paths shortened for a width.
+    package func line(columns: Int?) -> String {
+        let start: [TextLine.Part] = [
+            .path(mountPoint), .words("  "), .path(source), .words("  \(summary)"),
+        ]
+        let end = lostAndFound.map { [.words(" ")] + $0.phrase + [.words(".")] }
+        return TextLine(start + (end ?? [])).shortened(to: columns)
     }
 
     /// The most important information, as a sentence.
@@ -91,50 +99,74 @@ extension StatusReport {
 
     private func shown(_ extent: Extent) -> [StatusItem] {
         if extent == .all { return items }
-        var alike: [Problem: Int] = [:]
+        var alike: [String: Int] = [:]
         let varied = items.filter { item in
             guard let error = item.error else { return true }
-            alike[error, default: 0] += 1
-            return alike[error, default: 0] <= Extent.alikeMax
+            let reason = error.description(beside: item.path)
+            alike[reason, default: 0] += 1
+            return alike[reason, default: 0] <= Extent.alikeMax
         }
-        let ranked = StatusItem.Urgency.allCases.flatMap { urgency in
+        let kinds = StatusItem.Urgency.allCases.map { urgency in
             varied.filter { $0.urgency == urgency }
         }
-        return Array(ranked.prefix(Extent.itemsMax))
+        // Each kind has its share; the room that is left goes to the more urgent ones.
+        let share = Extent.itemsMax / max(1, kinds.count { !$0.isEmpty })
+        var rest = Extent.itemsMax - kinds.reduce(0) { $0 + min($1.count, share) }
+        return kinds.flatMap { kind in
+            let more = max(0, min(kind.count - share, rest))
+            rest -= more
+            return kind.prefix(share + more)
+        }
     }
 
-    /// - Parameter columns: The width to which paths are shortened, but not their notes.
-    private static func table(_ items: [StatusItem], now: Date, columns: Int?) -> [String] {
+    private static func table(
+        _ items: [StatusItem], now: Date, _ extent: Extent
+    ) -> [String] {
         let width = items.map(\.stateText.count).max() ?? 0
         let sizeWidth = items.map(\.sizeText.count).max() ?? 0
         func space(_ width: Int, _ text: String) -> String {
             String(repeating: " ", count: width - text.count)
         }
-        return items.map { item in
+        return items.flatMap { item in
             let (state, size) = (item.stateText, item.sizeText)
             let start = "  \(state)\(space(width, state))  \(space(sizeWidth, size))\(size)  "
-            let pathMax = columns.map { max(24, $0 - start.count) } ?? .max
-            let path = item.path.isEmpty ? "." : item.path.singleLine.shortened(to: pathMax)
-            return start + path + (item.note(now: now, pathMax: pathMax).map { "  (\($0))" } ?? "")
+            let name: [TextLine.Part] = [
+                .words(start), .path(item.path.isEmpty ? "." : item.path),
+            ]
+            let note = item.note(now: now, extent)
+            let line = TextLine(
+                name + (note.isEmpty ? [] : [.words("  (")] + note + [.words(")")]))
+            switch extent {
+            case .all: return [line.text()]
+            case .summary(nil): return [line.text(pathMax: max(24, 80 - start.count))]
+            case .summary(let columns?):
+                let whole = line.shortened(to: columns)
+                // A note that does not fit gets a line of its own.
+                return whole.width <= columns
+                    ? [whole]
+                    : [name, [.words("      ")] + note].map { TextLine($0).fitted(to: columns) }
+            }
         }
     }
 }
 
 extension LostAndFound {
-    fileprivate var phrase: String {
-        "\(counted(files, "file", "files")) without a place in \(path.singleLine)"
+    fileprivate var phrase: [TextLine.Part] {
+        [.words("\(counted(files, "file", "files")) without a place in "), .path(path)]
     }
 }
 
 extension StatusItem {
-    /// The order in which a summary lists items.
+    /// The kinds of items, in the order in which a summary lists them.
     fileprivate enum Urgency: CaseIterable {
-        case needsAttention, isUnderWay, waits
+        case failed, held, conflict, isUnderWay, waits
     }
 
     fileprivate var urgency: Urgency {
         if state == .uploading || (bytesHere != nil && error == nil) { return .isUnderWay }
-        return conflictsWith != nil || (error != nil && !isPassing) ? .needsAttention : .waits
+        if conflictsWith != nil { return .conflict }
+        if error == nil || isPassing { return .waits }
+        return attempts > 0 ? .failed : .held
     }
 
     fileprivate var sizeText: String {
@@ -159,25 +191,31 @@ extension StatusItem {
         }
     }
 
-    /// - Parameter pathMax: The length to which paths in the note are shortened.
-    fileprivate func note(now: Date, pathMax: Int) -> String? {
+    /// Limit for the reason of a failure in a summary.
+    private static let reasonMax = 400
+
+    /// The note in parentheses; empty if there is nothing to say.
+    fileprivate func note(now: Date, _ extent: StatusReport.Extent) -> [TextLine.Part] {
         let age = since.map { "for " + HumanDuration.format(seconds: now.timeIntervalSince($0)) }
         if let conflictsWith {
-            let other = conflictsWith.singleLine.shortened(to: pathMax)
-            return "with \(other), `apus resolve` decides" + (age.map { ", \($0)" } ?? "")
+            let decision = ["`apus resolve` decides", age].compactMap(\.self)
+            return [
+                .words("with "), .path(conflictsWith),
+                .words(", " + decision.joined(separator: ", ")),
+            ]
         }
         guard let error else {
-            let parts = [age, link(pathMax: pathMax)].compactMap(\.self)
-            return parts.isEmpty ? nil : parts.joined(separator: ", ")
+            let link = self.link
+            let comma = age != nil && !link.isEmpty ? ", " : ""
+            return (age.map { [.words($0 + comma)] } ?? []) + link
         }
         let tries = attempts == 0 ? nil : counted(attempts, "attempt", "attempts")
         let effort = [tries, age].compactMap(\.self).joined(separator: " ")
-        var reason = retry(now: now) + "\(error)"
-        if path.count > pathMax {
-            reason = reason.replacing(path, with: path.shortened(to: pathMax))
-        }
-        reason = reason.singleLine.shortened(to: pathMax == .max ? .max : 4 * pathMax + 200)
-        return effort.isEmpty ? reason : "\(reason), \(effort)"
+        let reason =
+            extent == .all
+            ? "\(error)" : error.description(beside: path).shortened(to: Self.reasonMax)
+        return [.words(retry(now: now))] + TextLine.Part.quoting(reason)
+            + (effort.isEmpty ? [] : [.words(", \(effort)")])
     }
 
     private func retry(now: Date) -> String {
@@ -187,10 +225,11 @@ extension StatusItem {
         return "to be retried in \(HumanDuration.format(seconds: seconds)): "
     }
 
-    private func link(pathMax: Int) -> String? {
-        target.map {
-            "-> \($0.singleLine.shortened(to: pathMax))"
-                + (isContained ? " (outside of the mount, so it is not followed)" : "")
-        }
+    private var link: [TextLine.Part] {
+        guard let target else { return [] }
+        return [
+            .words("-> "), .path(target),
+            .words(isContained ? " (outside of the mount, so it is not followed)" : ""),
+        ]
     }
 }

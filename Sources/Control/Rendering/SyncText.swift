@@ -36,9 +36,28 @@ extension SyncProgress {
         counted(pending, "change", "changes") + " (\(HumanSize.format(bytesPending)))"
     }
 
-    /// A line for each failure: the path, unless it is the whole mount, and the reason.
-    package var failureLines: [String] {
-        failed.map { ($0.path.isEmpty ? "" : "\($0.path.singleLine): ") + "\($0.error)" }
+    /// Returns a line for each of the first 20 failures, and one for the others.
+    ///
+    /// - Parameter columns: The maximum width; nil for none.
+    package func failureLines(columns: Int?) -> [String] {
+        let prefix = "failed "
+        let shown = failed.prefix(StatusReport.Extent.itemsMax)
+            .map { prefix + $0.line(columns: columns.map { $0 - prefix.count }) }
+        guard failed.count > shown.count else { return shown }
+        let others = max(unsent, UInt64(failed.count)) - UInt64(shown.count)
+        return shown + ["and \(others) more; `apus status --all` lists them"]
+    }
+}
+
+extension SyncProgress.Failure {
+    /// Returns the path, unless it is the whole mount, and the reason.
+    ///
+    /// - Parameter columns: The maximum width; nil for none.
+    package func line(columns: Int?) -> String {
+        let line = TextLine(
+            (path.isEmpty ? [] : [.path(path), .words(": ")])
+                + TextLine.Part.quoting(error.description(beside: path)))
+        return columns.map(line.fitted) ?? line.text()
     }
 }
 

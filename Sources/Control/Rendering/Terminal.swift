@@ -2,13 +2,13 @@ import Foundation
 
 /// The terminal that shows a command's output.
 package enum Terminal {
-    /// Returns the width of a terminal; if `descriptor` is not one, `COLUMNS` or else 80.
-    package static func columns(of descriptor: Int32) -> Int {
+    /// Returns the width of a terminal; if `descriptor` is not one, `COLUMNS`, or nil without it.
+    package static func columns(of descriptor: Int32) -> Int? {
         var size = winsize()
         if ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 {
             return Int(size.ws_col)
         }
-        return ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) } ?? 80
+        return ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) }
     }
 }
 
@@ -23,12 +23,5 @@ extension String {
         String(
             String.UnicodeScalarView(
                 unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
-    }
-
-    /// Returns at most `columns` characters, with `…` in place of the middle of a longer text.
-    func shortened(to columns: Int) -> String {
-        guard count > columns else { return self }
-        let kept = max(0, columns - 1)
-        return prefix(kept / 2) + "…" + suffix(kept - kept / 2)
     }
 }
