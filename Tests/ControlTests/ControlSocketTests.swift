@@ -41,11 +41,33 @@ struct ControlSocketTests {
     }
 
     @Test func `a path too long for a socket is refused with a remedy`() async throws {
-        let path = "/tmp/" + String(repeating: "x", count: 120)
-        let server = ControlServer(
-            service: FakeMount(), socketPath: path, logger: Logger(label: "test"))
-        let error = await #expect(throws: ControlError.self) { try await server.run {} }
+        let path = Self.path(bytes: SocketPath.bytesMax + 1)
+        let error = await #expect(throws: ControlError.self) { try await Self.server(path).run {} }
         #expect(error?.problem.remedy == "give a shorter --state-dir")
+    }
+
+    @Test func `the longest path for a socket is served`() async throws {
+        let path = Self.path(bytes: SocketPath.bytesMax)
+        let (readiness, ready) = AsyncStream<Void>.makeStream()
+        let serving = Task {
+            defer { ready.finish() }
+            try await Self.server(path).run { ready.yield() }
+        }
+        for await _ in readiness {
+            #expect(FileManager.default.fileExists(atPath: path))
+            serving.cancel()
+        }
+        try await serving.value
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    private static func path(bytes: Int) -> String {
+        let start = "/tmp/apus-\(UUID())-"
+        return start + String(repeating: "x", count: bytes - start.utf8.count)
+    }
+
+    private static func server(_ path: String) -> ControlServer {
+        ControlServer(service: FakeMount(), socketPath: path, logger: Logger(label: "test"))
     }
 
     @Test(.enabled(if: geteuid() == 0 && canRun("setpriv") && canRun("curl")))

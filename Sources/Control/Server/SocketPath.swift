@@ -1,7 +1,7 @@
 /// Limits of the path of a Unix socket, which is shorter than other paths.
 package enum SocketPath {
-    /// unix(7): `sun_path` has 108 bytes, including the NUL.
-    package static let bytesMax = 107
+    /// SwiftNIO's limit, which is that of macOS; Linux would take 107 bytes, see unix(7).
+    package static let bytesMax = 103
 
     /// The name of the control socket in its state directory.
     package static let name = "control.sock"
