@@ -9,7 +9,7 @@ extension MountedTests {
 
         @Test func `are fewer than the files that are open`() throws {
             var options = MountedFolder.Options()
-            options.descriptors = "128:256"
+            options.descriptors = "64:128"
             try MountedFolder.with(options) { remote in
                 for number in 0..<Self.count {
                     try Files.write(Self.bytes(number), to: "\(remote)/\(number)")
@@ -30,10 +30,10 @@ extension MountedTests {
                     if number % 3 != 0 { try file.synchronize() }
                 }
                 let daemon = try #require(folder.daemon)
-                #expect(try Files.names(in: "/proc/\(daemon)/fd").count < 256)
+                #expect(try Files.names(in: "/proc/\(daemon)/fd").count < 128)
                 let limit = try Program.require(
                     "prlimit", "--pid", "\(daemon)", "--nofile", "--noheadings", "-o", "SOFT")
-                #expect(limit.filter(\.isNumber) == "256")
+                #expect(limit.filter(\.isNumber) == "128")
             }
         }
 
@@ -41,11 +41,11 @@ extension MountedTests {
             let folder = try MountedFolder(.init())
             defer { folder.remove() }
             let result = try Program.start([
-                "prlimit", "--nofile=32:32", Apus.path, "mount", folder.source, folder.point,
+                "prlimit", "--nofile=127:127", Apus.path, "mount", folder.source, folder.point,
                 "--state-dir", folder.state,
             ]).wait()
             #expect(result.status == 1)
-            #expect(result.description.contains("only 32 files open at once"))
+            #expect(result.description.contains("only 127 files open at once"))
             #expect(!folder.isMounted)
         }
 

@@ -33,16 +33,15 @@ extension S3CredentialTests {
     /// Goal: a service that is in trouble says nothing of the credentials, and the role that there was
     /// is not taken for gone.
     @Test func `a machine's service that is in trouble is a passing error`() async throws {
-        let answers: [((HTTPRequest) -> (Int, String)?, String)] = [
+        let answers: [(@Sendable (HTTPRequest) -> (Int, String)?, String)] = [
             ({ _ in nil }, "nobody is there"), ({ _ in (500, "oops") }, "status 500"),
             ({ $0.method == .put ? (200, "T") : (503, "") }, "status 503"),
             ({ $0.method == .put ? (200, "T") : nil }, "nobody is there"),
             ({ $0.url.hasSuffix("/role") ? (500, "") : (200, "role") }, "status 500"),
         ]
         for (answer, part) in answers {
-            nonisolated(unsafe) let answer = answer
             let error = await #expect(throws: S3CredentialError.self) {
-                try await chain(Self.imds) { answer($0) }.load(after: .machine)
+                try await chain(Self.imds, answer).load(after: .machine)
             }
             #expect(
                 error?.kind == .passing && error?.reason.contains(part) == true, "\(error as Any)")
