@@ -39,7 +39,7 @@ package struct StateCheck {
     ) throws(EngineError) -> CheckReport {
         do throws(Blocked) {
             let report = try store.write { database in
-                try database.execute(sql: Self.notes)
+                try prepare(database)
                 defer { try? database.execute(sql: Self.notesEnd) }
                 let context = try CheckContext(
                     database, disk, now: now, owner: owner, isDryRun: isDryRun, progress)
@@ -78,13 +78,22 @@ package struct StateCheck {
         ]
     }
 
-    /// Temporary tables: the content files, the reachable inodes, and former paths.
-    private static let notes = """
-        CREATE TEMP TABLE check_content (inode INTEGER PRIMARY KEY, size INTEGER NOT NULL);
-        CREATE TEMP TABLE check_reached (inode INTEGER PRIMARY KEY);
-        CREATE TEMP TABLE check_paths (inode INTEGER PRIMARY KEY, path TEXT NOT NULL);
-        """
+    /// Makes the temporary tables: the content files, the reachable inodes, and former paths.
+    ///
+    /// They and the function stay with the connection: each addition and removal makes SQLite
+    /// compile all statements anew.
+    private func prepare(_ database: Database) throws {
+        if try database.tableExists("check_content") { return }
+        database.add(function: ValueCheck.isEncoded)
+        try database.execute(
+            sql: """
+                CREATE TEMP TABLE check_content (inode INTEGER PRIMARY KEY, size INTEGER NOT NULL);
+                CREATE TEMP TABLE check_reached (inode INTEGER PRIMARY KEY);
+                CREATE TEMP TABLE check_paths (inode INTEGER PRIMARY KEY, path TEXT NOT NULL);
+                """)
+    }
+
     private static let notesEnd = """
-        DROP TABLE check_content; DROP TABLE check_reached; DROP TABLE check_paths;
+        DELETE FROM check_content; DELETE FROM check_reached; DELETE FROM check_paths;
         """
 }

@@ -55,8 +55,6 @@ struct ValueCheck: CheckStep {
     ]
 
     func run() throws {
-        database.add(function: Self.isEncoded)
-        defer { database.remove(function: Self.isEncoded) }
         try checkInodes()
         for (table, kind) in Self.otherTables {
             try context.removeRows(
@@ -99,7 +97,8 @@ struct ValueCheck: CheckStep {
         if damaged == nil { return }
         let faults = try faults(in: "inodes")
         for (column, value) in Self.substitutes {
-            try checkInodes(column, faults[column] ?? "false", value)
+            guard let fault = faults.first(where: { $0.column == column }) else { continue }
+            try checkInodes(column, fault.isBad, value)
         }
     }
 
@@ -122,20 +121,17 @@ struct ValueCheck: CheckStep {
 
     /// Returns SQL that is true for a row with an invalid value.
     private func isBad(_ table: String) throws -> String {
-        try faults(in: table).values.sorted().joined(separator: " OR ")
+        try faults(in: table).map(\.isBad).joined(separator: " OR ")
     }
 
-    /// Returns SQL for each column that is true for an invalid value.
-    private func faults(in table: String) throws -> [String: String] {
-        let columns = try database.columns(in: table).filter { $0.primaryKeyIndex == 0 }
-        return Dictionary(
-            uniqueKeysWithValues: columns.map { column in
-                let types = [column.type.lowercased()] + (column.isNotNull ? [] : ["null"])
-                let words = types.map { "'\($0)'" }.joined(separator: ", ")
-                let isOther = "typeof(\(column.name)) NOT IN (\(words))"
-                let rule = rule(of: column, in: table).map { " OR NOT (\($0))" } ?? ""
-                return (column.name, "(\(isOther)\(rule))")
-            })
+    /// Returns SQL for each column, in the order of the schema, that is true for an invalid value.
+    private func faults(in table: String) throws -> [(column: String, isBad: String)] {
+        try database.columns(in: table).filter { $0.primaryKeyIndex == 0 }.map { column in
+            let types = "'\(column.type.lowercased())'" + (column.isNotNull ? "" : ", 'null'")
+            let isOther = "typeof(\(column.name)) NOT IN (\(types))"
+            let rule = rule(of: column, in: table).map { " OR NOT (\($0))" } ?? ""
+            return (column.name, "(\(isOther)\(rule))")
+        }
     }
 
     /// Returns SQL that is true for a valid value other than NULL.
@@ -158,7 +154,7 @@ struct ValueCheck: CheckStep {
     }
 
     /// Whether a value can be decoded by ``ExtendedAttributes/init(encoded:)``.
-    private static let isEncoded = DatabaseFunction(
+    static let isEncoded = DatabaseFunction(
         "is_encoded_attributes", argumentCount: 1, pure: true
     ) { values in
         guard case .blob(let data) = values[0].storage else { return false }

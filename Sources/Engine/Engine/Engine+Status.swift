@@ -40,6 +40,14 @@ extension Engine {
         }
     }
 
+    /// Counts the pending changes at or below an inode, as ``status(below:limit:)`` does.
+    package func pending(below inode: InodeNumber) throws(EngineError) -> PendingSummary {
+        try completed { () throws(Blocked) in
+            let snapshot = ActivitySnapshot(self)
+            return try store.read { try pendingSummary(below: inode, snapshot, $0) }
+        }
+    }
+
     /// Returns one item, pending or not.
     package func item(_ inode: InodeNumber) throws(EngineError) -> PendingItem {
         try completed { () throws(Blocked) in

@@ -9,6 +9,10 @@ extension Database {
             return nil
         }
         var state = row.state
+        if row.hasIntent { state.intent = try intent(of: inode) }
+        if row.isObserved, let name = state.local?.name ?? state.synced?.name {
+            state.remote = try remote(inode, name: name)
+        }
         let isAside = try state.synced.map { try self.isAside(inode, at: $0) } ?? false
         if let local = state.local {
             state.occupant = try occupant(row, for: inode)
@@ -37,8 +41,10 @@ extension Database {
 /// The rows of an inode, and the inodes that have or want its names, from a single statement:
 /// most states need no other.
 private struct SyncRow: FetchableRecord {
-    /// Without the obstacles that take further statements.
+    /// Without the intent, the observation, and the obstacles, which take further statements.
     private(set) var state: SyncState
+    let hasIntent: Bool
+    let isObserved: Bool
     /// An inode that may have taken the place of the local name on the remote.
     let intended: InodeNumber?
     /// The inode that has this place.
@@ -61,18 +67,18 @@ private struct SyncRow: FetchableRecord {
                 WHERE parent = synced.parent AND name = synced.name AND inode <> id LIMIT 1),
             (SELECT inode FROM dirents WHERE parent = synced.parent AND name = synced.name),
             EXISTS (SELECT 1 FROM remote WHERE held = 1),
-            \(SyncedRecord.columns), \(IntentRecord.columns), \(RemoteObservation.columns)
+            EXISTS (SELECT 1 FROM intents WHERE inode = id),
+            EXISTS (SELECT 1 FROM remote WHERE inode = id),
+            \(SyncedRecord.columns)
         FROM inodes LEFT JOIN dirents ON dirents.inode = id
-            LEFT JOIN synced ON synced.inode = id LEFT JOIN intents ON intents.inode = id
-            LEFT JOIN remote ON remote.inode = id
+            LEFT JOIN synced ON synced.inode = id
         WHERE id = ?
         """
 
     init(row: Row) {
         state = SyncState(
             inode: row[0], kind: row[1],
-            synced: row.hasNull(atIndex: 16) ? nil : SyncedRecord(row, from: 16),
-            intent: row.hasNull(atIndex: 24) ? nil : IntentRecord(row, from: 24),
+            synced: row.hasNull(atIndex: 18) ? nil : SyncedRecord(row, from: 18),
             claimant: row[13], isParentSynced: true)
         if let parent: InodeNumber = row[8] {
             state.local = LocalState(
@@ -82,10 +88,8 @@ private struct SyncRow: FetchableRecord {
                 isWhole: row[6] == Presence.whole)
             state.isParentSynced = row[10]
         }
-        if let name = state.local?.name ?? state.synced?.name, !row.hasNull(atIndex: 33) {
-            state.remote = RemoteObservation(row, from: 33, name: name)
-        }
         (intended, holder, entrant, isAnyHeld) = (row[11], row[12], row[14], row[15])
+        (hasIntent, isObserved) = (row[16], row[17])
     }
 }
 

@@ -101,27 +101,24 @@ extension Database {
     }
 
     func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
+        let held = "SELECT inode FROM remote WHERE held = 1"
+        let isHeld = try hasHeld() ? "pending.kind IS 'busy' AND inode IN (\(held))" : "false"
         let row = try row(
             """
-            \(Self.below(ancestor)) SELECT count(*) - coalesce(sum(isHeld), 0),
-                coalesce(sum(links = 0), 0),
-                coalesce(sum(CASE WHEN links > 0 AND kind = 0 AND NOT isHeld THEN size END), 0),
-                coalesce(sum(what IS NOT NULL AND final AND reason IS NOT 'busy'), 0),
-                coalesce(sum(what IS NOT NULL AND final), 0),
-                coalesce(sum(isHeld), 0)
-            FROM (
-                SELECT what, final, pending.kind AS reason, links, size, inodes.kind AS kind,
-                    pending.kind IS 'busy' AND EXISTS (
-                        SELECT 1 FROM remote
-                        WHERE remote.inode = pending.inode AND held = 1) AS isHeld
-                FROM pending LEFT JOIN inodes ON inodes.id = pending.inode
-                \(Self.isBelow(ancestor))
-            )
+            \(Self.below(ancestor)) SELECT
+                count(*) FILTER (WHERE NOT (\(isHeld))),
+                count(*) FILTER (WHERE links = 0),
+                sum(size) FILTER (WHERE links > 0 AND inodes.kind = 0 AND NOT (\(isHeld))),
+                count(*) FILTER (WHERE final AND pending.kind IS NOT 'busy'),
+                count(*) FILTER (WHERE final),
+                count(*) FILTER (WHERE \(isHeld))
+            FROM pending LEFT JOIN inodes ON inodes.id = inode
+            \(Self.isBelow(ancestor))
             """, Self.arguments(ancestor))
         return row.map {
             PendingSummary(
-                count: $0[0], deletions: $0[1], bytes: $0[2], failed: $0[3], failedFinally: $0[4],
-                held: $0[5])
+                count: $0[0], deletions: $0[1], bytes: $0[2] ?? 0, failed: $0[3],
+                failedFinally: $0[4], held: $0[5])
         } ?? PendingSummary()
     }
 

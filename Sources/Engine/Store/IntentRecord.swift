@@ -22,17 +22,16 @@ struct IntentRecord: Hashable {
     /// The digest of an uploaded content; nil for other changes, and if size and time are
     /// sufficient.
     var digest: ContentDigest?
-
-    static let columns = """
-        intents.parent, intents.name, intents.size, intents.mode, intents.modified,
-        intents.generation, intents.replaced, intents.digest, intents.xattrs
-        """
 }
 
 extension Database {
     func intent(of inode: InodeNumber) throws -> IntentRecord? {
-        try row("SELECT \(IntentRecord.columns) FROM intents WHERE inode = ?", [inode])
-            .map { IntentRecord($0) }
+        try row(
+            """
+            SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
+            FROM intents WHERE inode = ?
+            """, [inode]
+        ).map { IntentRecord($0) }
     }
 
     /// Returns the inode that may have taken a name on the remote.
@@ -101,16 +100,15 @@ extension Database {
 }
 
 extension IntentRecord {
-    /// - Parameter first: The index of the first of ``columns`` in the row.
-    init(_ row: Row, from first: Int = 0) {
-        parent = row[first]
-        name = row[first + 1]
-        size = UInt64(stored: row[first + 2])
-        mode = row[first + 3]
-        modified = row[first + 4]
-        generation = row[first + 5]
-        replaced = row[first + 6]
-        digest = row[first + 7]
-        extendedAttributes = row[first + 8] ?? ExtendedAttributes()
+    fileprivate init(_ row: Row) {
+        parent = row[0]
+        name = row[1]
+        size = UInt64(stored: row[2])
+        mode = row[3]
+        modified = row[4]
+        generation = row[5]
+        replaced = row[6]
+        digest = row[7]
+        extendedAttributes = row[8] ?? ExtendedAttributes()
     }
 }

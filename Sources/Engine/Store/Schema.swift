@@ -2,17 +2,18 @@ import GRDB
 
 /// The tables of a mount's database. See `docs/formats.md`.
 enum Schema {
-    static var migrator: DatabaseMigrator {
+    static let migrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { database in try database.execute(sql: tables) }
         return migrator
-    }
+    }()
 
     /// Whether a database has a format from before the first release. All of these had a table
-    /// `attempts`, and migrations named "1" to "9".
+    /// `attempts`, unless it was lost, and migrations named "1" to "9".
     static func isUnreleased(_ database: Database) throws -> Bool {
         try database.tableExists("attempts")
-            || !migrator.appliedIdentifiers(database).isDisjoint(with: (1...9).map(String.init))
+            || database.tableExists("grdb_migrations")
+                && database.hasRow("grdb_migrations WHERE identifier BETWEEN '1' AND '9'")
     }
 
     // `apus check` repairs damaged rows that the constraints forbid.

@@ -37,14 +37,15 @@ package enum StateDatabase {
 
     static func condition(of database: Database, thoroughly: Bool) throws -> Condition {
         if try Schema.isUnreleased(database) { return .older }
-        if try Schema.migrator.hasBeenSuperseded(database) { return .newer }
+        let migrations = try Schema.migrator.appliedIdentifiers(database)
+        if !migrations.isSubset(of: Schema.migrator.migrations) { return .newer }
         let tables: Set<String> = try Set(
             database.values("SELECT name FROM sqlite_master WHERE type = 'table'"))
         if tables.isEmpty { return .missing }
         guard tables.isSuperset(of: ["inodes", "dirents", "synced", "settings"]) else {
             return .damaged("tables of the state database are missing")
         }
-        if try Schema.migrator.appliedIdentifiers(database).isEmpty {
+        if migrations.isEmpty {
             return .damaged("its version is not recorded")
         }
         guard thoroughly else { return .sound }

@@ -23,11 +23,14 @@ package final class Store: Sendable {
         self.writer = writer
         self.ballast = ballast
         try onDatabase("open the state database") {
-            let condition = try writer.read { database in
-                try StateDatabase.condition(of: database, thoroughly: false)
+            let (condition, isCurrent) = try reading { database in
+                (
+                    try StateDatabase.condition(of: database, thoroughly: false),
+                    try Schema.migrator.hasCompletedMigrations(database)
+                )
             }
             if let refusal = StateDatabase.refusal(condition, writer.path) { throw refusal }
-            try withBallast { try Schema.migrator.migrate(writer) }
+            if !isCurrent { try withBallast { try Schema.migrator.migrate(writer) } }
         }
     }
 
@@ -60,10 +63,7 @@ package final class Store: Sendable {
 
     func read<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
-            guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
-            return try queue.unsafeRead { database in
-                try Self.withoutChanges(in: database) { try body(database) }
-            }
+            return try reading(body)
         } catch let halt as Blocked {
             throw halt
         } catch {
@@ -77,6 +77,13 @@ package final class Store: Sendable {
             return try read { try $0.presentBytes() }
         } catch {
             throw error.failure
+        }
+    }
+
+    private func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
+        return try queue.unsafeRead { database in
+            try Self.withoutChanges(in: database) { try body(database) }
         }
     }
 

@@ -160,8 +160,12 @@ extension Database {
     }
 
     func remote(_ inode: InodeNumber, name: FileName) throws -> RemoteObservation? {
-        try row("SELECT \(RemoteObservation.columns) FROM remote WHERE inode = ?", [inode])
-            .map { RemoteObservation($0, name: name) }
+        try row(
+            """
+            SELECT gone, kind, etag, size, modified, mode, target, has_metadata, xattrs
+            FROM remote WHERE inode = ?
+            """, [inode]
+        ).map { RemoteObservation($0, name: name) }
     }
 
     /// Whether an object other than the agreed one was observed in an inode's place.
@@ -225,23 +229,16 @@ extension SyncedRecord {
 }
 
 extension RemoteObservation {
-    static let columns = """
-        remote.gone, remote.kind, remote.etag, remote.size, remote.modified, remote.mode,
-        remote.target, remote.has_metadata, remote.xattrs
-        """
-
-    /// - Parameter first: The index of the first of ``columns`` in the row.
-    init(_ row: Row, from first: Int = 0, name: FileName) {
-        if row[first] {
+    fileprivate init(_ row: Row, name: FileName) {
+        if row[0] {
             self = .gone
             return
         }
         self = .object(
             RemoteObject(
-                name: name, kind: FileKind(rawValue: row[first + 1]) ?? .file,
-                etag: row[first + 2], size: UInt64(stored: row[first + 3]),
-                modified: row[first + 4], mode: row[first + 5],
-                target: (row[first + 6] as Data?).map { [UInt8]($0) },
-                hasMetadata: row[first + 7], extendedAttributes: row[first + 8]))
+                name: name, kind: FileKind(rawValue: row[1]) ?? .file, etag: row[2],
+                size: UInt64(stored: row[3]), modified: row[4], mode: row[5],
+                target: (row[6] as Data?).map { [UInt8]($0) }, hasMetadata: row[7],
+                extendedAttributes: row[8]))
     }
 }

@@ -278,7 +278,7 @@ package final class SimulatedMount: Sendable {
     package func waitForRest(within bound: Duration) async throws -> Bool {
         let deadline = clock.uptime + bound
         while clock.uptime < deadline {
-            let pending = try engine.status(below: .root, limit: 0).pending
+            let pending = try engine.pending(below: .root)
             if pending.count == 0, pending.held == 0 { return true }
             try await clock.sleep(until: clock.uptime + .milliseconds(500))
         }
