@@ -186,6 +186,9 @@ extension ProviderConformance {
             }
             try await store.expect([1, 2, 3], at: "file")
         },
+        Case("attributes that are not to be set stay as another client left them") { store in
+            try await store.checkSetAlone()
+        },
         Case("extended attributes are kept, changed, moved and removed, or not told") { store in
             try await store.checkExtendedAttributes()
         },
@@ -311,6 +314,40 @@ extension ConformanceStore {
             let seed = UInt64(next.name) ?? 0
             try await expect(bytes(100, seed: seed), at: name)
         }
+    }
+
+    /// Sets one attribute after the other, each beside outdated values of the others.
+    fileprivate func checkSetAlone() async throws {
+        let text = Array("user.text".utf8)
+        var now = Self.attributes
+        now.extendedAttributes[text] = [1]
+        var outdated = ObjectAttributes(modified: Timestamp(seconds: 1_400_000_000), mode: 0o600)
+        let file = try key("file"), directory = try key("directory")
+        var made = try await provider.write(
+            file, from: ConformanceSource(bytes: [1, 2, 3]), attributes: now, base: .absent,
+            session: UntrackedUpload())
+        _ = try await provider.createDirectory(directory, attributes: now)
+        for fields in [AttributeFields.mode, .extendedAttributes, .modified] {
+            switch fields {
+            case .mode: (now.mode, outdated.mode) = (0o640, 0o640)
+            case .extendedAttributes:
+                now.extendedAttributes[text] = [2]
+                outdated.extendedAttributes[text] = [2]
+            default:
+                now.modified = Timestamp(seconds: 1_500_000_000, nanoseconds: 123_456_789)
+                outdated.modified = now.modified
+            }
+            made = try await provider.setAttributes(
+                file, to: outdated, only: fields, etag: made.etag)
+            let other = try await provider.setAttributes(
+                directory, to: outdated, only: fields, etag: nil)
+            for object in [made, other] where options.setsModifiedAlone {
+                try requireAttributes(of: object, now)
+            }
+            try await expect(now.extendedAttributes, of: [file, directory])
+            outdated = ObjectAttributes(modified: Timestamp(seconds: 1_400_000_000), mode: 0o600)
+        }
+        try await expect([1, 2, 3], at: "file")
     }
 
     /// Sets and changes the extended attributes of a file and of a directory.

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Glibc
+import ProviderConformance
 import ProviderFolder
 import Synchronization
 import Testing

@@ -11,11 +11,11 @@ struct OthersAttributesTests {
 
     /// - Parameter body: Runs with `d/file` known here, with mode 0600.
     private static func run(
-        movesDirectoriesAtOnce: Bool = true,
+        movesDirectoriesAtOnce: Bool = true, listsMetadata: Bool = false,
         _ body: @escaping @Sendable (Scenario) async throws -> Void
     ) throws {
         var settings = SimulatedMountSettings()
-        settings.provider.listsMetadata = false
+        settings.provider.listsMetadata = listsMetadata
         settings.provider.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         try Scenario.run(settings: settings) { remote in
             try remote.otherClientMakesDirectory(Scenario.key("d"))
@@ -62,6 +62,30 @@ struct OthersAttributesTests {
             #expect(try await it.rest())
             try await it.refresh()
             try await it.expectAgreement(on: "e", mode: 0o700)
+        }
+    }
+
+    /// Method: with modes in listings and without, and with the answer to the new time lost.
+    @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+    func `are applied to a file whose time was set here`(
+        listsMetadata: Bool, isAnswerLost: Bool
+    ) throws {
+        try Self.run(listsMetadata: listsMetadata) { it in
+            let key = Scenario.key("d/file")
+            let modified = try #require(it.remote.attributes()[key]).modified
+            try it.remote.otherClientSetsHeaders(of: key, mode: 0o640, modified: modified)
+            if isAnswerLost { it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1)) }
+            var change = AttributeChange()
+            change.modified = .at(Self.time)
+            _ = try it.engine.setAttributes(of: try await it.find("d/file"), to: change)
+            for _ in 0..<100 where it.remote.attributes()[key]?.modified != Self.time {
+                try await it.wait(.milliseconds(200))
+            }
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(try await it.rest())
+            try await it.refresh("d")
+            try await it.expectAgreement(on: "d/file", mode: 0o640)
+            #expect(it.remote.attributes()[key]?.modified == Self.time)
         }
     }
 

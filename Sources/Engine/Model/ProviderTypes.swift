@@ -156,6 +156,31 @@ package struct ObjectAttributes: Hashable, Sendable {
         self.mode = mode
         self.extendedAttributes = extendedAttributes
     }
+
+    /// Returns the attributes of an object after only some of them are set to these values.
+    package func applying(only fields: AttributeFields, to object: RemoteObject) -> Self {
+        var result = self
+        if !fields.contains(.modified) { result.modified = object.modified }
+        if !fields.contains(.mode) { result.mode = object.mode ?? mode }
+        if !fields.contains(.extendedAttributes) {
+            result.extendedAttributes = object.extendedAttributes ?? extendedAttributes
+        }
+        return result
+    }
+}
+
+/// Some of the ``ObjectAttributes``.
+package struct AttributeFields: OptionSet, Hashable, Sendable {
+    package static let modified = Self(rawValue: 1)
+    package static let mode = Self(rawValue: 2)
+    package static let extendedAttributes = Self(rawValue: 4)
+    package static let all: Self = [.modified, .mode, .extendedAttributes]
+
+    package let rawValue: Int
+
+    package init(rawValue: Int) {
+        self.rawValue = rawValue
+    }
 }
 
 /// Some entries of a directory, possibly none.

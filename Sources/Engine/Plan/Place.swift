@@ -87,6 +87,23 @@ extension SyncOperation {
 }
 
 extension SyncState {
+    /// The attributes that differ from those that both sides agreed on.
+    var changedAttributes: AttributeFields {
+        guard let local, let synced else { return .all }
+        var fields: AttributeFields = []
+        if local.mode != synced.mode { fields.insert(.mode) }
+        if local.extendedAttributes != synced.extendedAttributes {
+            fields.insert(.extendedAttributes)
+        }
+        // A directory's modification time changes independently on either side when its names
+        // change.
+        let isTimeSet =
+            kind == .directory
+            ? local.generation != synced.generation : local.modified != synced.modified
+        if isTimeSet { fields.insert(.modified) }
+        return fields
+    }
+
     /// The attributes that are sent with the object.
     var attributes: ObjectAttributes {
         ObjectAttributes(

@@ -70,7 +70,7 @@ enum Planner {
             return planMove(state, local)
         }
         if isContentEdited(state) { return planUpload(state, local) }
-        if isAttributesEdited(state) { return .setAttributes }
+        if !state.changedAttributes.isEmpty { return .setAttributes }
         return .none
     }
 
@@ -78,19 +78,6 @@ enum Planner {
     static func isContentEdited(_ state: SyncState) -> Bool {
         guard state.kind == .file, let local = state.local else { return false }
         return local.isWriting || local.generation != state.synced?.generation
-    }
-
-    private static func isAttributesEdited(_ state: SyncState) -> Bool {
-        guard let local = state.local, let synced = state.synced else { return false }
-        if local.mode != synced.mode || local.extendedAttributes != synced.extendedAttributes {
-            return true
-        }
-        switch state.kind {
-        case .file, .symlink: return local.modified != synced.modified
-        // A directory's modification time changes independently on either side when its names
-        // change.
-        case .directory: return local.generation != synced.generation
-        }
     }
 
     private static func planCreation(_ state: SyncState, _ local: LocalState) -> SyncOperation {

@@ -134,7 +134,7 @@ extension Merge {
 
     /// Adopts remote attribute changes: the mode, if it is unchanged locally; extended attributes;
     /// and the time of a symbolic link, which has no etag that would show the change.
-    private mutating func adoptAttributes(
+    mutating func adoptAttributes(
         of object: RemoteObject, _ record: InodeRecord
     ) throws {
         guard let former = try database.synced(record.id) else { return }

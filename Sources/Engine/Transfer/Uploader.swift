@@ -143,7 +143,9 @@ struct Uploader: Sendable {
         case .setAttributes:
             let attributes = state.attributes
             let object = try await progress.tracking(inode, .change) {
-                try await gate.setAttributes(place.key, to: attributes, etag: state.baseVersion)
+                try await gate.setAttributes(
+                    place.key, to: attributes, only: state.changedAttributes,
+                    etag: state.baseVersion)
             }
             try commit(
                 object, of: inode, at: place, sent: attributes,

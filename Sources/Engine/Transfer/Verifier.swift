@@ -246,7 +246,9 @@ struct Verifier: Sendable {
             let isSent =
                 object.kind != .directory || !gate.traits.hasFineTimes
                 || isModified(object, at: intent.modified)
-            let former = isSent ? nil : try database.synced(inode)?.generation ?? 0
+            let former = try database.synced(inode)
+            let generation = isSent ? intent.generation : former?.generation ?? 0
+            let isModeKept = former?.mode == intent.mode && former?.generation == intent.generation
             if let replaced = intent.replaced {
                 try database.removeSynced(replaced)
                 merge.changes.unlinked.append(replaced)
@@ -255,12 +257,18 @@ struct Verifier: Sendable {
             try database.setSynced(
                 SyncedRecord(
                     parent: intent.parent, name: intent.name, etag: object.etag,
-                    size: object.size, mode: object.mode ?? modeOfOthers(object, intent),
+                    size: object.size,
+                    mode: isModeKept
+                        ? intent.mode : object.mode ?? modeOfOthers(object, intent),
                     modified: isTimeThere ? intent.modified : object.modified,
-                    generation: former ?? intent.generation,
+                    generation: generation,
                     extendedAttributes: extendedAttributes),
                 of: inode)
             try merge.context.setRemoteModified(object, of: inode, in: database)
+            // No mode was sent: another one came from another client.
+            if isModeKept, let record = try database.inode(inode) {
+                try merge.adoptAttributes(of: object, record)
+            }
         }
     }
 
@@ -285,7 +293,7 @@ struct Verifier: Sendable {
             object.kind == .file, object.etag == former.etag
         else { return }
         var synced = former
-        synced.mode = object.mode ?? synced.mode
+        if object.mode == intent.mode { synced.mode = intent.mode }
         if object.extendedAttributes != nil {
             synced.extendedAttributes = try agreed(on: object, inode, intent, database)
         }

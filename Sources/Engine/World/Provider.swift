@@ -76,11 +76,14 @@ package protocol Provider: Sendable {
 
     /// Sets those `attributes` of an existing object that the store can keep.
     ///
-    /// - Parameter etag: For a file, the expected version; nil for other kinds.
+    /// - Parameters:
+    ///   - fields: The attributes to set; another client may have changed the others meanwhile, so
+    ///     they stay as they are at the store. Those that it does not have may be set as well.
+    ///   - etag: For a file, the expected version; nil for other kinds.
     /// - Returns: The object afterwards; the etag of a file may have changed.
     /// - Throws: `.missing`, `.changed`.
     func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject
 
     /// Moves an object, or a directory with its contents, to another name or parent.

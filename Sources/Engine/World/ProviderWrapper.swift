@@ -71,10 +71,10 @@ extension ProviderWrapper {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         try await around(.setAttributes(key)) { () async throws(ProviderError) in
-            try await inner.setAttributes(key, to: attributes, etag: etag)
+            try await inner.setAttributes(key, to: attributes, only: fields, etag: etag)
         }
     }
 

@@ -36,34 +36,39 @@ extension FolderDirectory {
     ///   - traits: Those of the folder.
     /// - Throws: `.missing`, `.changed`, `.wrongKind`.
     func set(
-        _ attributes: ObjectAttributes, on name: FileName, kind: FileKind, etag: ETag?,
-        traits: ProviderTraits
+        _ attributes: ObjectAttributes, only fields: AttributeFields = .all, on name: FileName,
+        kind: FileKind, etag: ETag?, traits: ProviderTraits
     ) throws(ProviderError) {
         // Of a symbolic link, Linux keeps only the time.
-        if kind == .symlink { return try setModified(name, to: attributes.modified) }
-        let object = try open(name, apus_o_path)
-        try Self.check(object, kind, etag)
-        if traits.extendedAttributes != nil {
-            try object.set(
-                attributes.extendedAttributes, allowedBy: attributes.mode,
-                keepsMode: traits.keepsMode)
+        if kind == .symlink {
+            if fields.contains(.modified) { try setModified(name, to: attributes.modified) }
+            return
         }
-        if traits.keepsMode {
-            try object.setMode(attributes.mode)
+        let object = try open(name, apus_o_path)
+        let status = try Self.check(object, kind, etag)
+        let mode = fields.contains(.mode) ? attributes.mode : status.permissions
+        if fields.contains(.extendedAttributes), traits.extendedAttributes != nil {
+            try object.set(
+                attributes.extendedAttributes, allowedBy: mode, keepsMode: traits.keepsMode)
+        }
+        if fields != .modified, traits.keepsMode {
+            try object.setMode(mode)
             // The new time hides a change by another program, so check as late as possible.
             try Self.check(object, kind, etag)
         }
-        try object.setModified(attributes.modified)
+        if fields.contains(.modified) { try object.setModified(attributes.modified) }
     }
 
+    @discardableResult
     private static func check(
         _ object: Descriptor, _ kind: FileKind, _ etag: ETag?
-    ) throws(ProviderError) {
+    ) throws(ProviderError) -> FolderStatus {
         let status = try FolderStatus(of: object)
         guard status.kind == kind else { throw ProviderError(.wrongKind, "it is not a \(kind)") }
         if let etag, status.etag != etag {
             throw ProviderError(.changed, "it is version \(status.etag), not \(etag)")
         }
+        return status
     }
 }
 

@@ -4,7 +4,7 @@ import SystemCalls
 
 extension FolderProvider {
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         try await perform(onCancel: .finish) { () throws(ProviderError) in
             if key == .root {
@@ -13,7 +13,7 @@ extension FolderProvider {
             let place = try root.place(of: key)
             let kind = try kind(of: place.status(), etag: etag)
             try place.directory.set(
-                attributes, on: place.name, kind: kind, etag: etag, traits: traits)
+                attributes, only: fields, on: place.name, kind: kind, etag: etag, traits: traits)
             return try place.directory.object(place.name)
         }
     }

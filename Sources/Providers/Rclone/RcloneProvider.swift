@@ -153,12 +153,12 @@ struct RcloneProvider: Provider {
     /// Sets the time of a file, if the remote can do that without another upload. The remote control
     /// has no function for it, but runs rclone's command.
     func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         return try await locks.with([key]) { () async throws(ProviderError) in
             guard let etag, let path = remote.path(of: key) else { return try await stat(key) }
             let found = try await remote.requireVersion(etag, of: key)
-            guard let resolution = traits.modifiedResolution,
+            guard fields.contains(.modified), let resolution = traits.modifiedResolution,
                 !found.modified.isWithin(resolution, of: attributes.modified)
             else { return found }
             let fileSystem = remote.fileSystem

@@ -97,9 +97,9 @@ package final class S3Provider: Provider {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await attributeWriter.set(attributes, on: key, etag: etag)
+        try await attributeWriter.set(attributes, only: fields, on: key, etag: etag)
     }
 
     package func move(

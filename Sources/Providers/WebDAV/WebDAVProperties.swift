@@ -41,7 +41,7 @@ struct WebDAVProperties: Sendable {
 
     /// Sets the attributes of an existing object of one version.
     func change(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         guard let name = key.names.last else {
             throw ProviderError(.unsupported, "the root's attributes cannot be changed")
@@ -53,7 +53,8 @@ struct WebDAVProperties: Sendable {
             try lookup.objects.expect(etag, of: entry, named: name)
             let old = lookup.objects.object(entry, named: name).object
             let new = WebDAVAttributes(
-                attributes, etag: entry.isCollection ? nil : WebDAVVersion(entry).opaqueTag,
+                attributes.applying(only: fields, to: old),
+                etag: entry.isCollection ? nil : WebDAVVersion(entry).opaqueTag,
                 nonce: lookup.objects.nonce(of: entry), target: old.target)
             if try await set(new, of: key) { entry.attributes = new.text }
             return try await lookup.stable(entry, key, named: name, afterChange: true)

@@ -88,9 +88,9 @@ package struct WebDAVProvider: Provider {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await properties.change(key, to: attributes, etag: etag)
+        try await properties.change(key, to: attributes, only: fields, etag: etag)
     }
 
     package func move(

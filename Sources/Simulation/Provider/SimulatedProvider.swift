@@ -267,11 +267,11 @@ package final class SimulatedProvider: Provider {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("set the attributes of \"\(key)\"")
         return try change { tree throws(ProviderError) in
-            try tree.setAttributes(key, to: attributes, etag: etag)
+            try tree.setAttributes(key, to: attributes, only: fields, etag: etag)
         }
     }
 

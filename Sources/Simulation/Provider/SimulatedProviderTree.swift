@@ -161,12 +161,14 @@ struct SimulatedProviderTree {
     }
 
     mutating func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields = .all,
+        etag: ETag?
     ) throws(ProviderError) -> RemoteObject {
         let parent = try parent(of: key)
         let number = try number(of: key)
         var node = node(number)
         try expectVersion(etag, of: node)
+        let attributes = attributes.applying(only: fields, to: object(parent.name, node))
         if node.kind == .file, node.modified != attributes.modified {
             let etag = nextVersion()
             node.etag = etag

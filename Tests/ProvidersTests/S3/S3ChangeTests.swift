@@ -1,4 +1,5 @@
 import Engine
+import ProviderConformance
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Host
 import Logging
+import ProviderConformance
 import Synchronization
 import TestServer
 import Testing

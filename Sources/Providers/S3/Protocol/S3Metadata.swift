@@ -37,16 +37,23 @@ struct S3Metadata: Hashable, Sendable {
         }
     }
 
-    mutating func set(_ attributes: ObjectAttributes, kind: FileKind) {
-        setModified(attributes.modified)
+    /// Sets the given attributes, and those that are missing.
+    mutating func set(
+        _ attributes: ObjectAttributes, only fields: AttributeFields = .all, kind: FileKind
+    ) {
+        if fields.contains(.modified) || values["mtime"] == nil { setModified(attributes.modified) }
         let type =
             switch kind {
             case .file: Self.fileBits
             case .directory: Self.directoryBits
             case .symlink: Self.linkBits
             }
-        values["mode"] = "0" + String(type | UInt32(attributes.mode & 0o7777), radix: 8)
-        if kind != .symlink {
+        if fields.contains(.mode) || values["mode"] == nil {
+            values["mode"] = "0" + String(type | UInt32(attributes.mode & 0o7777), radix: 8)
+        }
+        if kind != .symlink,
+            fields.contains(.extendedAttributes) || values[S3Attributes.name] == nil
+        {
             values[S3Attributes.name] = S3Attributes.text(
                 attributes.extendedAttributes, replacing: values[S3Attributes.name])
         }
