@@ -86,3 +86,30 @@ static inline int apus_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_ope
 int apus_start_program(
     const char *path, char *const arguments[], char *const environment[], int output, int errors,
     bool keeps_terminal, pid_t *child);
+
+/// Starts `path` as a child that handles untrusted data: its standard input is `channel`, a socket, and nothing
+/// else of ours is open. It has no network (if the system permits a network namespace), at most
+/// `data_bytes_max` of writable memory, and can neither write files, dump core nor gain privileges.
+///
+/// `ruleset` is Landlock's, or -1: it restricts the program before its first instruction. Otherwise as
+/// `apus_start_program`.
+int apus_start_confined(
+    const char *path, char *const arguments[], char *const environment[], int channel, int ruleset,
+    uint64_t data_bytes_max, pid_t *child);
+
+/// Creates a Landlock ruleset that denies all the kernel can deny: files, TCP, abstract sockets and signals to
+/// others. Returns a descriptor (close-on-exec), or -1 if the kernel has no Landlock.
+int apus_landlock_create(void);
+
+/// Allows reading and executing an open file, or all below an open directory.
+int apus_landlock_allow_reading(int ruleset, int file, bool is_directory);
+
+/// Forbids core dumps and debuggers for the calling process. Not inherited by programs that it executes.
+int apus_forbid_inspection(void);
+
+/// Sends SIGXCPU to the calling process once it has used this many more seconds of processor time, or up to two
+/// more.
+int apus_allow_processor_seconds(uint64_t seconds);
+
+/// The name under which this process was started, without directories; never NULL.
+const char *apus_program_name(void);
