@@ -112,7 +112,9 @@ let package = Package(
         .target(
             name: "Mount", dependencies: ["CFuse", "Engine", "SystemCalls", log],
             swiftSettings: settings),
-        .target(name: "Filters", dependencies: ["CVips", "SystemCalls"], swiftSettings: settings),
+        .target(
+            name: "Filters", dependencies: ["CLinux", "CVips", "SystemCalls"],
+            swiftSettings: settings),
         .target(
             name: "Control",
             dependencies: [
@@ -177,7 +179,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "FiltersTests", dependencies: ["CVips", "Filters"], swiftSettings: settings),
+            name: "FiltersTests", dependencies: ["CVips", "Filters", "apus"],
+            swiftSettings: settings),
         .testTarget(
             name: "ControlTests", dependencies: ["Control", "Transport", "apus", log],
             swiftSettings: settings),

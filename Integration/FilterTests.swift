@@ -98,4 +98,21 @@ struct `Filters without a mount` {
             #expect(result.status == 0, "\(result)")
         }
     }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `a picture over a bound is in the JSON with its remedy, and makes the exit status 1`()
+        throws
+    {
+        let base = try Files.makeTemporaryDirectory("f")
+        defer { _ = try? Program.run("rm", "-r", base) }
+        try Program.require("vips", "black", base + "/large.png", "16", "16", "--bands", "3")
+        try Program.require("vips", "black", base + "/small.png", "8", "8", "--bands", "3")
+
+        let result = try Apus.run("apply", "sepia", "--max-pixels", "100", "--json", base)
+        #expect(result.status == 1, "\(result)")
+        #expect(result.output.contains(#""filesChanged":1"#), "\(result)")
+        #expect(result.output.contains(#""filesFailed":1"#), "\(result)")
+        #expect(result.output.contains("large.png"), "\(result)")
+        #expect(result.output.contains("allow more with --max-pixels"), "\(result)")
+    }
 }

@@ -20,7 +20,8 @@ static inline void apus_vips_discard_log(
 }
 
 /// Starts libvips for the process: `threads` per image, no cache of operations (each file is seen
-/// once), and no messages on stderr. Returns 0 on success.
+/// once), no loaders that its authors do not trust with hostile files, and no messages on stderr.
+/// Returns 0 on success.
 static inline int apus_vips_start(int threads) {
   g_log_set_handler(
       "VIPS", G_LOG_LEVEL_WARNING | G_LOG_LEVEL_INFO | G_LOG_LEVEL_MESSAGE,
@@ -28,6 +29,9 @@ static inline int apus_vips_start(int threads) {
   if (vips_init("apus")) return -1;
   vips_concurrency_set(threads);
   vips_cache_set_max(0);
+#if VIPS_MAJOR_VERSION > 8 || VIPS_MINOR_VERSION >= 13
+  vips_block_untrusted_set(TRUE);
+#endif
   return 0;
 }
 
@@ -53,9 +57,12 @@ static inline VipsImage *apus_vips_load_png(const void *bytes, size_t count) {
   return image;
 }
 
+// Loaders without rows in order: decoded to memory, never to a temporary file.
+
 static inline VipsImage *apus_vips_load_webp(const void *bytes, size_t count) {
   VipsImage *image = NULL;
-  if (vips_webpload_buffer((void *)bytes, count, &image, "fail_on", VIPS_FAIL_ON_ERROR, NULL))
+  if (vips_webpload_buffer(
+          (void *)bytes, count, &image, "memory", TRUE, "fail_on", VIPS_FAIL_ON_ERROR, NULL))
     return NULL;
   return image;
 }
@@ -72,7 +79,8 @@ static inline VipsImage *apus_vips_load_tiff(const void *bytes, size_t count) {
 
 static inline VipsImage *apus_vips_load_heif(const void *bytes, size_t count) {
   VipsImage *image = NULL;
-  if (vips_heifload_buffer((void *)bytes, count, &image, "fail_on", VIPS_FAIL_ON_ERROR, NULL))
+  if (vips_heifload_buffer(
+          (void *)bytes, count, &image, "memory", TRUE, "fail_on", VIPS_FAIL_ON_ERROR, NULL))
     return NULL;
   return image;
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Filters
 import Foundation
 
 /// The `apus` program.
@@ -30,6 +31,10 @@ struct Apus: AsyncParsableCommand {
     static func main() async {
         // If the reader of the output ends, the write fails instead of the program.
         signal(SIGPIPE, SIG_IGN)
+        if ImageWorkerRole.isOurs {
+            WorkerService.run(socket: STDIN_FILENO)
+            end(with: 0)
+        }
         do {
             var command = try parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {

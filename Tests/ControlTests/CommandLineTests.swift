@@ -9,6 +9,9 @@ struct CommandLineTests {
         ["mount", "folder:/x", "/tmp", "--cache-size", "63MiB"],
         ["mount", "folder:/x", "/tmp", "--refresh", "soon"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"],
+        ["apply", "sepia", "/tmp", "--max-pixels", "0"],
+        ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],
+        ["apply", "sepia", "/tmp", "--max-seconds", "0"],
     ])
     func `bad usage is told with exit status 2`(arguments: [String]) async throws {
         let outcome = try await Program.run([Program.apus] + arguments)
@@ -41,6 +44,16 @@ struct CommandLineTests {
             }
             #expect(examples.contains { "\($0)\n".hasSuffix(end) }, "\(examples)")
         }
+    }
+
+    @Test func `the help of apply states the bounds of a picture`() async throws {
+        let outcome = try await Program.run([Program.apus, "apply", "--help"])
+        let words = outcome.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("--max-pixels <max-pixels>"))
+        #expect(words.contains("(default: 256000000)"))
+        #expect(words.contains("from 1GiB to 4GiB"))
+        #expect(words.contains("--max-seconds <max-seconds>"))
+        #expect(words.contains("(default: 300)"))
     }
 
     @Test func `a password in a source is not repeated`() async throws {

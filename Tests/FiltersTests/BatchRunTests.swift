@@ -17,7 +17,7 @@ struct BatchRunTests {
         try place.add(".hidden/c.jpg", jpeg)
         try place.add("editing.jpg~", jpeg)
 
-        let report = await run(place)
+        let report = try await run(place)
         #expect(report.filesChanged == 2)
         #expect(report.filesPassedOver == 2)
         #expect(report.filesFailed == 0)
@@ -35,7 +35,9 @@ struct BatchRunTests {
         try place.add("good.jpg", try Samples.jpeg(quality: 85))
         let told = Mutex<[String]>([])
 
-        let report = await BatchRun(paths: [RawPath(place.url.path)], filters: filters) { path, _ in
+        let report = await BatchRun(
+            paths: [RawPath(place.url.path)], filters: filters, program: try .ofThisBuild()
+        ) { path, _ in
             told.withLock { $0.append(path.description) }
         }.run()
         #expect(report.filesFailed == 1)
@@ -52,7 +54,7 @@ struct BatchRunTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
         let canHaveAttributes = setAttribute("user.note", "kept", on: file)
 
-        let report = await run(place)
+        let report = try await run(place)
         #expect(report.filesChanged == 1)
         #expect(try place.mode("a.jpg") == 0o640)
         if canHaveAttributes { #expect(attribute("user.note", on: file) == "kept") }
@@ -67,7 +69,7 @@ struct BatchRunTests {
             try FileManager.default.createSymbolicLink(
                 at: place.url.appending(path: name), withDestinationURL: destination)
         }
-        let report = await run(place)
+        let report = try await run(place)
         #expect(report.filesChanged == 0)
         #expect(report.filesPassedOver == 2)
         #expect(try elsewhere.bytes("target.jpg") == jpeg)
@@ -77,7 +79,8 @@ struct BatchRunTests {
         let place = try Workplace()
         try place.add("sub/a.jpg", try Samples.jpeg(quality: 85))
         let report = await BatchRun(
-            paths: [RawPath(place.url.path + "/sub"), RawPath(place.url.path)], filters: filters
+            paths: [RawPath(place.url.path + "/sub"), RawPath(place.url.path)], filters: filters,
+            program: try .ofThisBuild()
         ).run()
         #expect(report.filesChanged == 1)
     }
@@ -87,21 +90,22 @@ struct BatchRunTests {
         try place.add("a.jpg", try Samples.jpeg(quality: 85))
         let report = await BatchRun(
             paths: [RawPath(place.url.path + "/missing"), RawPath(place.url.path)],
-            filters: filters
+            filters: filters, program: try .ofThisBuild()
         ).run()
         #expect(report.filesChanged == 1)
         #expect(report.filesFailed == 1)
     }
 
-    /// Goal: threads end normally if libvips was never started.
-    ///
-    /// Method: in a process of its own, since other tests start libvips.
-    @Test func `a run without an image ends normally`() async {
-        await #expect(processExitsWith: .success) {
-            let missing = RawPath("/nonexistent/folder")
-            let report = await BatchRun(paths: [missing], filters: [.sepia(amount: 1)]).run()
-            precondition(report.filesFailed == 1)
-        }
+    @Test func `a run without an image starts no process and ends normally`() async throws {
+        let program = try WorkerProgram(
+            path: "/nonexistent", name: "missing", memoryBytesMax: 1 << 30)
+        let place = try Workplace()
+        try place.add("notes.txt", Array("no image".utf8))
+        let report = await BatchRun(
+            paths: [RawPath(place.url.path)], filters: filters, program: program
+        ).run()
+        #expect(report.filesPassedOver == 1)
+        #expect(report.filesFailed == 0)
     }
 
     @Test func `cancelling leaves every file whole and no temporary`() async throws {
@@ -113,7 +117,9 @@ struct BatchRunTests {
 
         // The failure is the event: by then the run is under way.
         let batch = Mutex<BatchRun?>(nil)
-        let run = BatchRun(paths: [RawPath(place.url.path)], filters: filters) { _, _ in
+        let run = BatchRun(
+            paths: [RawPath(place.url.path)], filters: filters, program: try .ofThisBuild()
+        ) { _, _ in
             batch.withLock { $0 }?.cancel()
         }
         batch.withLock { $0 = run }
@@ -131,14 +137,17 @@ struct BatchRunTests {
         let place = try Workplace()
         let original = try Samples.jpeg(quality: 85)
         try place.add("a.jpg", original)
-        let run = BatchRun(paths: [RawPath(place.url.path)], filters: filters)
+        let run = BatchRun(
+            paths: [RawPath(place.url.path)], filters: filters, program: try .ofThisBuild())
         run.cancel()
         let report = await run.run()
         #expect(report.isCancelled)
         #expect(try place.bytes("a.jpg") == original)
     }
 
-    private func run(_ place: Workplace) async -> BatchReport {
-        await BatchRun(paths: [RawPath(place.url.path)], filters: filters).run()
+    private func run(_ place: Workplace) async throws -> BatchReport {
+        await BatchRun(
+            paths: [RawPath(place.url.path)], filters: filters, program: try .ofThisBuild()
+        ).run()
     }
 }

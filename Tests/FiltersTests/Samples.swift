@@ -167,3 +167,9 @@ enum Samples {
         return try bytes.withUnsafeBytes { try Image.load($0, as: format).samples() }
     }
 }
+
+extension Renderer {
+    func render(_ bytes: [UInt8], as format: ImageFormat) throws(ImageError) -> [UInt8] {
+        try bytes.withBytes { (raw) throws(ImageError) in try render(raw, as: format) }
+    }
+}

@@ -18,6 +18,11 @@ struct ApplyCommand: AsyncParsableCommand {
             status 1 after all others are done. Links, and folders whose names begin with a dot, \
             are skipped unless given as a path.
 
+            Pictures are decoded in processes of their own, one for each core, without network and \
+            without access to files, if the kernel has Landlock. A picture that exceeds \
+            --max-pixels, --max-memory or --max-seconds, or crashes its decoder, is reported like \
+            a damaged one.
+
             EXAMPLES
               apus apply sepia ~/Cloud/Photos
               apus apply sepia --amount 0.5 holiday.jpg portraits/
@@ -36,8 +41,30 @@ struct ApplyCommand: AsyncParsableCommand {
     @Option(help: "Quality of lossy files, 1 to 100. (default: near each original's)")
     var quality: Int?
 
+    @Option(help: "Pixels of a picture, or of a page of a TIFF.")
+    var maxPixels = PictureLimits.defaultPixelsMax
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Memory to decode a picture, such as 2GiB. (default: the machine's divided by its \
+            cores, from 1GiB to 4GiB)
+            """, valueName: "size"),
+        transform: parseSize)
+    var maxMemory: UInt64?
+
+    @Option(help: "Processor time of a picture, in seconds; by the clock, three times as much.")
+    var maxSeconds = PictureLimits.defaultSecondsMax
+
     @Flag(help: "Print the summary as JSON.")
     var json = false
+
+    private static func parseSize(_ text: String) throws -> UInt64 {
+        guard let bytes = HumanSize.parse(text) else {
+            throw ValidationError("\"\(text)\" is not a size; write it like 2GiB or 500MiB")
+        }
+        return bytes
+    }
 
     private static var known: String {
         Filter.Name.allCases.map(\.rawValue).joined(separator: ", ")
@@ -52,6 +79,14 @@ struct ApplyCommand: AsyncParsableCommand {
         if let quality, !(1...100).contains(quality) {
             throw ValidationError("quality \(quality) is not between 1 and 100")
         }
+        if maxPixels < 1 { throw ValidationError("--max-pixels \(maxPixels) is less than 1") }
+        if !(1...86_400).contains(maxSeconds) {
+            throw ValidationError("--max-seconds \(maxSeconds) is not between 1 and 86400")
+        }
+        let memoryMin = PictureLimits.memoryBytesMin
+        if let maxMemory, maxMemory < memoryMin {
+            throw ValidationError("--max-memory is less than \(HumanSize.format(memoryMin))")
+        }
         if paths.contains(where: \.isEmpty) {
             throw ValidationError("an empty path names nothing")
         }
@@ -59,9 +94,13 @@ struct ApplyCommand: AsyncParsableCommand {
 
     func run() async throws {
         let line = BatchLine()
+        let limits = PictureLimits(
+            pixelsMax: maxPixels, memoryBytesMax: maxMemory, secondsMax: maxSeconds)
         let batch = BatchRun(
             paths: paths.map { RawPath($0) },
-            filters: try Filter.pipeline(named: filter, amount: amount), quality: quality
+            filters: try Filter.pipeline(named: filter, amount: amount), quality: quality,
+            limits: limits,
+            program: try ImageWorkerRole.program(within: limits)
         ) { path, reason in
             line.say("apus: \(path): \(reason)")
         }

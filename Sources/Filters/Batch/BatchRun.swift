@@ -1,11 +1,10 @@
-import Glibc
 import Synchronization
 
 /// Filters all images below the given paths and replaces each file atomically.
 ///
 /// Four stages run on their own threads, with bounded queues between them: a walk finds files;
-/// readers load them ahead of the filters; workers, one per core, decode, filter and encode; writers
-/// replace the files. So download, filter and upload overlap on a network folder, and no core waits
+/// readers load them ahead of the filters; workers, one per core, each with a confined child process,
+/// decode, filter and encode; writers replace the files. So download, filter and upload overlap on a network folder, and no core waits
 /// for a disk.
 package final class BatchRun: Sendable {
     private typealias Candidate = (path: RawPath, size: Int)
@@ -22,7 +21,7 @@ package final class BatchRun: Sendable {
     }
 
     private let paths: [RawPath]
-    private let renderer: Renderer
+    private let makeWorker: @Sendable () -> ImageWorker
     private let onFailure: @Sendable (RawPath, String) -> Void
     private let tally: Mutex<Tally>
     private let start = ContinuousClock.now
@@ -43,16 +42,21 @@ package final class BatchRun: Sendable {
     ///   - paths: Files and directories, see ``Walk``.
     ///   - filters: Applied in this order; must not be empty.
     ///   - quality: 1 to 100 for all lossy files; nil keeps about the quality of each original.
+    ///   - limits: The most that one picture may take.
+    ///   - program: Started once for each worker, and again after a picture that ended it.
     ///   - onFailure: Called with each failure and its reason as it happens, on any thread; the
     ///     stage that failed waits for it.
     package init(
         paths: [RawPath], filters: [Filter], quality: Int? = nil,
+        limits: PictureLimits = PictureLimits(), program: WorkerProgram,
         onFailure: @escaping @Sendable (RawPath, String) -> Void = { _, _ in }
     ) {
         precondition(!filters.isEmpty, "a batch without a filter would only lose quality")
         self.paths = paths
         self.onFailure = onFailure
-        renderer = Renderer(filters: filters, quality: quality)
+        makeWorker = {
+            ImageWorker(program, filters: filters, quality: quality, limits: limits)
+        }
         tally = Mutex(Tally(report: BatchReport(filters: filters.map(\.name.rawValue))))
         candidates = BoundedQueue(countMax: Self.candidatesMax)
         loaded = BoundedQueue(
@@ -77,7 +81,7 @@ package final class BatchRun: Sendable {
                 } onLast: {
                     self.loaded.finish()
                 }
-                ThreadPool.run(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) {
+                ThreadPool.run(PictureLimits.workerCount) {
                     self.work()
                 } onLast: {
                     self.rendered.finish()
@@ -166,9 +170,10 @@ package final class BatchRun: Sendable {
     }
 
     private func work() {
+        let worker = makeWorker()
         while let source = loaded.take() {
             do throws(ImageError) {
-                let bytes = try renderer.render(source.bytes, as: source.format)
+                let bytes = try worker.render(source.bytes, as: source.format)
                 guard rendered.reserve(bytes: bytes.count) else { break }
                 rendered.put((source, bytes), reserved: bytes.count)
             } catch {
@@ -177,7 +182,6 @@ package final class BatchRun: Sendable {
                 tally.withLock { $0.finish(bytes: source.identity.size) }
             }
         }
-        Vips.leaveThread()
     }
 
     private func replace() {

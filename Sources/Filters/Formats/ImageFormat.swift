@@ -1,5 +1,5 @@
 /// A file format that the filters can read and write.
-package enum ImageFormat: Hashable, Sendable, CaseIterable {
+package enum ImageFormat: String, Hashable, Sendable, CaseIterable, Codable {
     case jpeg
     case png
     case webp

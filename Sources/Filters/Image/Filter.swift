@@ -1,7 +1,7 @@
 /// A change to the colours of an image.
 ///
 /// To add a filter, add a case, its name in ``Name`` and its operations in `apply`.
-package enum Filter: Hashable, Sendable {
+package enum Filter: Hashable, Sendable, Codable {
     /// The sepia function of the W3C's Filter Effects Module Level 1, for an `amount` from 0 (no
     /// change) to 1.
     case sepia(amount: Double)

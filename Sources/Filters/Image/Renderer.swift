@@ -16,30 +16,47 @@ package struct Renderer: Sendable {
     package let filters: [Filter]
     /// 1 to 100 for all lossy files; nil keeps about the quality of each original.
     package let quality: Int?
+    /// Larger images are refused before a pixel is decoded; see ``PictureLimits/pixelsMax``.
+    package let pixelsMax: Int
 
-    package init(filters: [Filter], quality: Int?) {
+    package init(
+        filters: [Filter], quality: Int?, pixelsMax: Int = PictureLimits.defaultPixelsMax
+    ) {
         self.filters = filters
         self.quality = quality
+        self.pixelsMax = pixelsMax
     }
 
     /// - Parameter bytes: A complete file.
     package func render(
-        _ bytes: [UInt8], as format: ImageFormat
+        _ bytes: UnsafeRawBufferPointer, as format: ImageFormat
     ) throws(ImageError) -> [UInt8] {
-        try bytes.withBytes { (raw) throws(ImageError) in
-            switch format {
-            case .jpeg: try renderJPEG(raw)
-            case .png: try renderPNG(raw)
-            case .webp: try renderWebP(raw)
-            case .tiff: try renderTIFF(raw)
-            case .heif: try renderHEIF(raw)
-            }
+        // Loaders leave messages behind although they succeed.
+        vips_error_clear()
+        return switch format {
+        case .jpeg: try renderJPEG(bytes)
+        case .png: try renderPNG(bytes)
+        case .webp: try renderWebP(bytes)
+        case .tiff: try renderTIFF(bytes)
+        case .heif: try renderHEIF(bytes)
         }
+    }
+
+    /// Loads the header; pixels are decoded as they are used.
+    private func load(
+        _ bytes: UnsafeRawBufferPointer, as format: ImageFormat
+    ) throws(ImageError) -> Image {
+        let image = try Image.load(bytes, as: format)
+        let (width, height) = (image.width, image.pageHeight)
+        guard width * height <= pixelsMax else {
+            throw .tooLarge(width: width, height: height, pixelsMax: pixelsMax)
+        }
+        return image
     }
 
     private func renderJPEG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
         var file = try JPEGFile(bytes)
-        let image = try Image.load(bytes, as: .jpeg)
+        let image = try load(bytes, as: .jpeg)
         let filtered = try Picture(image).filtered(by: filters)
         let new = try filtered.image.encoded(
             as: .jpeg(
@@ -52,7 +69,7 @@ package struct Renderer: Sendable {
     private func renderPNG(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
         var file = try PNGFile(bytes)
         guard !file.isAnimated else { throw ImageError(.unsupported, "an animated PNG") }
-        let filtered = try Picture(.load(bytes, as: .png)).filtered(by: filters)
+        let filtered = try Picture(load(bytes, as: .png)).filtered(by: filters)
         let new = try filtered.image.encoded(as: .png(isInterlaced: file.isInterlaced))
         file.updateExif(filterThumbnail)
         return try file.replacingPicture(with: new, isConverted: filtered.newProfile != nil)
@@ -61,7 +78,7 @@ package struct Renderer: Sendable {
     private func renderWebP(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
         var file = try WebPFile(bytes)
         guard !file.isAnimated else { throw ImageError(.unsupported, "an animated WebP") }
-        let image = try Image.load(bytes, as: .webp).inMemory()
+        let image = try load(bytes, as: .webp).inMemory()
         let filtered = try Picture(image).filtered(by: filters)
         var quality = quality ?? 100
         if self.quality == nil, !file.isLossless {
@@ -82,7 +99,7 @@ package struct Renderer: Sendable {
     private func renderTIFF(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
         let file = try TIFFFile(bytes)
         try file.requireRewritable()
-        let image = try Image.load(bytes, as: .tiff)
+        let image = try load(bytes, as: .tiff)
         let filtered = try Picture(image).filtered(by: filters)
         let new = try filtered.image.encoded(
             as: .tiff(TIFFCoding(of: file, quality: quality), pageHeight: image.pageHeight))
@@ -91,7 +108,7 @@ package struct Renderer: Sendable {
 
     private func renderHEIF(_ bytes: UnsafeRawBufferPointer) throws(ImageError) -> [UInt8] {
         let file = try HEIFFile(bytes)
-        let image = try Image.load(bytes, as: .heif).inMemory()
+        let image = try load(bytes, as: .heif).inMemory()
         if let count = image.integer("n-pages"), count > 1 {
             throw ImageError(.unsupported, "the HEIF file holds \(count) images")
         }
