@@ -56,6 +56,18 @@ package final class PosixFile: DiskFile {
         }
     }
 
+    package func punchHole(_ range: Range<UInt64>) throws(DiskError) {
+        try change("release \(range.count) bytes at \(range.lowerBound) of \"\(path)\"") {
+            (descriptor) throws(SystemError) in
+            guard let start = Self.start(of: range.count, at: range.lowerBound) else {
+                throw .init(EFBIG)
+            }
+            _ = try retryingInterrupts {
+                apus_punch_hole(descriptor.rawValue, start, Int64(range.count))
+            }
+        }
+    }
+
     /// After a failure this fails for as long as the file stays open, as the bytes may be lost: write
     /// them again, to another file.
     package func synchronize() throws(DiskError) {

@@ -80,6 +80,28 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
+    func `a punched hole is zeros, takes no space and keeps the length`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        let bytes = [UInt8](repeating: 7, count: 1 << 20)
+        try file.write(bytes + [8], at: 0)
+        try file.synchronize()
+        let before = try file.status().allocatedBytes
+        try file.punchHole(65_536..<1 << 19)
+        let zeros = [UInt8](repeating: 0, count: 1 << 19 - 65_536)
+        #expect(
+            try file.read(1 << 20, at: 0) == bytes[..<65_536] + zeros + bytes[(1 << 19)...])
+        let status = try file.status()
+        #expect(status.size == 1 << 20 + 1)
+        #expect(status.allocatedBytes <= before - UInt64(zeros.count))
+        // The block of the end is released as a whole.
+        try file.punchHole(1 << 20..<1 << 20 + 4_096)
+        #expect(try file.status().size == 1 << 20 + 1)
+        #expect(try file.read(1, at: 1 << 20) == [0])
+        #expect(try file.status().allocatedBytes < status.allocatedBytes)
+    }
+
+    @Test(arguments: DiskKind.allCases)
     func `impossible sizes are too large`(kind: DiskKind) throws {
         let it = try kind.make()
         let file = try it.disk.open(path)

@@ -55,6 +55,12 @@ static inline ssize_t apus_copy_range(
         SYS_copy_file_range, source, &source_offset, target, &target_offset, count, 0u);
 }
 
+/// Releases the blocks of a range, and keeps the length. fallocate(2), FALLOC_FL_PUNCH_HOLE.
+static inline int apus_punch_hole(int descriptor, int64_t offset, int64_t count) {
+    const int keep_size = 0x01, punch_hole = 0x02;
+    return (int)syscall(SYS_fallocate, descriptor, keep_size | punch_hole, offset, count);
+}
+
 /// syncfs(2): puts all of a file system on the disk, the one that holds an open file.
 static inline int apus_synchronize_file_system(int descriptor) {
     return (int)syscall(SYS_syncfs, descriptor);

@@ -46,6 +46,8 @@ package enum DatabaseRescue {
                 sql: "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON")
         }
         let tables = try copyRows(of: source, into: target)
+        // An older version or a lost page has none.
+        try target.write { try $0.execute(sql: Schema.estimatedLocalBytes) }
         try target.writeWithoutTransaction { database in
             try database.execute(
                 sql: "PRAGMA foreign_keys = ON; PRAGMA ignore_check_constraints = OFF")

@@ -7,6 +7,22 @@ package struct ReadableRange: Sendable {
     package var file: any DiskFile
     /// 0 at and beyond the end of the file.
     package var count: Int
+    /// Keeps the bytes local; held until they are read.
+    package var lease: ReadLease?
+}
+
+/// Keeps a range of an open file from being dropped until it is read.
+package final class ReadLease: Sendable {
+    private let file: OpenFile
+    private let range: Range<UInt64>
+
+    /// - Parameter state: Of `file`.
+    init(_ range: Range<UInt64>, of file: OpenFile, _ state: inout OpenFile.State) {
+        (self.file, self.range) = (file, range)
+        state.reads.beginServing(range)
+    }
+
+    deinit { file.state.withLock { $0.reads.endServing(range) } }
 }
 
 extension ContentStore {
@@ -14,15 +30,32 @@ extension ContentStore {
         _ inode: InodeNumber, at offset: UInt64, length: Int
     ) throws(Blocked) -> ReadableRange {
         try withFile(inode) { file throws(Blocked) in
-            try file.withState { state throws(Blocked) in
-                let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
-                guard offset < end else { return ReadableRange(file: state.file, count: 0) }
-                guard state.present.contains(offset..<end) else {
-                    throw .awaits(.content(inode, offset..<end))
+            let read: (range: ReadableRange, isNearGap: Bool) =
+                try file.withState { state throws(Blocked) in
+                    let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
+                    guard offset < end else {
+                        return (ReadableRange(file: state.file, count: 0), false)
+                    }
+                    guard state.present.contains(offset..<end) else {
+                        throw .awaits(.content(inode, offset..<end))
+                    }
+                    state.reads.note(offset..<end, at: clock.uptime)
+                    let lease = ReadLease(offset..<end, of: file, &state)
+                    let range = ReadableRange(
+                        file: state.file, count: Int(end - offset), lease: lease)
+                    return (range, isNearGap(state))
                 }
-                return ReadableRange(file: state.file, count: Int(end - offset))
-            }
+            if read.isNearGap { fillQueue.request(file) }
+            return read.range
         }
+    }
+
+    /// Whether the reader of a file comes near bytes that are missing.
+    private func isNearGap(_ state: OpenFile.State) -> Bool {
+        guard state.stored != .whole, !state.isFilling else { return false }
+        let window = state.reads.readahead(window: space.cache.windowBytes) / 2
+        let start = min(state.reads.position, state.size)
+        return state.firstMissing(in: start..<min(state.size, start + window)) != nil
     }
 
     func write(
@@ -37,6 +70,7 @@ extension ContentStore {
         let attempt = "write \(bytes.count) bytes at \(offset) of inode \(inode)"
         while true {
             try space.reserve(for: UInt64(bytes.count), attempt)
+            try space.makeRoom(forWritten: UInt64(bytes.count))
             let isWritten = try withFile(inode) { file throws(Blocked) in
                 try write(bytes, offset..<end, of: file, attempt)
             }
@@ -56,12 +90,14 @@ extension ContentStore {
             } catch {
                 // Bytes of a failed write do not belong to the file.
                 try? state.file.truncate(to: state.size)
+                space.cache.measure(&state)
                 guard error.kind == .full else { throw .failure(EngineError(error, attempt)) }
                 space.noteRefusal()
                 return false
             }
             state.size = max(state.size, extent.upperBound)
             state.modified = clock.wallTime
+            space.cache.measure(&state)
             try storeWrittenExtent(extent, file.inode, &state)
             return true
         }
@@ -114,6 +150,7 @@ extension ContentStore {
                 throw error
             }
             state.modified = clock.wallTime
+            space.cache.measure(&state)
             try storePresence(inode, &state)
             return state.writers > 0
         }
@@ -198,9 +235,11 @@ extension ContentStore {
         let (isWriting, isMarked) = (
             state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
         )
+        let bytes = state.bytesUsed
         let record = try store.write { database in
             var record = try database.existingInode(inode)
             guard isMarked else { return record }
+            if record.presence != .remote { try database.setLocalBytes(bytes, of: inode) }
             record.size = size
             // Without a write, the database may have the newer time.
             if isChanged {
@@ -215,6 +254,7 @@ extension ContentStore {
             }
             return record
         }
+        if isMarked, record.presence != .remote { space.cache.noteRecorded(&state) }
         state.isChanged = false
         state.isMarkedWriting = isWriting
         // From now on the file may be synchronised, which makes it safe.
@@ -232,10 +272,11 @@ extension ContentStore {
         // A truncated file has to keep its size and tail, even if nothing else is local.
         let kept: Presence = presence == .whole ? .whole : .partial
         guard kept != state.stored || kept == .partial else { return }
-        let (size, present) = (state.size, state.present)
+        let (size, present, bytes) = (state.size, state.present, state.bytesUsed)
         let isSafe = try synchronizeIfOwed(inode, state)
         try store.write { database in
             guard var record = try database.inode(inode) else { return }
+            try database.setLocalBytes(bytes, of: inode)
             if !isSafe { try database.markUnsafe(inode) }
             record.presence = kept
             record.size = size
@@ -243,6 +284,7 @@ extension ContentStore {
             try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
         }
         state.stored = kept
+        space.cache.noteRecorded(&state)
     }
 
     /// Synchronises a file before the database records more of it as local, if it has local changes

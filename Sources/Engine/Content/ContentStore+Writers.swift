@@ -57,6 +57,7 @@ extension ContentStore {
 
     /// Sets a file to the size and time of its content file and starts a new version.
     func finishAbandonedWrite(_ inode: InodeNumber) throws(Blocked) {
+        // Its space is measured too, as the last measurement was lost with the process.
         let status = try onDisk(
             "read the content size of inode \(inode)",
             do: disk.open(StateFiles.content(of: inode)).status())
@@ -68,6 +69,9 @@ extension ContentStore {
             record.isWriting = false
             // A handle that wrote nothing changed nothing. For a file without local bytes, each
             // change was recorded when it was made.
+            if record.presence != .remote {
+                try database.setLocalBytes(status.allocatedBytes, of: inode)
+            }
             if record.presence != .remote, try database.isPending(inode) {
                 record.modified = max(record.modified, status.modified)
                 record.generation += 1

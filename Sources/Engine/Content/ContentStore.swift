@@ -23,7 +23,13 @@ struct ContentStore: Sendable {
     func releaseUse(of inode: InodeNumber) {
         files.release(inode) { file in
             do throws(Blocked) {
-                try file.withState { state throws(Blocked) in try storePresence(inode, &state) }
+                try file.withState { state throws(Blocked) in
+                    state.isClosed = true
+                    defer { space.cache.noteRecorded(&state) }
+                    try storePresence(inode, &state)
+                    try storeSpace(inode, &state)
+                }
+                space.cache.noteClosed()
                 try noteAccess(of: file)
                 try reaper.reapUnused(inode)
             } catch {
@@ -32,6 +38,24 @@ struct ContentStore: Sendable {
                     "state of closed file not stored",
                     metadata: ["inode": "\(inode)", "reason": "\(error)"])
             }
+        }
+    }
+
+    /// Records the space that a file takes when it is closed, and releases that of bytes which were
+    /// not fetched to the end.
+    private func storeSpace(
+        _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Blocked) {
+        if state.stored == .remote, !state.isMarkedWriting {
+            guard state.bytesUsed > 0 else { return }
+            try onDisk("empty the content of inode \(inode)", do: state.file.truncate(to: 0))
+            return space.cache.measure(&state)
+        }
+        guard state.bytesUsed != state.bytesRecorded else { return }
+        let bytes = state.bytesUsed
+        try store.write { database in
+            guard try database.inode(inode) != nil else { return }
+            try database.setLocalBytes(bytes, of: inode)
         }
     }
 
@@ -81,11 +105,14 @@ struct ContentStore: Sendable {
     }
 
     private func load(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
-        let (record, extents, isPending) = try store.read { database in
+        let (record, extents, isPending, bytes) = try store.read { database in
             let record = try database.existingInode(inode)
             let extents =
                 record.presence == .partial ? try database.extents(of: inode) : ExtentSet()
-            return (record, extents, try record.isWriting && database.isPending(inode))
+            return (
+                record, extents, try record.isWriting && database.isPending(inode),
+                record.presence == .remote ? 0 : try database.localBytes(of: inode)
+            )
         }
         guard record.kind == .file else {
             throw .failure(
@@ -114,7 +141,7 @@ struct ContentStore: Sendable {
                 isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
                 // A file without changes is marked as pending by its first change.
                 isChanged: record.isWriting && isPending,
-                stored: record.presence))
+                stored: record.presence, bytesUsed: bytes, bytesRecorded: bytes))
     }
 
     /// Returns the size of a file; while it is being written, that is the length of its content

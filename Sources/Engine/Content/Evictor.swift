@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 
 /// Keeps the cache and the trash within their bounds in the background.
 struct Evictor: Sendable {
@@ -7,33 +8,37 @@ struct Evictor: Sendable {
     let logger: Logger
     let space: Space
     let trash: Trash
-    let cacheBytesMax: UInt64
 
     /// Evicts the least recently used files, and prunes the trash, until it is cancelled.
     func run() async {
         var (notifications, next) = (UInt64.max, Duration.zero)
         while !Task.isCancelled {
+            var isExceeded = false
             do throws(Blocked) {
                 if notifications != trash.signal.notifications || next <= clock.uptime {
                     notifications = trash.signal.notifications
                     next = clock.uptime + .seconds(3600)
                     try trash.prune()
                 }
-                try evictDownToBound()
+                isExceeded = try !evictDownToBound()
                 try space.keepBallast()
             } catch {
                 logger.warning("eviction failed", metadata: ["reason": "\(error)"])
             }
-            try? await clock.sleep(until: clock.uptime + .seconds(5))
+            // Changes that exceed the bound can be evicted as soon as they are uploaded.
+            try? await clock.sleep(until: clock.uptime + .seconds(isExceeded ? 1 : 5))
         }
     }
 
-    private func evictDownToBound() throws(Blocked) {
-        let total = try store.read { try $0.presentBytes() }
-        guard total > cacheBytesMax else { return }
-        let freed = try space.evictLeastRecentlyUsed(atLeast: total - cacheBytesMax)
-        if freed < total - cacheBytesMax {
-            logger.debug("cache exceeds its bound", metadata: ["bytes": "\(total - freed)"])
+    /// - Returns: Whether the cache is within its bound.
+    private func evictDownToBound() throws(Blocked) -> Bool {
+        let cache = space.cache
+        try cache.eviction.withLock { _ throws(Blocked) in
+            let excess = try cache.excess()
+            if excess > 0 { _ = try space.makeRoom(excess) }
         }
+        let excess = try cache.excess()
+        if excess > 0 { logger.debug("cache exceeds its bound", metadata: ["by": "\(excess)"]) }
+        return excess == 0
     }
 }

@@ -10,7 +10,8 @@ final class FillQueue: Sendable {
         queue.withLock { $0.isEmpty ? nil : $0.removeFirst() }
     }
 
-    /// Schedules the rest of a partial file to be fetched in the background.
+    /// Schedules the rest of a partial file to be fetched in the background, as far as the cache has
+    /// room.
     func request(_ file: OpenFile) {
         let isNew = file.state.withLock { state in
             guard !state.isFilling, state.stored != .whole, !state.isWhole else { return false }

@@ -31,6 +31,17 @@ final class OpenFile: Sendable {
         var rest: (until: Duration, reason: ProviderError)?
         /// Whether the rest of the file is being fetched in the background.
         var isFilling = false
+        /// Where its readers are.
+        var reads = ReadPositions()
+        /// The space that it takes on the disk, as last measured, and as the database has it.
+        var bytesUsed: UInt64 = 0
+        var bytesRecorded: UInt64 = 0
+        /// Whether bytes of it were dropped while it was open: the cache has no room for all.
+        var isStreamed = false
+        /// Whether the file system has refused to punch a hole.
+        var isPunchRefused = false
+        /// Whether its last user has left it.
+        var isClosed = false
 
         var isWhole: Bool { present.contains(0..<size) }
 
@@ -43,6 +54,19 @@ final class OpenFile: Sendable {
         /// Returns the first part of a range that is neither local nor being fetched.
         func firstMissing(in range: Range<UInt64>) -> Range<UInt64>? {
             present.gaps(in: range).lazy.compactMap { inFlight.firstGap(in: $0) }.first
+        }
+
+        /// Returns the next range to fetch in the background; nil if nothing is likely to be needed.
+        ///
+        /// - Parameters:
+        ///   - hasRoom: Whether the cache has room without evicting other bytes.
+        ///   - window: How far to look ahead of the last reader otherwise.
+        func firstToFill(hasRoom: Bool, window: UInt64) -> Range<UInt64>? {
+            let start = min(reads.position, size)
+            if hasRoom, !isStreamed {
+                return firstMissing(in: start..<size) ?? firstMissing(in: 0..<start)
+            }
+            return firstMissing(in: start..<min(size, start + reads.readahead(window: window)))
         }
 
         /// Whether missing bytes are being fetched.

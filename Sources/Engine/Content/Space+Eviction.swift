@@ -1,3 +1,5 @@
+import GRDB
+
 /// The result of an eviction.
 package struct EvictionReport: Sendable {
     package var files = 0
@@ -14,33 +16,48 @@ extension Space {
     }
 
     private func evict(_ inode: InodeNumber, _ report: inout EvictionReport) throws(Blocked) {
-        let record = try store.read { try $0.existingInode(inode) }
-        switch record.kind {
+        switch try store.read({ try $0.existingInode(inode).kind }) {
         case .symlink: return
-        case .file: try evictFile(record, &report)
-        case .directory:
-            var cookie: Int64 = 0
-            while true {
-                let page = try store.read {
-                    try $0.entries(of: inode, after: cookie, limit: 1_000)
-                }
-                for (_, child) in page where child.kind != .symlink {
-                    try evict(child.id, &report)
-                }
-                guard let last = page.last else { return }
-                cookie = last.0.cookie
-            }
+        case .file: try evictFile(inode, &report)
+        case .directory: try evictFiles(below: inode, &report)
         }
     }
 
-    private func evictFile(_ record: InodeRecord, _ report: inout EvictionReport) throws(Blocked) {
-        switch try evictFile(record.id) {
+    /// Evicts the files below a directory. Only those with local bytes are looked at, so that the
+    /// time depends on the cache, not on the tree.
+    private func evictFiles(
+        below directory: InodeNumber, _ report: inout EvictionReport
+    ) throws(Blocked) {
+        // The database may have no bytes of these yet.
+        for file in files.all.map(\.inode).sorted()
+        where try store.read({ try $0.isNamed(file, below: directory) }) {
+            try evictFile(file, &report)
+        }
+        var last = InodeNumber(rawValue: 0)
+        while true {
+            let page = try store.read { database in
+                try database.withLocalBytes(after: last, limit: 1_000).map { inode in
+                    (inode, try database.isNamed(inode, below: directory))
+                }
+            }
+            guard let end = page.last else { return }
+            for (inode, isBelow) in page where isBelow && files.existing(inode) == nil {
+                try evictFile(inode, &report)
+            }
+            last = end.0
+        }
+    }
+
+    private func evictFile(
+        _ inode: InodeNumber, _ report: inout EvictionReport
+    ) throws(Blocked) {
+        switch try evictFile(inode) {
         case .evicted(let bytes):
             report.files += 1
             report.bytesFreed += bytes
         case .nothingHere: break
         case .refused(let reason):
-            let path = try store.read { try $0.path(of: record.id) }
+            let path = try store.read { try $0.path(of: inode) }
             report.refused.append((ObjectKey(path).description, reason))
         }
     }
@@ -70,36 +87,43 @@ extension Space {
     }
 
     private func evictUnused(_ inode: InodeNumber) throws(Blocked) -> Eviction {
-        var wasSafe = false
+        var recorded: UInt64 = 0
         let refusal = try store.write { database -> Eviction? in
             guard var record = try database.inode(inode), record.presence != .remote else {
                 return .nothingHere
             }
-            guard try !database.isPending(inode), !record.isWriting,
-                let synced = try database.synced(inode), synced.etag != nil,
-                synced.generation == record.generation
-            else {
+            guard try database.isEvictable(record) else {
                 let isLost = try database.pending(inode)?.failure?.kind == .damaged
                 return .refused(
                     isLost
                         ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
             }
             guard record.size > 0 else { return .nothingHere }
+            recorded = try database.localBytes(of: inode)
             // The database is updated first: bytes that it does not record are fetched again.
             record.presence = .remote
             try database.update(record)
             try database.setExtents(ExtentSet(), of: inode)
-            wasSafe = try database.forgetDurability(of: inode)
+            try database.forgetDurability(of: inode)
             return nil
         }
         if let refusal { return refusal }
-        if wasSafe { durability.evictionsUnsynced.withLock { _ = $0.insert(inode) } }
+        durability.evictionsUnsynced.withLock { _ = $0.insert(inode) }
         let path = StateFiles.content(of: inode)
-        let bytes = try onDisk("evict inode \(inode)") { () throws(DiskError) in
-            let bytes = try disk.open(path).status().allocatedBytes
-            try disk.remove(path)
-            return bytes
+        let bytes = try cache.holding(recorded) { () throws(Blocked) in
+            try onDisk("evict inode \(inode)") { () throws(DiskError) in
+                let bytes = try disk.open(path).status().allocatedBytes
+                try disk.remove(path)
+                return bytes
+            }
         }
         return .evicted(bytes: bytes)
+    }
+}
+
+extension Database {
+    /// Whether a file that has a name is at or below a directory.
+    fileprivate func isNamed(_ inode: InodeNumber, below directory: InodeNumber) throws -> Bool {
+        try dirent(of: inode) != nil && (directory == .root || isBelow(directory, inode))
     }
 }

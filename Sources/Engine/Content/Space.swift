@@ -10,6 +10,7 @@ struct Space: Sendable {
     let files: OpenFileTable
     let durability: Durability
     let kernelCache: KernelCacheRelay
+    let cache: CacheUse
     let budget = Locked(SpaceBudget())
 
     /// Records that the disk has refused bytes that should have fitted.
@@ -31,7 +32,7 @@ struct Space: Sendable {
             throw Self.noRoom(attempt())
         }
         let wanted = max(bytes, Self.evictionBytes)
-        let freed = try evictLeastRecentlyUsed(atLeast: wanted)
+        let freed = try freeDisk(atLeast: wanted)
         let isRefused = budget.withLock { room in
             defer { room.forget() }
             return room.isRefused
@@ -60,7 +61,7 @@ struct Space: Sendable {
     /// Restores the database's reserve, evicting clean files if necessary.
     func keepBallast() throws(Blocked) {
         if store.restoreBallast() { return }
-        let freed = try evictLeastRecentlyUsed(atLeast: Self.evictionBytes)
+        let freed = try freeDisk(atLeast: Self.evictionBytes)
         let isWhole = store.restoreBallast()
         logger.log(
             level: isWhole || freed > 0 ? .info : .debug,
@@ -84,6 +85,12 @@ struct Space: Sendable {
             remedy:
                 "free space on the disk of the state directory; files that are not uploaded yet "
                 + "can be evicted after their upload")
+    }
+
+    /// Drops clean bytes: of unused files, then of open ones.
+    private func freeDisk(atLeast wanted: UInt64) throws(Blocked) -> UInt64 {
+        let freed = try evictLeastRecentlyUsed(atLeast: wanted)
+        return freed < wanted ? try freed + punchOpenFiles(atLeast: wanted - freed) : freed
     }
 
     /// Drops clean unused files, the least recently used first.

@@ -8,10 +8,11 @@ extension Engine {
     package func status(below inode: InodeNumber, limit: Int) throws(EngineError) -> EngineStatus {
         try completed { () throws(Blocked) in
             let snapshot = ActivitySnapshot(self)
+            let localBytes = try local.space.cache.localBytes()
             var status = try store.read { database in
                 var status = EngineStatus()
                 status.itemCount = try database.direntCount()
-                status.localBytes = try database.presentBytes() + snapshot.bytesUnstored
+                status.localBytes = localBytes
                 status.pending = try pendingSummary(below: inode, snapshot, database)
                 status.items = try pendingRecords(below: inode, limit: limit, snapshot, database)
                     .map { try item($0, snapshot, database) }
@@ -226,16 +227,12 @@ private struct ActivitySnapshot {
     private(set) var openUnchanged: [InodeNumber] = []
     /// The number of local bytes of each file that is being fetched.
     private(set) var bytesHere: [InodeNumber: UInt64] = [:]
-    /// Local bytes of files that the database has as remote; they are stored when the file is
-    /// closed.
-    private(set) var bytesUnstored: UInt64 = 0
 
     init(_ engine: Engine) {
         for file in engine.local.files.all {
             file.state.withLock { state in
                 if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
                 if state.isFetching { bytesHere[file.inode] = state.bytesHere }
-                if state.stored == .remote { bytesUnstored += state.bytesHere }
             }
         }
         transfers = engine.transfer.progress.transfers.withLock { $0 }

@@ -31,10 +31,10 @@ struct LocalParts: Sendable {
             removalsMax: configuration.removalsMax)
         space = Space(
             store: store, disk: disk, clock: clock, logger: logger, files: files,
-            durability: durability, kernelCache: kernelCache)
+            durability: durability, kernelCache: kernelCache,
+            cache: CacheUse(store: store, bytesMax: configuration.cacheBytesMax))
         evictor = Evictor(
-            store: store, clock: clock, logger: logger, space: space, trash: trash,
-            cacheBytesMax: configuration.cacheBytesMax)
+            store: store, clock: clock, logger: logger, space: space, trash: trash)
         content = ContentStore(
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
             files: files, space: space, durability: durability, reaper: reaper, agenda: agenda,

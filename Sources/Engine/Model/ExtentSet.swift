@@ -33,6 +33,13 @@ package struct ExtentSet: Hashable, Sendable {
         return gaps
     }
 
+    /// The parts of `range` that are in the set, as a set.
+    package func intersection(_ range: Range<UInt64>) -> ExtentSet {
+        var inside = ExtentSet([range])
+        for gap in gaps(in: range) { inside.remove(gap) }
+        return inside
+    }
+
     /// Returns the end of the last part of the set below `end`; 0 if there is none.
     package func end(below end: UInt64) -> UInt64 {
         guard let last = extents.ranges.last(where: { $0.lowerBound < end }) else { return 0 }

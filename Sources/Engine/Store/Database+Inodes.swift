@@ -170,10 +170,39 @@ extension Database {
 
     // MARK: Eviction
 
-    /// Returns the sizes of all files with local bytes, in bytes; partial files count in full.
+    /// Returns the space that all content files take on the disk, as last measured.
     func presentBytes() throws -> UInt64 {
-        let sum: Int64? = try value("SELECT sum(size) FROM inodes WHERE presence > 0")
-        return UInt64(stored: sum ?? 0)
+        let sum: Int64? = try value("SELECT bytes FROM local_total")
+        return UInt64(max(0, sum ?? 0))
+    }
+
+    /// Returns the space that a file's content takes on the disk, as last measured.
+    func localBytes(of number: InodeNumber) throws -> UInt64 {
+        let bytes: Int64? = try value("SELECT bytes FROM local_bytes WHERE inode = ?", [number])
+        return UInt64(stored: bytes ?? 0)
+    }
+
+    /// Returns inodes whose content takes space, ascending.
+    func withLocalBytes(after last: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        try values(
+            "SELECT inode FROM local_bytes WHERE inode > ? ORDER BY inode LIMIT ?", [last, limit])
+    }
+
+    /// Records the space that a file's content takes on the disk.
+    func setLocalBytes(_ bytes: UInt64, of number: InodeNumber) throws {
+        try run(
+            """
+            INSERT INTO local_bytes VALUES (?, ?)
+            ON CONFLICT (inode) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes
+            """, [number, bytes.stored])
+    }
+
+    /// Whether a file's local bytes could be fetched again: the remote has all of them under its
+    /// name, and no change is pending or possible (I2).
+    func isEvictable(_ record: InodeRecord) throws -> Bool {
+        guard try !isPending(record.id), !record.isWriting, let synced = try synced(record.id)
+        else { return false }
+        return synced.etag != nil && synced.generation == record.generation
     }
 
     /// Returns files with local bytes that the remote has too, the least recently used first.

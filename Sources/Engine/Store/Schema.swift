@@ -5,6 +5,7 @@ enum Schema {
     static let migrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { database in try database.execute(sql: tables) }
+        migrator.registerMigration("local_bytes") { try $0.execute(sql: localBytes) }
         return migrator
     }()
 
@@ -177,5 +178,45 @@ enum Schema {
         );
 
         CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+        """
+
+    // Triggers keep the sum, so that it is as exact as the rows whatever removes them.
+    private static let localBytes = """
+        -- The space that the content file of each inode takes on the disk, without holes, as last
+        -- measured; no row if the inode has no local bytes.
+        CREATE TABLE local_bytes (
+            inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
+            bytes INTEGER NOT NULL CHECK (bytes >= 0)
+        );
+        -- The sum of all of them, in one row.
+        CREATE TABLE local_total (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            bytes INTEGER NOT NULL
+        );
+        INSERT INTO local_total VALUES (1, 0);
+        CREATE TRIGGER local_bytes_added AFTER INSERT ON local_bytes BEGIN
+            UPDATE local_total SET bytes = bytes + NEW.bytes;
+        END;
+        CREATE TRIGGER local_bytes_changed AFTER UPDATE OF bytes ON local_bytes BEGIN
+            UPDATE local_total SET bytes = bytes + NEW.bytes - OLD.bytes;
+        END;
+        CREATE TRIGGER local_bytes_removed AFTER DELETE ON local_bytes BEGIN
+            UPDATE local_total SET bytes = bytes - OLD.bytes;
+        END;
+        CREATE TRIGGER local_bytes_evicted AFTER UPDATE OF presence ON inodes
+        WHEN NEW.presence = 0 AND OLD.presence <> 0 BEGIN
+            DELETE FROM local_bytes WHERE inode = NEW.id;
+        END;
+        \(estimatedLocalBytes)
+        """
+
+    /// Adds missing rows of `local_bytes`, as if no file had holes.
+    static let estimatedLocalBytes = """
+        INSERT OR IGNORE INTO local_bytes
+            SELECT id, size FROM inodes WHERE presence = 2 AND kind = 0;
+        INSERT OR IGNORE INTO local_bytes
+            SELECT id, sum(max(0, min(stop, size) - start)) FROM inodes
+            JOIN extents ON extents.inode = inodes.id
+            WHERE presence = 1 AND inodes.kind = 0 GROUP BY id;
         """
 }

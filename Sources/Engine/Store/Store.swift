@@ -71,7 +71,7 @@ package final class Store: Sendable {
         }
     }
 
-    /// The sizes of all files with local bytes, in bytes; partial files count in full.
+    /// The space that all content files take on the disk, as last measured, in bytes.
     package func presentBytes() throws(EngineError) -> UInt64 {
         do throws(Blocked) {
             return try read { try $0.presentBytes() }

@@ -12,38 +12,40 @@ struct Downloader: Sendable {
     let metadata: MetadataFetcher
     let changes: Signal
 
-    /// The largest piece that a request waits for, and the smallest that is fetched for it.
-    static var demandBytes: UInt64 { 1 << 20 }
-
-    /// Piece size of background fetches.
-    private static var fillBytes: UInt64 { 4 << 20 }
-
     private static var fillersMax: Int { 8 }
 
     /// Returns once the part of `range` that lies within the file is local.
     ///
     /// The first request for missing bytes fetches them; others wait for it. The rest of the file
-    /// follows in the background while the file is open.
+    /// follows in the background while the file is open and the cache has room for it; in a full
+    /// cache, the bytes that follow the last read.
     ///
     /// - Throws: `ProviderError`, `EngineError`, `Blocked`.
     func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
         let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
-        try await fetch(file, range, pieceBytes: Self.demandBytes, fillsRest: true)
+        try await fetch(file, range, for: .request, fillsRest: true)
     }
 
     /// Fetches the missing bytes of a range, piece by piece.
     ///
     /// - Parameter fillsRest: Whether the rest of the file follows in the background.
+    /// - Returns: Whether all of it is local; false only if the cache has no room for readahead.
+    @discardableResult
     func fetch(
-        _ file: OpenFile, _ range: Range<UInt64>, pieceBytes: UInt64, fillsRest: Bool = false
-    ) async throws {
+        _ file: OpenFile, _ range: Range<UInt64>, for reason: Space.FetchReason,
+        fillsRest: Bool = false
+    ) async throws -> Bool {
         while true {
             let notifications = file.arrivals.notifications
-            let claim = file.state.withLock { Self.claim(range, pieceBytes: pieceBytes, &$0) }
+            let (pieceBytes, now) = (pieceBytes(for: reason), clock.uptime)
+            let claim = file.state.withLock { state in
+                if reason == .request { state.reads.expect(range, at: now) }
+                return Self.claim(range, pieceBytes: pieceBytes, &state)
+            }
             if fillsRest { content.fillQueue.request(file) }
             switch claim {
-            case .here: return
+            case .here: return true
             case .elsewhere:
                 await file.arrivals.wait(after: notifications)
                 if Task.isCancelled {
@@ -56,12 +58,41 @@ struct Downloader: Sendable {
                     changes.notify()
                 }
                 try requireNoRest(of: file)
+                guard try await admit(piece, of: file, for: reason) else { return false }
+                defer { content.space.endFetch(UInt64(piece.count), of: file) }
                 do {
                     try await fetchPiece(piece, of: file)
                 } catch let error as ProviderError {
                     noteRest(of: file, error)
                     throw error
                 }
+            }
+        }
+    }
+
+    private func pieceBytes(for reason: Space.FetchReason) -> UInt64 {
+        let cache = content.space.cache
+        guard reason == .request else { return cache.fillBytes }
+        // Of many requests, each gets its own bytes only.
+        return cache.isCrowded ? 0 : cache.demandBytes
+    }
+
+    /// Reserves space in the cache; waits for it while other requests take all.
+    ///
+    /// - Returns: Whether there is space.
+    private func admit(
+        _ piece: Range<UInt64>, of file: OpenFile, for reason: Space.FetchReason
+    ) async throws -> Bool {
+        let space = content.space
+        while true {
+            let notifications = space.cache.signal.notifications
+            switch try space.admit(UInt64(piece.count), of: file, for: reason) {
+            case .admitted: return true
+            case .refused: return false
+            case .later: await space.cache.signal.wait(after: notifications)
+            }
+            if Task.isCancelled {
+                throw EngineError(.interrupted, "wait for space in the cache")
             }
         }
     }
@@ -190,25 +221,29 @@ struct Downloader: Sendable {
         }
     }
 
-    /// Fetches the rest of a file while it is open.
+    /// Fetches the rest of a file while it is open and the cache has room: all of it without
+    /// evicting others, else the bytes after the last read.
     private func fill(_ inode: InodeNumber) async {
+        let cache = content.space.cache
         while !Task.isCancelled, let file = content.files.existing(inode) {
-            let next = file.state.withLock { $0.firstMissing(in: 0..<$0.size) }
-            guard let next else {
-                file.state.withLock { $0.isFilling = false }
-                return
-            }
             do {
-                let use = try content.retain(inode)
-                defer { content.releaseUse(of: inode) }
-                let end = min(next.upperBound, next.lowerBound + Self.fillBytes)
-                try await fetch(use, next.lowerBound..<end, pieceBytes: Self.fillBytes)
+                let hasRoom = try content.space.hasRoom(for: cache.fillBytes)
+                let next = file.state.withLock {
+                    $0.firstToFill(hasRoom: hasRoom, window: cache.windowBytes)
+                }
+                if let next, !cache.isReadaheadPaused(at: clock.uptime) {
+                    let use = try content.retain(inode)
+                    defer { content.releaseUse(of: inode) }
+                    let end = min(next.upperBound, next.lowerBound + cache.fillBytes)
+                    if try await fetch(use, next.lowerBound..<end, for: .readahead) { continue }
+                    cache.noteReadaheadRefused(at: clock.uptime)
+                }
             } catch {
                 // No request waits for it; the next read of these bytes meets the failure itself.
-                file.state.withLock { $0.isFilling = false }
-                changes.notify()
-                return
             }
+            file.state.withLock { $0.isFilling = false }
+            changes.notify()
+            return
         }
     }
 
@@ -223,7 +258,7 @@ struct Downloader: Sendable {
         do {
             // A reader is likely to continue.
             try await fetch(
-                file, 0..<1, pieceBytes: Self.demandBytes, fillsRest: access == .read)
+                file, 0..<1, for: .request, fillsRest: access == .read)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:

@@ -65,7 +65,7 @@ struct UploadPreparation: Sendable {
         defer { content.releaseUse(of: inode) }
         do {
             let size = file.state.withLock(\.size)
-            try await downloader.fetch(file, 0..<size, pieceBytes: 4 << 20)
+            try await downloader.fetch(file, 0..<size, for: .change)
         } catch let error as ProviderError {
             throw error
         } catch {

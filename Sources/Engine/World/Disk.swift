@@ -47,6 +47,12 @@ package protocol DiskFile: AnyObject, Sendable {
     /// Sets the length in bytes; new bytes are zeros. POSIX: `ftruncate`.
     func truncate(to size: UInt64) throws(DiskError)
 
+    /// Releases the space of a range, whose bytes become zeros; the length stays. Blocks that are
+    /// only partly in the range keep their space. Linux: `FALLOC_FL_PUNCH_HOLE`.
+    ///
+    /// - Throws: `.failed` if the file system cannot.
+    func punchHole(_ range: Range<UInt64>) throws(DiskError)
+
     /// Returns once the bytes and the file's own name survive power loss. POSIX: `fsync` of the
     /// file and of its directory.
     func synchronize() throws(DiskError)

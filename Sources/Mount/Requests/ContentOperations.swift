@@ -97,6 +97,8 @@ extension Request {
     }
 
     fileprivate consuming func answer(_ range: ReadableRange, at offset: UInt64) {
+        // Its lease keeps the bytes until they are in the kernel.
+        defer { withExtendedLifetime(range) {} }
         if range.count == 0 {
             return reply.bytes(UnsafeRawBufferPointer(start: nil, count: 0))
         }

@@ -78,6 +78,11 @@ private final class MortalFile: DiskFile {
         try file.truncate(to: size)
     }
 
+    func punchHole(_ range: Range<UInt64>) throws(DiskError) {
+        try life.step("punch a hole into a file")
+        try file.punchHole(range)
+    }
+
     func synchronize() throws(DiskError) {
         try life.step("write a file through to the disk")
         try file.synchronize()

@@ -14,7 +14,11 @@ struct DiskImage: Sendable {
     private var removalsPending: [String] = []
     private var numbersUsed = 0
     /// Bytes of all files that have a name or are open.
-    private(set) var usedBytes: UInt64 = 0
+    private(set) var usedBytes: UInt64 = 0 {
+        didSet { usedBytesMax = max(usedBytesMax, usedBytes) }
+    }
+    /// The maximum of ``usedBytes`` so far.
+    var usedBytesMax: UInt64 = 0
 
     subscript(number: Number) -> SimulatedInode {
         guard let inode = inodes[number] else { preconditionFailure("an open file is there") }

@@ -54,6 +54,21 @@ struct SimulatedBytes: Sendable {
         size = newSize
     }
 
+    /// Turns a range into zeros. Pages that are completely in it use no more space.
+    mutating func punch(_ range: Range<UInt64>) {
+        let range = range.clamped(to: 0..<max(size, range.lowerBound))
+        for piece in Self.pieces(of: range.count, at: range.lowerBound)
+        where pages[piece.page] != nil {
+            let end = piece.page * UInt64(Self.pageBytes) + UInt64(piece.inPage.upperBound)
+            if piece.inPage.lowerBound == 0, piece.inPage.count == Self.pageBytes || end == size {
+                pages[piece.page] = nil
+            } else {
+                pages[piece.page]?.replaceSubrange(
+                    piece.inPage, with: repeatElement(0, count: piece.inPage.count))
+            }
+        }
+    }
+
     /// The part of a read or write that lies in one page.
     private struct Piece {
         let page: UInt64

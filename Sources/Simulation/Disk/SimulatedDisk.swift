@@ -98,6 +98,17 @@ package final class SimulatedDisk: Disk {
 // MARK: - Inspection
 
 extension SimulatedDisk {
+    /// Bytes of all files that have a name or are open.
+    package var usedBytes: UInt64 { state.withLock { $0.image.usedBytes } }
+
+    /// The maximum of ``usedBytes`` since the last call.
+    package func takeUsedBytesMax() -> UInt64 {
+        state.withLock { state in
+            defer { state.image.usedBytesMax = state.image.usedBytes }
+            return state.image.usedBytesMax
+        }
+    }
+
     /// Returns the extended attributes of a file, or `nil` if it does not exist.
     package func extendedAttributes(of path: DiskPath) -> ExtendedAttributes? {
         state.withLock { state in

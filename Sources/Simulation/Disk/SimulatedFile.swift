@@ -61,6 +61,15 @@ package final class SimulatedFile: DiskFile {
         }
     }
 
+    package func punchHole(_ range: Range<UInt64>) throws(DiskError) {
+        let time = disk.now
+        try disk.operate(
+            "release \(range.count) bytes at \(range.lowerBound) of \"\(path)\"", life: life
+        ) { state in
+            state.image.apply(.punch(range, at: time), to: number)
+        }
+    }
+
     package func synchronize() throws(DiskError) {
         func attempt() -> String { "write \"\(path)\" through to the disk" }
         if hasFailedToSynchronize.withLock({ $0 }) {

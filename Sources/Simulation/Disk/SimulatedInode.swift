@@ -11,6 +11,7 @@ struct SimulatedInode: Sendable {
     enum Change: Sendable {
         case write([UInt8], offset: UInt64, at: Timestamp)
         case truncate(size: UInt64, at: Timestamp)
+        case punch(Range<UInt64>, at: Timestamp)
         case setModified(Timestamp)
         case setExtendedAttributes(ExtendedAttributes)
         /// All bytes at once, of a clone.
@@ -92,6 +93,9 @@ extension SimulatedInode.Image {
             modified = time
         case .truncate(let size, let time):
             bytes.truncate(to: size)
+            modified = time
+        case .punch(let range, let time):
+            bytes.punch(range)
             modified = time
         case .setModified(let time):
             modified = time

@@ -21,7 +21,8 @@ package struct SimulatedMountSettings: Sendable {
 
     package init() {}
 
-    /// Draws a kind of remote, with pieces so small that transfers take time.
+    /// Draws a kind of remote, with pieces so small that transfers take time,
+    /// and a cache.
     package static func drawn(from seed: UInt64) -> SimulatedMountSettings {
         var random = SeededGenerator(seed: seed ^ 0x53455454)
         var settings = SimulatedMountSettings()
@@ -37,6 +38,8 @@ package struct SimulatedMountSettings: Sendable {
         settings.provider.storesAttributesAtOnce = random.nextBool()
         settings.provider.movesFilesAtOnce = random.nextBool()
         settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]
+        // Files have up to 18,000 bytes: a few fit, or one does not.
+        settings.engine.cacheBytesMax = [20 << 30, 64 << 10, 12 << 10][random.next(below: 3)]
         return settings
     }
 }

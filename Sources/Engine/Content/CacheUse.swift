@@ -1,0 +1,146 @@
+import Synchronization
+
+/// The space that local content takes, and reservations of it: bytes are reserved before they are
+/// fetched, counted by their space on the disk, whether their file is open or not.
+final class CacheUse: Sendable {
+    private let store: Store
+    private let ledger: Mutex<CacheLedger>
+    /// Until this moment, no closed file can be evicted, unless one is closed.
+    private let exhaustedUntil = Mutex(Duration.zero)
+    /// Until this moment, no clean bytes are left to make space for written ones.
+    private let fullOfChangesUntil = Mutex(Duration.zero)
+    /// Until this moment, there is no room for readahead.
+    private let readaheadPausedUntil = Mutex(Duration.zero)
+    /// Held while space is made, so that two do not evict for the same need. Taken before all other
+    /// locks.
+    let eviction = Mutex(())
+    /// Notified when reserved space was released.
+    let signal = Signal()
+    let bytesMax: UInt64
+
+    init(store: Store, bytesMax: UInt64) {
+        self.store = store
+        self.bytesMax = bytesMax
+        ledger = Mutex(CacheLedger(bytesMax: bytesMax))
+    }
+
+    // MARK: Sizes that follow from the bound
+
+    /// The minimum to free by one eviction, so that not every piece starts another.
+    var stepBytes: UInt64 { part(32, atMost: 16 << 20) }
+
+    /// How far a full cache is filled ahead of a reader.
+    var windowBytes: UInt64 { part(16, atMost: 32 << 20) }
+
+    /// Bytes behind a reader that it may still ask for, as requests arrive out of order.
+    var trailBytes: UInt64 { part(32, atMost: 2 << 20) }
+
+    /// The largest piece that a request waits for, and the smallest that is fetched for it.
+    var demandBytes: UInt64 { part(64, atMost: 1 << 20) }
+
+    /// Piece size of background fetches.
+    var fillBytes: UInt64 { part(16, atMost: 4 << 20) }
+
+    /// By how much readers may exceed the bound together if nothing can be evicted.
+    private var overdraftBytes: UInt64 { part(2, atMost: 32 << 20) }
+
+    private func part(_ divisor: UInt64, atMost bytes: UInt64) -> UInt64 {
+        max(4_096, min(bytes, bytesMax / divisor))
+    }
+
+    // MARK: Use
+
+    /// Returns the space of all content files, without reservations.
+    func localBytes() throws(Blocked) -> UInt64 {
+        try refresh()
+        return ledger.withLock { $0.local }
+    }
+
+    /// Returns by how much the bound would be exceeded with `bytes` more.
+    func excess(with bytes: UInt64 = 0) throws(Blocked) -> UInt64 {
+        try refresh()
+        return ledger.withLock { $0.excess(with: bytes) }
+    }
+
+    /// A variant of ``excess(with:)`` for each write, which may not know of the last commits.
+    func excessNow(with bytes: UInt64) -> UInt64 { ledger.withLock { $0.excess(with: bytes) } }
+
+    /// Whether requests in progress take a large part of the cache, so that pieces should be small.
+    var isCrowded: Bool { ledger.withLock { $0.reserved > bytesMax / 8 } }
+
+    func reserve(_ bytes: UInt64) throws(Blocked) -> Bool {
+        try refresh()
+        return ledger.withLock { $0.reserve(bytes) }
+    }
+
+    /// Reserves `bytes` although they exceed the bound.
+    ///
+    /// - Parameter isRequired: Whether it must not wait for other requests.
+    /// - Returns: Whether they are reserved; if not, others are, and ``signal`` follows.
+    func overdraw(_ bytes: UInt64, isRequired: Bool) -> Bool {
+        ledger.withLock { $0.overdraw(bytes, max: isRequired ? .max / 2 : overdraftBytes) }
+    }
+
+    func release(_ bytes: UInt64) {
+        ledger.withLock { $0.release(bytes) }
+        signal.notify()
+    }
+
+    /// Counts `bytes` while `body` removes them: the database does not count them any more.
+    func holding<Value>(
+        _ bytes: UInt64, _ body: () throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
+        _ = overdraw(bytes, isRequired: true)
+        defer { release(bytes) }
+        return try body()
+    }
+
+    /// Measures the space of an open file after a change of it.
+    func measure(_ state: inout OpenFile.State) {
+        // Without an answer the next measurement counts it.
+        guard let bytes = try? state.file.status().allocatedBytes else { return }
+        let change = Int64(bytes) - Int64(state.bytesUsed)
+        state.bytesUsed = bytes
+        ledger.withLock { $0.note(change) }
+    }
+
+    /// Records that the database has the space of an open file as last measured, or that it is not
+    /// open any more.
+    func noteRecorded(_ state: inout OpenFile.State) {
+        let change = Int64(state.bytesUsed) - Int64(state.bytesRecorded)
+        guard change != 0 else { return }
+        state.bytesRecorded = state.bytesUsed
+        ledger.withLock { $0.move(change) }
+    }
+
+    private func refresh() throws(Blocked) {
+        // A commit in between is read now or at the next refresh.
+        let commitCount = store.commitCount
+        guard ledger.withLock({ $0.commitCount != commitCount }) else { return }
+        let recorded = try store.read { try $0.presentBytes() }
+        ledger.withLock { $0.setRecorded(recorded, at: commitCount) }
+    }
+
+    // MARK: Evictions in vain
+
+    func isExhausted(at now: Duration) -> Bool { exhaustedUntil.withLock { now < $0 } }
+
+    /// Records that no closed file can be evicted: looking again soon is pointless.
+    func noteExhausted(at now: Duration) { exhaustedUntil.withLock { $0 = now + .seconds(1) } }
+
+    func isFullOfChanges(at now: Duration) -> Bool { fullOfChangesUntil.withLock { now < $0 } }
+
+    func noteFullOfChanges(at now: Duration) {
+        fullOfChangesUntil.withLock { $0 = now + .seconds(1) }
+    }
+
+    func isReadaheadPaused(at now: Duration) -> Bool { readaheadPausedUntil.withLock { now < $0 } }
+
+    /// Records that readahead was refused: each read would try again.
+    func noteReadaheadRefused(at now: Duration) {
+        readaheadPausedUntil.withLock { $0 = now + .milliseconds(250) }
+    }
+
+    /// Records that a file was closed, which can be evicted now.
+    func noteClosed() { exhaustedUntil.withLock { $0 = .zero } }
+}

@@ -1,0 +1,68 @@
+import Logging
+import Synchronization
+
+/// Admits bytes to the cache before they are fetched.
+extension Space {
+    /// Why bytes are fetched.
+    enum FetchReason {
+        /// A request waits for them.
+        case request
+        /// They are likely to be needed next.
+        case readahead
+        /// A change cannot be uploaded without them, so that they count as dirty.
+        case change
+    }
+
+    enum Admission {
+        /// The bytes are reserved until ``endFetch(_:of:)``.
+        case admitted
+        /// There is no space.
+        case refused
+        /// There will be space once requests in progress have ended: wait for ``CacheUse/signal``.
+        case later
+    }
+
+    /// Reserves space in the cache for bytes that are about to be fetched, evicting clean ones if
+    /// necessary. No lock may be held.
+    func admit(
+        _ bytes: UInt64, of file: OpenFile, for reason: FetchReason
+    ) throws(Blocked) -> Admission {
+        if try cache.reserve(bytes) { return .admitted }
+        try cache.eviction.withLock { _ throws(Blocked) in
+            // Another caller may just have made the space.
+            let excess = try cache.excess(with: bytes)
+            guard excess > 0 else { return }
+            let freed = try makeRoom(excess, for: file, isUrgent: reason == .request)
+            logger.trace(
+                "made space in the cache", metadata: ["wanted": "\(excess)", "freed": "\(freed)"])
+        }
+        if try cache.reserve(bytes) { return .admitted }
+        switch reason {
+        case .readahead: return .refused
+        case .request: return cache.overdraw(bytes, isRequired: false) ? .admitted : .later
+        case .change: return cache.overdraw(bytes, isRequired: true) ? .admitted : .later
+        }
+    }
+
+    /// Whether bytes fit without an eviction.
+    func hasRoom(for bytes: UInt64) throws(Blocked) -> Bool { try cache.excess(with: bytes) == 0 }
+
+    /// Ends the reservation of fetched bytes; their space is measured instead.
+    func endFetch(_ bytes: UInt64, of file: OpenFile) {
+        file.state.withLock { cache.measure(&$0) }
+        cache.release(bytes)
+    }
+
+    /// Makes space for written bytes, which are accepted in any case: only they may exceed the
+    /// bound. One writer at a time evicts for all.
+    func makeRoom(forWritten bytes: UInt64) throws(Blocked) {
+        guard cache.excessNow(with: bytes) > 0, !cache.isFullOfChanges(at: clock.uptime) else {
+            return
+        }
+        _ = try cache.eviction.withLockIfAvailable { _ throws(Blocked) in
+            let excess = try cache.excess(with: bytes)
+            guard excess > 0 else { return }
+            if try makeRoom(excess) < excess { cache.noteFullOfChanges(at: clock.uptime) }
+        }
+    }
+}
