@@ -104,6 +104,8 @@ struct Space: Sendable {
             guard let end = page.last else { break }
             for file in page where freed < wanted {
                 let inode = InodeNumber(rawValue: file.inode)
+                // An open one would only be refused, at more cost.
+                guard files.existing(inode) == nil else { continue }
                 if case .evicted(let bytes) = try evictFile(inode) { freed += bytes }
             }
             last = (end.accessed, end.inode)
