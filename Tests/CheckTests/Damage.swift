@@ -217,13 +217,15 @@ struct Damage: Sendable, CustomStringConvertible {
             kind: .extents, lost: ["6-part.bin": String(repeating: "p", count: 100)]),
         Damage(
             description: "a note of bytes of nothing",
-            sql: "INSERT INTO unsynced VALUES (995, 0, 0)", kind: .content),
+            sql: "INSERT INTO unsynced (inode, state, fsynced) VALUES (995, 0, 0)", kind: .content),
         Damage(
             description: "a note of bytes of a directory",
-            sql: "INSERT INTO unsynced VALUES (2, 2, 1)", kind: .content, tree: dirtyTree),
+            sql: "INSERT INTO unsynced (inode, state, fsynced) VALUES (2, 2, 1)", kind: .content,
+            tree: dirtyTree),
         Damage(
             description: "a note of bytes that makes no sense",
-            sql: "REPLACE INTO unsynced VALUES (3, 9, 0), (4, 'x', 0)", kind: .content,
+            sql: "REPLACE INTO unsynced (inode, state, fsynced) VALUES (3, 9, 0), (4, 'x', 0)",
+            kind: .content,
             tree: ["/docs/clean.txt": "clean", "/docs/dirty.txt": StateFixture.dirtyBytes]),
         Damage(
             description: "the bytes of a clean file are gone", files: remove(3), kind: .content),

@@ -152,7 +152,8 @@ import Testing
 
     @Test func `resets invalid records of durability`() throws {
         let fixture = try StateFixture()
-        try fixture.execute("REPLACE INTO unsynced VALUES (3, 9, 7), (4, 2, 'x')")
+        try fixture.execute(
+            "REPLACE INTO unsynced (inode, state, fsynced) VALUES (3, 9, 7), (4, 2, 'x')")
         _ = try fixture.check()
         #expect(try fixture.count("unsynced WHERE inode = 3 AND state = 0 AND fsynced = 0") == 1)
         #expect(
@@ -162,7 +163,8 @@ import Testing
 
     @Test func `forgets the durability of bytes that it moves away`() throws {
         let fixture = try StateFixture()
-        try fixture.execute("REPLACE INTO unsynced VALUES (3, 2, 1), (4, 2, 1)")
+        try fixture.execute(
+            "REPLACE INTO unsynced (inode, state, fsynced) VALUES (3, 2, 1), (4, 2, 1)")
         for inode in [3, 4] as [Int64] {
             try FileManager.default.removeItem(atPath: fixture.content(of: inode))
         }

@@ -7,22 +7,16 @@ import Logging
 struct Durability: Sendable {
     let store: Store
     let disk: any Disk
-    let clock: any Clock
     let logger: Logger
     /// Evicted inodes whose eviction may not survive a power cut yet.
     let evictionsUnsynced = Locked<Set<InodeNumber>>([])
+    /// Held during a pass: another one would count what this one has yet to synchronise as safe.
+    private let pass = Locked(())
 
-    /// Synchronises files that are no longer being written, until cancelled.
-    func run() async {
-        while !Task.isCancelled {
-            do throws(Blocked) {
-                try keepSafe()
-                try keepEvictionsSafe()
-            } catch {
-                logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
-            }
-            try? await clock.sleep(until: clock.uptime + .seconds(5))
-        }
+    init(store: Store, disk: any Disk, logger: Logger) {
+        self.store = store
+        self.disk = disk
+        self.logger = logger
     }
 
     /// Synchronises the remaining files at shutdown, after the last write.
@@ -61,7 +55,12 @@ struct Durability: Sendable {
         evictionsUnsynced.withLock { $0.subtract(evicted) }
     }
 
-    private func keepSafe() throws(Blocked) {
+    /// Synchronises files that are no longer being written.
+    func keepSafe() throws(Blocked) {
+        try pass.withLock { _ throws(Blocked) in try synchronizeWritten() }
+    }
+
+    private func synchronizeWritten() throws(Blocked) {
         guard try store.read({ try $0.hasUnsafe() }) else { return }
         try store.write { try $0.beginSynchronizing() }
         let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }

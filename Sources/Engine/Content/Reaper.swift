@@ -4,7 +4,11 @@ import Logging
 /// Removes the content of inodes without a name, and the inodes themselves once they are gone from
 /// the remote too.
 ///
-/// Content is removed first, so that each content file has a row that names its inode.
+/// Content that the remote has goes at once. Other content goes once the removal of the name
+/// survives a power cut, and once the bytes of a file that was renamed over it do, see
+/// ``Flusher``: until then a power cut may give the inode its name back.
+///
+/// Content is removed before rows, so that each content file has a row that names its inode.
 struct Reaper: Sendable {
     let store: Store
     let disk: any Disk
@@ -13,33 +17,118 @@ struct Reaper: Sendable {
     let trash: Trash
     /// The maximum number of inodes removed in one transaction.
     let removalsMax: Int
+    private let waiting = Locked(ReapQueue())
 
-    /// Removes unlinked inodes. Open ones are removed at their last release, failed ones at the
-    /// next start.
+    init(
+        store: Store, disk: any Disk, logger: Logger, files: OpenFileTable, trash: Trash,
+        removalsMax: Int
+    ) {
+        self.store = store
+        self.disk = disk
+        self.logger = logger
+        self.files = files
+        self.trash = trash
+        self.removalsMax = removalsMax
+    }
+
+    /// Removes unlinked inodes, or leaves them to ``reapWaiting()``. Open ones are removed after
+    /// their last release, failed ones at the next start.
     func reap(_ inodes: [InodeNumber]) {
-        for start in stride(from: 0, to: inodes.count, by: removalsMax) {
-            let batch = inodes[start...].prefix(removalsMax)
-            do throws(Blocked) {
-                try files.withUnused(Array(batch)) { unused throws(Blocked) in
-                    let records = try store.read { database in
-                        try unused.compactMap { try unlinked($0, database) }
-                    }
-                    try removeRows(of: records.filter(isContentRemoved))
+        do throws(Blocked) {
+            for batch in batches(of: inodes) {
+                try files.withUnused(batch) { unused throws(Blocked) in
+                    try removeRows(of: reapable(unused).filter(isContentRemoved))
                 }
-            } catch {
-                logger.warning(
-                    "unlinked inodes kept",
-                    metadata: ["count": "\(batch.count)", "reason": "\(error)"])
             }
+        } catch {
+            logger.warning(
+                "unlinked inodes kept",
+                metadata: ["count": "\(inodes.count)", "reason": "\(error)"])
         }
     }
 
     /// A variant of ``reap(_:)`` for callers that know the content to be unused.
     func reapUnused(_ inode: InodeNumber) throws(Blocked) {
-        guard let record = try store.read({ try unlinked(inode, $0) }) else { return }
-        try removeContent(of: record)
-        try removeRows(of: [record])
+        for record in try reapable([inode]) {
+            try removeContent(of: record)
+            try removeRows(of: [record])
+        }
     }
+
+    // MARK: Waiting inodes
+
+    var isWaiting: Bool { waiting.withLock { !$0.isEmpty } }
+
+    /// Removes the inodes that had to wait, except those that have to wait longer.
+    ///
+    /// - Returns: Whether any content was removed.
+    @discardableResult
+    func reapWaiting() throws(Blocked) -> Bool {
+        let taken = waiting.withLock { $0.take() }
+        do throws(Blocked) {
+            var isAny = try reapDurably(taken.inodes)
+            var last = InodeNumber(rawValue: 0)
+            while taken.isOverflowing {
+                let inodes = try store.read { try $0.unreaped(after: last, limit: 1_000) }
+                guard let next = inodes.last else { break }
+                if try reapDurably(inodes) { isAny = true }
+                last = next
+            }
+            return isAny
+        } catch {
+            waiting.withLock { $0.putBack(taken) }
+            throw error
+        }
+    }
+
+    /// Removes unlinked inodes, once their state survives a power cut.
+    ///
+    /// - Returns: Whether there was any.
+    private func reapDurably(_ inodes: [InodeNumber]) throws(Blocked) -> Bool {
+        let (removable, held) = try store.read { database in
+            var inodes = inodes
+            let end = try inodes.partition { try database.isReplacedUnsafely($0) }
+            return (inodes[..<end].sorted(), Array(inodes[end...]))
+        }
+        waiting.withLock { queue in held.forEach { queue.add($0) } }
+        guard !removable.isEmpty else { return false }
+        try store.synchronize()
+        for batch in batches(of: removable) {
+            try files.withUnused(batch) { unused throws(Blocked) in
+                let records = try store.read { database in
+                    try unused.compactMap { try unlinked($0, database) }
+                }
+                try removeRows(of: records.filter(isContentRemoved))
+            }
+        }
+        return true
+    }
+
+    /// Returns the inodes among some that may be removed now. The others wait.
+    private func reapable(_ inodes: [InodeNumber]) throws(Blocked) -> [InodeRecord] {
+        let (now, later) = try store.read { database in
+            var (now, later): ([InodeRecord], [InodeNumber]) = ([], [])
+            for inode in inodes {
+                guard let record = try unlinked(inode, database) else { continue }
+                if try database.hasToWait(record) {
+                    later.append(inode)
+                } else {
+                    now.append(record)
+                }
+            }
+            return (now, later)
+        }
+        waiting.withLock { queue in later.forEach { queue.add($0) } }
+        return now
+    }
+
+    private func batches(of inodes: [InodeNumber]) -> some Sequence<[InodeNumber]> {
+        stride(from: 0, to: inodes.count, by: removalsMax).lazy.map {
+            Array(inodes[$0...].prefix(removalsMax))
+        }
+    }
+
+    // MARK: Leftovers
 
     /// Reaps the leftovers of the previous process, in batches small enough not to delay others.
     func run() async {
@@ -118,6 +207,17 @@ struct Reaper: Sendable {
 }
 
 extension Database {
+    /// Whether an unlinked inode has to stay until the database and a file that was renamed over it
+    /// are safe.
+    fileprivate func hasToWait(_ record: InodeRecord) throws -> Bool {
+        if try isReplacedUnsafely(record.id) { return true }
+        guard record.kind == .file, record.presence != .remote || record.isWriting else {
+            return false
+        }
+        if try discarded(record.id) != nil { return false }
+        return try record.isWriting || isChangedHere(record)
+    }
+
     /// Whether the synchroniser still needs an inode without a name. A pending one may be in an
     /// upload right now; the synchroniser finds it unlinked and forgets it.
     fileprivate func isNeeded(_ inode: InodeNumber) throws -> Bool {

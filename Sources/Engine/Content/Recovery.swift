@@ -115,46 +115,78 @@ struct Recovery: Sendable {
 
     private func distrustContent() throws(Blocked) {
         try store.write { try $0.forgetUnsafeDiscarded() }
-        for (inode, isSafe, isFsynced) in try store.read({ try $0.presentInodes() }) {
-            let size = try onDisk(
-                "read the content size of inode \(inode)",
-                do: disk.open(StateFiles.content(of: inode)).status().size)
-            let length = try store.write { database -> UInt64? in
-                guard var record = try database.inode(inode) else { return nil }
-                let isWhole = record.presence == .whole && !record.isWriting
-                let needed =
-                    record.presence == .whole
-                    ? record.size : try database.extents(of: inode).end(below: record.size)
-                let isShort = size < needed
-                // An empty content file was removed, by an unlink that the power cut has undone.
-                let isMissing = size == 0 && needed > 0 && !record.isWriting
-                let isCut = isShort && record.presence != .whole
-                if isFsynced, !isMissing, !isCut {
-                    if isSafe, !isShort || record.isWriting { return nil }
-                    // The end of bytes written after the last synchronisation may be missing, and
-                    // the bytes uploaded of it may differ.
-                    if isShort, !record.isWriting { record.size = size }
-                    record.generation += 1
-                    try database.update(record)
-                    try database.markPending(inode, at: clock.wallTime)
-                } else if !isSafe || isShort, record.size > 0 || record.isWriting {
-                    try discardContent(of: record, database)
-                    return nil
-                }
-                return isWhole ? record.size : nil
+        var last = InodeNumber(rawValue: 0)
+        while true {
+            let inodes = try store.read { try $0.presentInodes(after: last, limit: 1_000) }
+            guard let end = inodes.last else { return }
+            for inode in inodes {
+                var next: InodeNumber? = inode
+                while let inode = next { next = try distrustContent(of: inode) }
             }
-            guard let length, size > length else { continue }
+            last = end
+        }
+    }
+
+    /// - Returns: The file that got its name back in place of this one: its bytes may be torn too.
+    private func distrustContent(of inode: InodeNumber) throws(Blocked) -> InodeNumber? {
+        let size = try onDisk(
+            "read the content size of inode \(inode)",
+            do: disk.open(StateFiles.content(of: inode)).status().size)
+        let trust = try store.write { database in
+            try examine(inode, ofSize: size, database)
+        }
+        if let length = trust.length, size > length {
             // A truncation that did not reach the disk. Otherwise the next writer, and the next
             // synchronisation, would take the bytes beyond the end for the file's own.
             try onDisk(
                 "truncate the content of inode \(inode)",
                 do: disk.open(StateFiles.content(of: inode)).truncate(to: length))
         }
+        return trust.restored
+    }
+
+    /// The result of a look at content that a power cut may have torn.
+    private struct Trust {
+        /// The length of a whole file that is kept.
+        var length: UInt64?
+        /// The file that got its name back, as this one is discarded.
+        var restored: InodeNumber?
+    }
+
+    private func examine(
+        _ inode: InodeNumber, ofSize size: UInt64, _ database: Database
+    ) throws -> Trust {
+        guard var record = try database.inode(inode) else { return Trust() }
+        let (isSafe, isFsynced) = try (!database.isUnsafe(inode), database.isFsynced(inode))
+        let isWhole = record.presence == .whole && !record.isWriting
+        let needed =
+            record.presence == .whole
+            ? record.size : try database.extents(of: inode).end(below: record.size)
+        let isShort = size < needed
+        // An empty content file was removed, by an unlink that the power cut has undone.
+        let isMissing = size == 0 && needed > 0 && !record.isWriting
+        let isCut = isShort && record.presence != .whole
+        if isFsynced, !isMissing, !isCut {
+            if isSafe, !isShort || record.isWriting { return Trust() }
+            // The end of bytes written after the last synchronisation may be missing, and
+            // the bytes uploaded of it may differ.
+            if isShort, !record.isWriting { record.size = size }
+            record.generation += 1
+            try database.update(record)
+            try database.markPending(inode, at: clock.wallTime)
+        } else if !isSafe || isShort, record.size > 0 || record.isWriting {
+            return Trust(restored: try discardContent(of: record, database))
+        }
+        return Trust(length: isWhole ? record.size : nil)
     }
 
     /// Removes the bytes first: without them, recovery comes to the same result again; without the
     /// database's record they would be taken for the remote's.
-    private func discardContent(of record: InodeRecord, _ database: Database) throws {
+    ///
+    /// - Returns: The file that got its name back.
+    private func discardContent(
+        of record: InodeRecord, _ database: Database
+    ) throws -> InodeNumber? {
         if try database.isPending(record.id) {
             try lostAndFound.keep(
                 StateFiles.content(of: record.id), of: record.id,
@@ -162,6 +194,8 @@ struct Recovery: Sendable {
         }
         logger.warning("content lost in a power cut", metadata: ["inode": "\(record.id)"])
         var record = record
+        var restored: InodeNumber?
+        let replaced = try database.replaced(by: record.id)
         try database.forgetDurability(of: record.id)
         if let synced = try database.synced(record.id), synced.etag != nil {
             try revert(&record, to: synced, database)
@@ -173,12 +207,13 @@ struct Recovery: Sendable {
             try database.removeIntent(of: record.id)
             if let dirent = try database.dirent(of: record.id) {
                 try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
-                try restoreReplaced(by: dirent, database)
+                restored = try restore(replaced, at: dirent, database)
             }
             record.links = 0
         }
         try database.update(record)
         try database.markPending(record.id, at: clock.wallTime)
+        return restored
     }
 
     /// Makes the synced version of a file the local one.
@@ -206,17 +241,31 @@ struct Recovery: Sendable {
         try database.setSynced(agreed, of: record.id)
     }
 
-    /// Restores the name of the version that a lost file was to replace.
-    private func restoreReplaced(by dirent: Dirent, _ database: Database) throws {
-        guard let former = try database.syncedInode(dirent.name, in: dirent.parent),
-            var record = try database.inode(former), record.links == 0,
-            let synced = try database.synced(former), record.kind == .file
-        else { return }
-        record.links = 1
-        try revert(&record, to: synced, database)
-        try database.update(record)
-        try database.insertDirent(dirent.name, in: dirent.parent, to: record, at: clock.wallTime)
-        try database.markPending(former, at: clock.wallTime)
+    /// Gives the place of a lost file to the one that it has replaced: here, or else on the remote.
+    ///
+    /// - Returns: The file that has the place now.
+    private func restore(
+        _ replaced: InodeNumber?, at place: Dirent, _ database: Database
+    ) throws -> InodeNumber? {
+        let candidates = [replaced, try database.syncedInode(place.name, in: place.parent)]
+        for former in candidates.compactMap(\.self) {
+            guard var record = try database.inode(former), record.links == 0,
+                record.kind != .directory, try database.dirent(of: former) == nil
+            else { continue }
+            // One that has kept its bytes is looked at next.
+            if record.kind == .file, record.presence == .remote || former != replaced {
+                guard let synced = try database.synced(former), synced.etag != nil else {
+                    continue
+                }
+                try revert(&record, to: synced, database)
+            }
+            record.links = 1
+            try database.update(record)
+            try database.insertDirent(place.name, in: place.parent, to: record, at: clock.wallTime)
+            try database.markPending(former, at: clock.wallTime)
+            return former
+        }
+        return nil
     }
 }
 

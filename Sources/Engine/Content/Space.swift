@@ -9,6 +9,7 @@ struct Space: Sendable {
     let logger: Logger
     let files: OpenFileTable
     let durability: Durability
+    let flusher: Flusher
     let kernelCache: KernelCacheRelay
     let cache: CacheUse
     let budget = Locked(SpaceBudget())
@@ -27,6 +28,10 @@ struct Space: Sendable {
     func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Blocked) {
         let now = clock.uptime
         if try takeRoom(bytes, at: now) { return }
+        if try flusher.removeUnlinked() {
+            budget.withLock { $0.forget() }
+            if try takeRoom(bytes, at: now) { return }
+        }
         guard !budget.withLock({ $0.isHopeless(at: now) }) else {
             budget.withLock { $0.forget() }
             throw Self.noRoom(attempt())
@@ -61,6 +66,7 @@ struct Space: Sendable {
     /// Restores the database's reserve, evicting clean files if necessary.
     func keepBallast() throws(Blocked) {
         if store.restoreBallast() { return }
+        if try flusher.removeUnlinked(), store.restoreBallast() { return }
         let freed = try freeDisk(atLeast: Self.evictionBytes)
         let isWhole = store.restoreBallast()
         logger.log(

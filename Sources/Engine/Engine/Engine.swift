@@ -68,7 +68,7 @@ package final class Engine: Sendable {
                 group.addTask { [transfer] in await transfer.downloader.run() }
                 group.addTask { [remote] in await remote.refresher.run() }
                 group.addTask { [local] in await local.evictor.run() }
-                group.addTask { [local] in await local.durability.run() }
+                group.addTask { [local] in await local.flusher.run() }
                 group.addTask { [remote] in await remote.deadlines.run() }
                 group.addTask { [remote] in await remote.gate.run() }
                 group.addTask { [remote] in await remote.metadata.run() }
@@ -79,8 +79,8 @@ package final class Engine: Sendable {
         }
         await remote.gate.departure.end()
         // A restart of the machine before the next mount must not lose changes that only this state
-        // has. Content that is also on the remote is not worth waiting for a busy disk.
-        local.durability.keepPendingSafe()
+        // has.
+        local.flusher.finish()
     }
 
     /// Sets the kernel cache that follows remote changes.

@@ -10,6 +10,7 @@ struct LocalParts: Sendable {
     let durability: Durability
     let trash: Trash
     let reaper: Reaper
+    let flusher: Flusher
     let space: Space
     let evictor: Evictor
     let content: ContentStore
@@ -22,16 +23,17 @@ struct LocalParts: Sendable {
         agenda = Agenda(
             store: store, clock: clock, logger: logger, runningMax: traits.transfersMax)
         lostAndFound = LostAndFound(disk: disk)
-        durability = Durability(store: store, disk: disk, clock: clock, logger: logger)
+        durability = Durability(store: store, disk: disk, logger: logger)
         trash = Trash(
             store: store, disk: disk, clock: clock, logger: logger, files: files,
             bytesMax: configuration.cacheBytesMax / 10)
         reaper = Reaper(
             store: store, disk: disk, logger: logger, files: files, trash: trash,
             removalsMax: configuration.removalsMax)
+        flusher = Flusher(clock: clock, logger: logger, durability: durability, reaper: reaper)
         space = Space(
             store: store, disk: disk, clock: clock, logger: logger, files: files,
-            durability: durability, kernelCache: kernelCache,
+            durability: durability, flusher: flusher, kernelCache: kernelCache,
             cache: CacheUse(store: store, bytesMax: configuration.cacheBytesMax))
         evictor = Evictor(
             store: store, clock: clock, logger: logger, space: space, trash: trash)

@@ -13,8 +13,10 @@ extension Database {
         let state: Int? = try value("SELECT state FROM unsynced WHERE inode = ?", [inode])
         if state == 0 { return false }
         try run(
-            "INSERT INTO unsynced VALUES (?, 0, 0) ON CONFLICT (inode) DO UPDATE SET state = 0",
-            [inode])
+            """
+            INSERT INTO unsynced (inode, state, fsynced) VALUES (?, 0, 0)
+            ON CONFLICT (inode) DO UPDATE SET state = 0
+            """, [inode])
         return state != 1
     }
 
@@ -24,9 +26,10 @@ extension Database {
     func markFsynced(_ inode: InodeNumber, isSafe: Bool) throws {
         try run(
             """
-            INSERT INTO unsynced VALUES (?1, ?2, 1)
+            INSERT INTO unsynced (inode, state, fsynced) VALUES (?1, ?2, 1)
             ON CONFLICT (inode) DO UPDATE SET state = ?2, fsynced = 1
             """, [inode, isSafe ? 2 : 0])
+        if isSafe { try run("UPDATE unsynced SET replaced = NULL WHERE inode = ?", [inode]) }
     }
 
     func isFsynced(_ inode: InodeNumber) throws -> Bool {
@@ -67,7 +70,7 @@ extension Database {
     /// Records that an inode's bytes are on the disk.
     func markSafe(_ inode: InodeNumber) throws {
         try run("DELETE FROM unsynced WHERE inode = ? AND fsynced = 0", [inode])
-        try run("UPDATE unsynced SET state = 2 WHERE inode = ?", [inode])
+        try run("UPDATE unsynced SET state = 2, replaced = NULL WHERE inode = ?", [inode])
     }
 
     func hasUnsafe() throws -> Bool {
@@ -83,29 +86,59 @@ extension Database {
         state = 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
         """
 
-    /// Returns the marked files that have local bytes.
+    /// Returns the marked files that have local bytes and a name, or may get one back.
     func synchronizing(limit: Int) throws -> [InodeNumber] {
         try values(
             """
-            SELECT unsynced.inode FROM unsynced JOIN inodes ON inodes.id = unsynced.inode
-            WHERE state = 1 AND presence > 0 AND links > 0 LIMIT ?
+            SELECT inode FROM unsynced AS marked JOIN inodes ON inodes.id = inode
+            WHERE state = 1 AND presence > 0 AND (links > 0
+                OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode)) LIMIT ?
             """, [limit])
     }
 
     /// Records as safe the marked inodes that were not changed since.
     func endSynchronizing() throws {
         try run("DELETE FROM unsynced WHERE state = 1 AND fsynced = 0")
-        try run("UPDATE unsynced SET state = 2 WHERE state = 1")
+        try run("UPDATE unsynced SET state = 2, replaced = NULL WHERE state = 1")
     }
 
-    /// Returns the files with local bytes, whether these are safe, and whether they must be kept.
-    func presentInodes() throws -> [(inode: InodeNumber, isSafe: Bool, isFsynced: Bool)] {
-        try rows(
+    // MARK: Replaced files
+
+    /// Records that a file loses its name to another one, or that this one moves to a free name.
+    ///
+    /// Until the bytes of the second are on the disk, the first keeps its own, and gets the name back
+    /// if a power cut takes those of the second.
+    ///
+    /// - Parameter replaced: If nothing of it is on the disk, the file that it has replaced itself is
+    ///   kept instead.
+    func noteReplacement(of replaced: InodeNumber?, by inode: InodeNumber) throws {
+        let claim = "unsynced WHERE inode = ? AND state < 2"
+        guard try hasRow(claim, [inode]) else { return }
+        var kept = replaced
+        if let replaced, try isUnsafe(replaced), try !isFsynced(replaced),
+            try synced(replaced)?.etag == nil
+        {
+            kept = try self.replaced(by: replaced)
+        }
+        try run("UPDATE unsynced SET replaced = ? WHERE inode = ?", [kept, inode])
+    }
+
+    /// Returns the file that gets its name back if the bytes of an inode do not survive.
+    func replaced(by inode: InodeNumber) throws -> InodeNumber? {
+        try value("SELECT replaced FROM unsynced WHERE inode = ?", [inode])
+    }
+
+    /// Whether an inode may get its name back, see ``noteReplacement(of:by:)``.
+    func isReplacedUnsafely(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("unsynced WHERE replaced = ?", [inode])
+    }
+
+    /// Returns the first files after `inode` with a name and local bytes, ascending.
+    func presentInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        try values(
             """
-            SELECT id, coalesce(state, 2) = 2, coalesce(fsynced, 0)
-            FROM inodes LEFT JOIN unsynced ON unsynced.inode = id
-            WHERE links > 0 AND (presence > 0 OR writing = 1) AND inodes.kind = 0
-            """
-        ).map { ($0[0], $0[1], $0[2]) }
+            SELECT id FROM inodes WHERE id > ? AND links > 0 AND (presence > 0 OR writing = 1)
+                AND kind = 0 ORDER BY id LIMIT ?
+            """, [inode, limit])
     }
 }

@@ -6,6 +6,9 @@ enum Schema {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { database in try database.execute(sql: tables) }
         migrator.registerMigration("local_bytes") { try $0.execute(sql: localBytes) }
+        migrator.registerMigration("durability") { database in
+            try database.execute(sql: durability)
+        }
         return migrator
     }()
 
@@ -218,5 +221,15 @@ enum Schema {
             SELECT id, sum(max(0, min(stop, size) - start)) FROM inodes
             JOIN extents ON extents.inode = inodes.id
             WHERE presence = 1 AND inodes.kind = 0 GROUP BY id;
+        """
+
+    private static let durability = """
+        -- The file that gets its name back if a power cut takes the bytes of this one, which was
+        -- renamed over it.
+        ALTER TABLE unsynced ADD COLUMN replaced INTEGER;
+        CREATE INDEX unsynced_by_replaced ON unsynced (replaced) WHERE replaced NOT NULL;
+        -- Whether the disk has failed to store the bytes: they may be lost, and no later sync tells.
+        ALTER TABLE unsynced ADD COLUMN failed INTEGER NOT NULL DEFAULT 0 CHECK (failed IN (0, 1));
+        CREATE INDEX unsynced_failed ON unsynced (inode) WHERE failed = 1;
         """
 }

@@ -90,6 +90,9 @@ struct Synchroniser: Sendable {
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
                 await Task.yield()
+            case .delete where try store.read({ try $0.isReplacedUnsafely(inode) }):
+                // A power cut may give it its name back until then.
+                return .again(after: .seconds(5))
             case .verify(let intent):
                 if let outcome = try await uploader.verifier.verify(intent, state) {
                     return outcome

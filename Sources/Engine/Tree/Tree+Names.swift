@@ -185,6 +185,7 @@ extension Tree {
             }
             try database.removeDirent(dirent, kind: inode.kind, at: now)
             try database.insertDirent(newName, in: newParent, to: inode, at: now)
+            try database.noteReplacement(of: target?.inode, by: inode.id)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
             try database.markPending(inode.id, at: now, due: agenda.due())

@@ -149,6 +149,24 @@ struct LossOracle {
         files = left
     }
 
+    /// Checks a file whose name had to survive a power cut: it holds the content of one of the files
+    /// that had that name.
+    func checkReplaced(
+        _ inode: InodeNumber, _ bytes: [UInt8], files owners: Set<InodeNumber>
+    ) throws(ProgramFailure) {
+        let isOurs = owners.contains { owner in
+            // That of a file that no program changed is on the remote.
+            guard let file = files[owner] else { return true }
+            return file.contents.contains(bytes) || !file.isOwed
+                || file.wasSynchronised && Mixture.isMixture(bytes, of: file.sinceSynchronised)
+        }
+        guard isOurs else {
+            throw ProgramFailure(
+                "I1: a synchronised name leads to inode \(inode), whose \(bytes.count) bytes are "
+                    + "of none of inodes \(owners.sorted()) that had it")
+        }
+    }
+
     /// Checks the result of a read.
     ///
     /// - Parameter decides: Whether the bytes rule out other possible contents. They do not while

@@ -230,7 +230,14 @@ struct ProgramWriter {
         ]
         // Like `rsync -t`: the time of the original, independent of the time of writing.
         if random.nextBool() { steps.append(setModified(draft)) }
-        return steps + [.close(slot: 0), rename(draft, path, replaces: true)]
+        // Only here, so that the programs of other scenarios stay what they were.
+        let hasCuts = style.scenario == .powerCut
+        if hasCuts, random.nextBool() { steps.append(.synchronize(slot: 0)) }
+        steps += [.close(slot: 0), rename(draft, path, replaces: true)]
+        if hasCuts, random.next(below: 4) == 0 {
+            steps.append(.cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 20)))
+        }
+        return steps
     }
 
     // MARK: Parts

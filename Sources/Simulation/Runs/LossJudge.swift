@@ -10,6 +10,9 @@ struct LossJudge: Judge {
     private var hadPowerCuts = false
     /// Names that must survive a power cut, by inode.
     private var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
+    /// Names that must survive a power cut, and the files of which any may have them: the one that
+    /// was synchronised, and those that were renamed over it.
+    private var replacedNames = ReplacedNames()
     /// All names at the beginning of an orderly unmount.
     private var namesBeforeStop: [(InodeNumber, [DirectoryEntry])] = []
 
@@ -22,8 +25,11 @@ struct LossJudge: Judge {
     /// Forgets durable names that the step is about to remove or rename.
     mutating func prepare(for step: ProgramStep) {
         switch step {
-        case .unlink(let path), .removeDirectory(let path): forgetDurableName(at: path)
+        case .unlink(let path), .removeDirectory(let path):
+            replacedNames.forget(place(of: path))
+            forgetDurableName(at: path)
         case .rename(let from, let to, _):
+            noteReplacement(from, to)
             forgetDurableName(at: from)
             forgetDurableName(at: to)
         default: break
@@ -70,6 +76,7 @@ struct LossJudge: Judge {
     private mutating func noteTouched(
         _ step: ProgramStep, _ inode: InodeNumber, _ version: ETag?, isCertain: Bool
     ) {
+        if step.changesContent { replacedNames.forget(inode) }
         switch step {
         case .open(_, _, _, let isTruncating):
             meet(inode, version)
@@ -120,6 +127,50 @@ struct LossJudge: Judge {
         }
     }
 
+    /// The place of a path, if it is known without the remote.
+    private func place(of path: Path) -> NamePlace? {
+        guard let name = path.names.last else { return nil }
+        var parent = InodeNumber.root
+        for name in path.names.dropLast() {
+            guard let inode = try? mount.engine.knownInode(name, in: parent) else { return nil }
+            parent = inode
+        }
+        return NamePlace(parent: parent, name: name)
+    }
+
+    /// Records that a file is about to be renamed over one whose name must survive a power cut.
+    private mutating func noteReplacement(_ from: Path, _ to: Path) {
+        replacedNames.forget(place(of: from))
+        guard !hadPowerCuts, let target = place(of: to), let source = place(of: from),
+            let moved = try? mount.engine.knownInode(source.name, in: source.parent),
+            let replaced = try? mount.engine.knownInode(target.name, in: target.parent),
+            moved != replaced
+        else { return replacedNames.forget(place(of: to)) }
+        let isDurable = durableNames[replaced].map { $0 == (target.parent, target.name) } ?? false
+        replacedNames.note(target, of: replaced, isDurable: isDurable, by: moved)
+    }
+
+    /// Checks that each name that was durable before a rename over it is there after a power cut.
+    ///
+    /// - Returns: The inode of each, and the files whose content it may have.
+    private mutating func checkReplacedNames(
+        _ faultPlan: FaultPlan
+    ) throws(ProgramFailure) -> [(inode: InodeNumber, files: Set<InodeNumber>)] {
+        defer { replacedNames = ReplacedNames() }
+        if faultPlan.hadStaleListings { return [] }
+        var found: [(inode: InodeNumber, files: Set<InodeNumber>)] = []
+        for (place, files) in replacedNames.all {
+            guard let inode = try? mount.engine.knownInode(place.name, in: place.parent) else {
+                throw ProgramFailure(
+                    "I1: the name \"\(place.name)\" in directory \(place.parent) was "
+                        + "synchronised, inodes \(files.sorted()) had it, and is gone after the "
+                        + "power cut")
+            }
+            found.append((inode, files))
+        }
+        return found
+    }
+
     private mutating func checkDurableNames(_ faultPlan: FaultPlan) throws(ProgramFailure) {
         defer { durableNames = [:] }
         if faultPlan.hadStaleListings { return }
@@ -157,6 +208,7 @@ struct LossJudge: Judge {
         guard wasPowerCut else { return }
         hadPowerCuts = true
         try checkDurableNames(faultPlan)
+        let replaced = try checkReplacedNames(faultPlan)
         let everything = mount.provider.everyContent()
         var found: [InodeNumber: [UInt8]] = [:]
         var incomplete: Set<InodeNumber> = []
@@ -178,6 +230,10 @@ struct LossJudge: Judge {
                     }
                 }
             }
+        }
+        for (inode, files) in replaced {
+            guard let bytes = found[inode] else { continue }
+            try oracle.checkReplaced(inode, bytes, files: files)
         }
         try oracle.takeStock(found, incomplete: incomplete, everything)
     }
@@ -209,6 +265,52 @@ struct LossJudge: Judge {
         try oracle.check(
             incomplete: incomplete, hadStaleListings: faultPlan.hadStaleListings,
             mount.provider.snapshot(), mount.provider.everyContent())
+    }
+}
+
+/// A name in a directory.
+private struct NamePlace: Hashable {
+    var parent: InodeNumber
+    var name: FileName
+}
+
+/// Names that were synchronised, and then given to other files.
+private struct ReplacedNames {
+    private var files: [NamePlace: Set<InodeNumber>] = [:]
+
+    var all: [(place: NamePlace, files: Set<InodeNumber>)] {
+        files.sorted { ($0.key.parent, "\($0.key.name)") < ($1.key.parent, "\($1.key.name)") }
+            .map { ($0.key, $0.value) }
+    }
+
+    /// Records that a file takes the place of another one.
+    ///
+    /// - Parameter isDurable: Whether the other one must keep it over a power cut.
+    mutating func note(
+        _ place: NamePlace, of replaced: InodeNumber, isDurable: Bool, by moved: InodeNumber
+    ) {
+        if isDurable { files[place, default: []].insert(replaced) }
+        if files[place] != nil { files[place]?.insert(moved) }
+    }
+
+    /// Forgets a place that loses its name, or all of them if it is not known which does.
+    mutating func forget(_ place: NamePlace?) {
+        if let place { files[place] = nil } else { files = [:] }
+    }
+
+    /// Forgets the places of a file that is changed: the change may be lost, with the whole file.
+    mutating func forget(_ inode: InodeNumber) {
+        files = files.filter { !$0.value.contains(inode) }
+    }
+}
+
+extension ProgramStep {
+    fileprivate var changesContent: Bool {
+        switch self {
+        case .write, .resize: true
+        case .open(_, _, _, let isTruncating): isTruncating
+        default: false
+        }
     }
 }
 

@@ -1,0 +1,48 @@
+import Logging
+
+/// Makes content safe in the background, and removes content that a power cut must not bring back
+/// a name for.
+///
+/// A pass synchronises written content, then the database, and only then removes the content of
+/// unlinked files: so no name survives a power cut without its content.
+struct Flusher: Sendable {
+    let clock: any Clock
+    let logger: Logger
+    let durability: Durability
+    let reaper: Reaper
+
+    /// Makes a pass every few seconds, until cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            do throws(Blocked) {
+                try durability.keepSafe()
+                try durability.keepEvictionsSafe()
+                try reaper.reapWaiting()
+            } catch {
+                logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
+            }
+            try? await clock.sleep(until: clock.uptime + .seconds(5))
+        }
+    }
+
+    /// Removes the content of unlinked files now, as space is short. No lock may be held.
+    ///
+    /// - Returns: Whether any was removed.
+    func removeUnlinked() throws(Blocked) -> Bool {
+        guard reaper.isWaiting else { return false }
+        try durability.keepSafe()
+        return try reaper.reapWaiting()
+    }
+
+    /// Makes the last pass of a mount, after the last write. Content that the remote has too is not
+    /// worth waiting for a busy disk.
+    func finish() {
+        durability.keepPendingSafe()
+        do throws(Blocked) {
+            try reaper.reapWaiting()
+        } catch {
+            // The next start removes it.
+            logger.warning("removed content kept", metadata: ["reason": "\(error)"])
+        }
+    }
+}
