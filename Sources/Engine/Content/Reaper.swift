@@ -4,9 +4,8 @@ import Logging
 /// Removes the content of inodes without a name, and the inodes themselves once they are gone from
 /// the remote too.
 ///
-/// Content that the remote has goes at once. Other content goes once the removal of the name
-/// survives a power cut, and once the bytes of a file that was renamed over it do, see
-/// ``Flusher``: until then a power cut may give the inode its name back.
+/// Content goes once the removal of the name survives a power cut, and once the bytes of a file that
+/// was renamed over it do, see ``Flusher``: until then a power cut may give the inode its name back.
 ///
 /// Content is removed before rows, so that each content file has a row that names its inode.
 struct Reaper: Sendable {
@@ -214,8 +213,8 @@ extension Database {
         guard record.kind == .file, record.presence != .remote || record.isWriting else {
             return false
         }
-        if try discarded(record.id) != nil { return false }
-        return try record.isWriting || isChangedHere(record)
+        // The remote has deleted the file, and its bytes move to the trash.
+        return try discarded(record.id) == nil
     }
 
     /// Whether the synchroniser still needs an inode without a name. A pending one may be in an
