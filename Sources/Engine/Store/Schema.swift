@@ -228,8 +228,5 @@ enum Schema {
         -- renamed over it.
         ALTER TABLE unsynced ADD COLUMN replaced INTEGER;
         CREATE INDEX unsynced_by_replaced ON unsynced (replaced) WHERE replaced NOT NULL;
-        -- Whether the disk has failed to store the bytes: they may be lost, and no later sync tells.
-        ALTER TABLE unsynced ADD COLUMN failed INTEGER NOT NULL DEFAULT 0 CHECK (failed IN (0, 1));
-        CREATE INDEX unsynced_failed ON unsynced (inode) WHERE failed = 1;
         """
 }
