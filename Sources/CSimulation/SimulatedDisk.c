@@ -149,6 +149,20 @@ static int refusal(simulated_disk *disk, enum simulated_operation operation) {
     }
 }
 
+static void file_make_durable(simulated_disk *disk, struct simulated_file *file) {
+    // The changes lead from the durable image to the current one, and are much smaller.
+    for (int64_t index = 0; index < file->change_count; index++) {
+        image_apply(&file->durable, &file->changes[index]);
+    }
+    file->is_durable = file->has_name;
+    file_forget_changes(file);
+    // A journaling file system commits the removals that went before along with it. SQLite relies
+    // on that for the rollback journal of a database that was just made.
+    for (struct simulated_file *other = disk->files; other != NULL; other = other->next) {
+        if (!other->has_name) other->is_durable = 0;
+    }
+}
+
 // MARK: What SQLite calls on an open file
 
 struct handle {
@@ -197,18 +211,7 @@ static int handle_sync(sqlite3_file *base, int flags) {
     struct handle *handle = (struct handle *)base;
     int code = refusal(handle->disk, SIMULATED_SYNC);
     if (code != SQLITE_OK) return code;
-    struct simulated_file *file = handle->file;
-    // The changes lead from the durable image to the current one, and are much smaller.
-    for (int64_t index = 0; index < file->change_count; index++) {
-        image_apply(&file->durable, &file->changes[index]);
-    }
-    file->is_durable = file->has_name;
-    file_forget_changes(file);
-    // A journaling file system commits the removals that went before along with it. SQLite relies
-    // on that for the rollback journal of a database that was just made.
-    for (struct simulated_file *other = handle->disk->files; other != NULL; other = other->next) {
-        if (!other->has_name) other->is_durable = 0;
-    }
+    file_make_durable(handle->disk, handle->file);
     return SQLITE_OK;
 }
 
@@ -378,6 +381,22 @@ void simulated_disk_destroy(simulated_disk *disk) {
     free(disk);
 }
 
+int simulated_disk_synchronize(simulated_disk *disk, const char *path, int rewrite) {
+    struct simulated_file *file = file_find(disk, path);
+    if (file == NULL || !file->has_name) return ENOENT;
+    if (rewrite) {
+        int code = disk->step(disk->context, SIMULATED_WRITE);
+        if (code != 0) return code;
+        file_change(file, 0, file->current.bytes, file->current.size);
+        file_change(file, file->current.size, NULL, 0);
+    }
+    int code = disk->step(disk->context, SIMULATED_SYNC);
+    if (code == 0) file_make_durable(disk, file);
+    // Linux counts bytes as written that it could not write. A process that is dead did not try.
+    if (code != 0 && code != ESRCH) file_forget_changes(file);
+    return code;
+}
+
 int64_t simulated_disk_number(const simulated_disk *disk) { return disk->number; }
 
 static void file_cut_power(
@@ -415,4 +434,25 @@ void simulated_disk_cut_power(
     for (struct simulated_file *file = disk->files; file != NULL; file = file->next) {
         file_cut_power(file, random, random_context);
     }
+}
+
+// MARK: Statements
+
+static int count_step(void *count) {
+    ++*(int64_t *)count;
+    return 0;
+}
+
+int64_t *simulated_steps_start(void *connection) {
+    int64_t *count = calloc(1, sizeof *count);
+    if (count == NULL) abort();
+    sqlite3_progress_handler(connection, 1, count_step, count);
+    return count;
+}
+
+int64_t simulated_steps_stop(void *connection, int64_t *count) {
+    sqlite3_progress_handler(connection, 0, NULL, NULL);
+    int64_t result = *count;
+    free(count);
+    return result;
 }

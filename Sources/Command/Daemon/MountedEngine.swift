@@ -61,8 +61,9 @@ final class MountedEngine: MountService {
             world.atEnd = { hooks.add($0) }
             let provider = try await source.connect(world)
             self.notes = notes.withLock { $0 }
+            let database = "\(options.stateDirectory)/\(StateDatabase.name)"
             let store = try Store(
-                path: "\(options.stateDirectory)/\(StateDatabase.name)", ballast: ballast)
+                path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database))
             self.store = store
             let disk = try PosixDisk(directory: options.stateDirectory)
             cacheBytesMax =

@@ -1,5 +1,4 @@
 package import GRDB
-import Synchronization
 
 /// The mount's database: opens it, and converts its errors to the engine's.
 ///
@@ -8,20 +7,32 @@ import Synchronization
 package final class Store: Sendable {
     private let writer: any DatabaseWriter
     private let ballast: (any Ballast)?
-    /// The number of calls of ``synchronize()``, and how many of them are done.
-    private let synchronizations = Mutex<(asked: UInt64, done: UInt64)>((0, 0))
-    private let commits = Atomic<UInt64>(0)
+    let commitSync: CommitSync
+    private let checkpointer: Checkpointer?
 
     /// Migrates the schema to the current version.
     ///
-    /// - Parameter ballast: Space for when the disk is full; a transaction that fails for lack of
-    ///   space is retried for each piece of it.
+    /// - Parameters:
+    ///   - ballast: Space for when the disk is full; a transaction that fails for lack of space is
+    ///     retried for each piece of it.
+    ///   - log: The write-ahead log of a database without SQLite's automatic checkpoints; nil if
+    ///     ``synchronize()`` is to make a commit that SQLite synchronises.
+    ///   - checkpointChanges: The number of changed rows after which the log is moved into the
+    ///     database.
     /// - Throws: `.damaged` if the database is not one of ours, or of another version.
     package init(
-        _ writer: any DatabaseWriter, ballast: (any Ballast)? = nil
+        _ writer: any DatabaseWriter, ballast: (any Ballast)? = nil,
+        log: (any DatabaseLog)? = nil, checkpointChanges: Int = Checkpointer.changesMax
     ) throws(EngineError) {
         self.writer = writer
         self.ballast = ballast
+        let commitSync = CommitSync(writer, log: log)
+        self.commitSync = commitSync
+        checkpointer = try onDatabase("open the state database") {
+            try log.map { _ in
+                try Checkpointer(writer, commitSync, changesMax: checkpointChanges)
+            }
+        }
         try onDatabase("open the state database") {
             let (condition, isCurrent) = try reading { database in
                 (
@@ -41,25 +52,43 @@ package final class Store: Sendable {
     ///
     /// - Throws: `.damaged`, before anything is written, for a file that is damaged or of another
     ///   version.
-    package convenience init(path: String, ballast: (any Ballast)? = nil) throws(EngineError) {
+    package convenience init(
+        path: String, ballast: (any Ballast)? = nil, log: (any DatabaseLog)? = nil
+    ) throws(EngineError) {
+        let condition = try StateDatabase.condition(ofFileAt: path, thoroughly: false)
+        if let refusal = StateDatabase.refusal(condition, path) { throw refusal }
+        let pool = try onDatabase("open the state database \"\(path)\"") {
+            try DatabasePool(
+                path: path, configuration: Self.configuration(checkpointsAlone: log == nil))
+        }
+        try self.init(pool, ballast: ballast, log: log)
+    }
+
+    /// The caches are bounded: 8 MiB for the writer, 4 MiB for each reader. The file is not mapped
+    /// into memory, where a failing disk would end the process (`SIGBUS`) instead of one call.
+    ///
+    /// - Parameter checkpointsAlone: Whether SQLite makes checkpoints, as part of commits.
+    private static func configuration(checkpointsAlone: Bool) -> Configuration {
         var configuration = Configuration()
         configuration.maximumReaderCount = 8
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+            let cacheKibibytes = database.configuration.readonly ? 4_096 : 8_192
+            try database.execute(
+                sql: """
+                    PRAGMA synchronous = NORMAL;
+                    PRAGMA cache_size = -\(cacheKibibytes);
+                    PRAGMA mmap_size = 0;
+                    PRAGMA wal_autocheckpoint = \(checkpointsAlone ? 1_000 : 0);
+                    """)
         }
-        let condition = try StateDatabase.condition(ofFileAt: path, thoroughly: false)
-        if let refusal = StateDatabase.refusal(condition, path) { throw refusal }
-        let pool = try onDatabase("open the state database \"\(path)\"") {
-            try DatabasePool(path: path, configuration: configuration)
-        }
-        try self.init(pool, ballast: ballast)
+        return configuration
     }
 
     /// Counts the transactions that changed something. As long as it has the value from before a
     /// read, nothing that was read has changed: a commit is counted before ``write(_:)`` returns,
     /// and before the next transaction begins.
-    var commitCount: UInt64 { commits.load(ordering: .acquiring) }
+    var commitCount: UInt64 { commitSync.commitCount }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         do {
@@ -81,9 +110,16 @@ package final class Store: Sendable {
     }
 
     private func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        guard let queue = writer as? DatabaseQueue else { return try writer.read(body) }
-        return try queue.unsafeRead { database in
-            try Self.withoutChanges(in: database) { try body(database) }
+        try writer.unsafeRead { database in
+            if writer is DatabaseQueue {
+                return try Self.withoutChanges(in: database) { try body(database) }
+            }
+            // GRDB's own transactions are compiled each time.
+            try database.run("BEGIN DEFERRED TRANSACTION")
+            defer {
+                if (try? database.run("COMMIT TRANSACTION")) == nil { try? database.rollback() }
+            }
+            return try body(database)
         }
     }
 
@@ -117,50 +153,32 @@ package final class Store: Sendable {
     }
 
     private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        try writer.writeWithoutTransaction { database in
+        let (value, changes) = try writer.writeWithoutTransaction { database in
             let before = Self.changeCount(database)
-            defer {
-                if Self.changeCount(database) != before { commits.add(1, ordering: .releasing) }
-            }
+            defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
             var value: Value?
             try database.inTransaction {
                 value = try body(database)
                 return .commit
             }
             guard let value else { preconditionFailure("a committed transaction has a value") }
-            return value
+            return (value, Self.changeCount(database) - before)
         }
+        checkpointer?.note(changes: changes)
+        return value
     }
 
-    /// Returns once everything committed so far survives power loss. Concurrent callers share the
-    /// next synchronisation.
+    /// Returns once everything committed so far survives power loss. Concurrent callers share a
+    /// synchronisation; other transactions do not wait for it.
+    ///
+    /// - Throws: If it fails, to every caller that depended on it.
     func synchronize() throws(Blocked) {
-        let ticket = synchronizations.withLock { state in
-            state.asked += 1
-            return state.asked
-        }
         do {
-            try withBallast { try synchronize(ticket) }
+            try withBallast { try commitSync.synchronize() }
+        } catch let error as DiskError {
+            throw .failure(EngineError(error, "synchronize the state database"))
         } catch {
             throw .failure(EngineError(database: error, "synchronize the state database"))
-        }
-    }
-
-    private func synchronize(_ ticket: UInt64) throws {
-        try writer.writeWithoutTransaction { database in
-            let (asked, done) = synchronizations.withLock { $0 }
-            if done >= ticket { return }
-            // In WAL mode a commit with synchronous=FULL syncs the log with all earlier commits. It
-            // needs a change, or SQLite commits nothing. A pragma must not be cached: this one takes
-            // effect when it is compiled.
-            try database.execute(sql: "PRAGMA synchronous = FULL")
-            defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
-            try database.run(
-                """
-                INSERT INTO settings VALUES ('synchronized', '1')
-                ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1
-                """)
-            synchronizations.withLock { $0.done = max($0.done, asked) }
         }
     }
 
@@ -185,6 +203,7 @@ package final class Store: Sendable {
                 }
                 // Moves the log's contents into the database, so that the log is reused instead of
                 // growing. If this fails, the log grows.
+                guard (try? commitSync.prepareCheckpoint()) != nil else { continue }
                 _ = try? writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }
         }
@@ -198,6 +217,9 @@ package final class Store: Sendable {
     package func close() {
         // The next mount needs it if the disk fills up in the meantime.
         _ = restoreBallast()
+        // SQLite makes a checkpoint when the last connection closes.
+        try? commitSync.prepareCheckpoint()
+        checkpointer?.close()
         // Connections that stay open close with the process; every commit is already safe.
         try? writer.close()
     }

@@ -48,13 +48,13 @@ final class DatabaseDisk: Sendable {
             try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
             try database.execute(sql: "PRAGMA journal_mode = WAL")
             try database.execute(sql: "PRAGMA synchronous = NORMAL")
-            // Often, so that it happens in short runs too.
-            try database.execute(sql: "PRAGMA wal_autocheckpoint = 30")
+            // The store makes checkpoints.
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
         }
-        return try DatabaseQueue(
-            path: "/simulated/\(simulated_disk_number(disk))/state.sqlite",
-            configuration: configuration)
+        return try DatabaseQueue(path: path, configuration: configuration)
     }
+
+    private var path: String { "/simulated/\(simulated_disk_number(disk))/state.sqlite" }
 
     /// All connections must be closed.
     func cutPower() {
@@ -73,16 +73,31 @@ final class DatabaseDisk: Sendable {
     }
 }
 
+extension DatabaseDisk: DatabaseLog {
+    func synchronize() throws(DiskError) { try synchronize(rewriting: false) }
+
+    func rewrite() throws(DiskError) { try synchronize(rewriting: true) }
+
+    private func synchronize(rewriting: Bool) throws(DiskError) {
+        let path = "\(path)-wal"
+        let code = simulated_disk_synchronize(disk, path, rewriting ? 1 : 0)
+        guard code != 0 else { return }
+        throw DiskError(
+            code == ENOSPC ? .full : .failed, attempt: "synchronize \"\(path)\"",
+            reason: String(cString: strerror(code)))
+    }
+}
+
 extension DatabaseDisk.Box {
     /// - Returns: 0, or an errno.
     fileprivate func step(_ operation: simulated_operation) -> Int32 {
         let life = state.withLock { $0.life }
-        guard let life, !life.isDead else { return EIO }
+        guard let life, !life.isDead else { return ESRCH }
         if operation == SIMULATED_READ { return 0 }
         do throws(SimulatedLife.Death) {
             try life.step()
         } catch {
-            return EIO
+            return ESRCH
         }
         return state.withLock { state in
             switch state.faults.take() {

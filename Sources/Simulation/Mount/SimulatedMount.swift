@@ -192,7 +192,9 @@ package final class SimulatedMount: Sendable {
         let jitter = Mutex(random)
         return try Engine(
             configuration: configuration,
-            store: try Store(database, ballast: settings.ballast),
+            // Checkpoints are frequent, so that there are some in short runs too.
+            store: try Store(
+                database, ballast: settings.ballast, log: databaseDisk, checkpointChanges: 40),
             disk: CrashingDisk(disk, life: life), clock: clock,
             provider: provider, logger: log.logger, random: { jitter.withLock { $0.next() } })
     }
@@ -223,7 +225,7 @@ package final class SimulatedMount: Sendable {
     }
 
     /// Makes some of the next disk operations fail, for content files and database.
-    func setDiskFaults(_ faults: DiskFaultPlan) {
+    package func setDiskFaults(_ faults: DiskFaultPlan) {
         disk.setFaults(faults)
         databaseDisk?.setFaults(faults)
     }
