@@ -43,6 +43,29 @@ struct StatusTests {
         }
     }
 
+    /// Method: counts the transactions that change something.
+    @Test func `the last use of files is stored for many together, and before an eviction`() throws
+    {
+        try Scenario.run { remote in
+            for index in 0..<50 { try remote.otherClientWrites(Scenario.key("f\(index)"), [7]) }
+        } _: { it in
+            for index in 0..<50 { _ = try await it.read("f\(index)") }
+            try await it.wait(.seconds(120))
+            let before = it.engine.store.commitCount
+            for index in 0..<50 where index != 30 { _ = try await it.read("f\(index)") }
+            #expect(it.engine.store.commitCount == before)
+            #expect(try it.engine.local.space.evictLeastRecentlyUsed(atLeast: 1) > 0)
+            #expect(it.engine.store.commitCount == before + 2)
+            #expect(try it.engine.itemState(of: try await it.find("f30")) == .remote)
+            // Others are stored within seconds.
+            try await it.wait(.seconds(120))
+            _ = try await it.read("f1")
+            let stored = it.engine.store.commitCount
+            try await it.wait(.seconds(10))
+            #expect(it.engine.store.commitCount == stored + 1)
+        }
+    }
+
     @Test func `failures hide neither transfers nor held deletions`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.pieceBytes = (1 << 20)...(1 << 20)

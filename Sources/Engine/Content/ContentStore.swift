@@ -59,12 +59,12 @@ struct ContentStore: Sendable {
         }
     }
 
-    /// Records the time of last use to the minute, so that not every close costs a transaction.
+    /// Records the time of last use to the minute.
     private func noteAccess(of file: OpenFile) throws(Blocked) {
         let now = clock.wallTime
         let age = now.nanoseconds.subtractingReportingOverflow(file.accessed.nanoseconds)
         guard age.overflow || !(0..<60_000_000_000).contains(age.partialValue) else { return }
-        try store.write { try $0.touch(file.inode, at: now) }
+        try space.noteUse(of: file.inode, at: now)
     }
 
     /// A variant of ``retain(_:)`` for callers that truncate the file to nothing and so need none

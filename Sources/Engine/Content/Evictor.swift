@@ -9,7 +9,7 @@ struct Evictor: Sendable {
     let space: Space
     let trash: Trash
 
-    /// Evicts the least recently used files, and prunes the trash, until it is cancelled.
+    /// Stores the times of last use, evicts the least recently used files, and prunes the trash, until it is cancelled.
     func run() async {
         var (notifications, next) = (UInt64.max, Duration.zero)
         while !Task.isCancelled {
@@ -20,6 +20,7 @@ struct Evictor: Sendable {
                     next = clock.uptime + .seconds(3600)
                     try trash.prune()
                 }
+                try space.storeUses()
                 isExceeded = try !evictDownToBound()
                 try space.keepBallast()
             } catch {
@@ -28,6 +29,7 @@ struct Evictor: Sendable {
             // Changes that exceed the bound can be evicted as soon as they are uploaded.
             try? await clock.sleep(until: clock.uptime + .seconds(isExceeded ? 1 : 5))
         }
+        try? space.storeUses()
     }
 
     /// - Returns: Whether the cache is within its bound.
