@@ -172,6 +172,26 @@ import Testing
         #expect(try fixture.count("unsynced WHERE inode IN (3, 4)") == 0)
     }
 
+    @Test func `counts wrong and missing totals again`() throws {
+        let fixture = try StateFixture()
+        let whole = try fixture.totals()
+        #expect(whole.names == 7)
+        #expect(whole.localBytes == 5 + 11 + 100)
+        #expect(whole.pending == 3)
+        #expect(whole.pendingBytes == 11)
+        for sql in [
+            "UPDATE totals SET names = 99, local_bytes = -1, pending = 'x', pending_bytes = 1.5",
+            "UPDATE totals SET deletions = 1, failed = 2, final = 3", "DELETE FROM totals",
+        ] {
+            try fixture.execute(sql)
+            let report = try fixture.check()
+            #expect(report.isInOrder && !report.isClean, "\(sql)")
+            #expect(report.findings.allSatisfy { $0.what.hasPrefix("the total of") })
+            #expect(try fixture.totals() == whole)
+            #expect(try fixture.check().isClean)
+        }
+    }
+
     @Test func `does not reuse an inode number that content files have`() throws {
         let fixture = try StateFixture()
         try FileManager.default.createDirectory(

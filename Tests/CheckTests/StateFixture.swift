@@ -116,6 +116,12 @@ final class StateFixture {
         return try queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") } ?? 0
     }
 
+    func totals() throws -> Totals {
+        let queue = try DatabaseQueue(path: database)
+        defer { try? queue.close() }
+        return try queue.read { try $0.totals() }
+    }
+
     func content(of inode: Int64) -> String {
         "\(path)/\(StateFiles.content(of: InodeNumber(rawValue: inode)))"
     }

@@ -73,6 +73,54 @@ struct AgendaTests {
         return try database.read(\.totalChangesCount) != before
     }
 
+    private func dueCount(_ condition: String) throws -> Int? {
+        let now = agenda.due().nanoseconds
+        return try store.read { database in
+            try database.value(
+                """
+                SELECT count(*) FROM pending
+                WHERE blocked_by IS NULL AND due <= ? AND \(condition)
+                """, [now])
+        }
+    }
+
+    @Test func `hastens those below a directory that are not due, without their failures`() throws {
+        let held = InodeNumber(rawValue: 5)
+        try database.write {
+            try $0.execute(
+                sql: """
+                    UPDATE inodes SET kind = 1 WHERE id = 2600;
+                    INSERT INTO dirents (parent, name, inode)
+                    SELECT iif(id < 2500, 2600, 1), CAST(id AS BLOB), id FROM inodes WHERE id > 1
+                    """)
+        }
+        // Several pages of those to be hastened, and of others.
+        for number in 2..<2_600 {
+            try change(InodeNumber(rawValue: Int64(number)), after: .seconds(number))
+        }
+        try change(second, third, after: .zero)
+        try store.write { database in
+            try database.setFailure(
+                SyncFailure(kind: .denied, what: "x", why: "", remedy: nil, isFinal: true),
+                attempts: 3, of: second)
+            try database.setFailure(
+                SyncFailure(kind: .unreachable, what: "x", why: "", remedy: nil, isFinal: false),
+                attempts: 3, of: third)
+            try database.setFailure(.awaitsConfirmation, attempts: 0, of: held)
+            try database.run("UPDATE pending SET due = NULL WHERE inode = ?", [held])
+            try database.run("UPDATE pending SET blocked_by = 3 WHERE inode = ?", [fourth])
+        }
+        try agenda.hasten(below: InodeNumber(rawValue: 2_600))
+        #expect(try dueCount("inode < 2500") == 2_497)
+        #expect(try dueCount("inode >= 2500") == 0)
+        let records = try [held, second, third].map { inode in
+            try #require(try store.read { try $0.pending(inode) })
+        }
+        #expect(records.map(\.failure) == [.awaitsConfirmation, nil, nil])
+        #expect(records[1].attempts == 3)
+        #expect(try !isChanging { try agenda.hasten(below: InodeNumber(rawValue: 2_600)) })
+    }
+
     @Test func `starts due inodes, the earliest first, up to its limit`() throws {
         try change(second, after: .seconds(2))
         try change(first, after: .seconds(1))

@@ -12,6 +12,9 @@ extension MountedEngine {
     private static var itemBytesMax: Int { 32 << 20 }
     /// The minimum time between two reports of one stream.
     private static var reportInterval: Duration { .milliseconds(200) }
+    /// How many times as long as the preparation of a report the pause after it is at least: below a
+    /// directory with very many changes, a report takes long.
+    private static var restFactor: Int { 9 }
 
     var about: About {
         About(
@@ -238,11 +241,13 @@ extension MountedEngine {
         }
         while true {
             let count = engine.changeCount
+            let start = ContinuousClock.now
             let progress = try await progress(of: inodes, sentBefore: sentBefore)
+            let cost = start.duration(to: .now)
             report(progress)
             if progress.isDone { return progress }
             await engine.waitForChange(after: count)
-            try await Task.sleep(for: Self.reportInterval)
+            try await Task.sleep(for: max(Self.reportInterval, cost * Self.restFactor))
         }
     }
 
@@ -253,7 +258,8 @@ extension MountedEngine {
             var progress = SyncProgress(isDone: true)
             var refusal: Problem?
             for inode in inodes {
-                let status = try engine.status(below: inode, limit: Self.syncItemsMax)
+                let status = try engine.status(
+                    below: inode, limit: Self.syncItemsMax, onlyActive: true)
                 progress.pending += status.pending.count
                 if status.pending.held > 0 {
                     progress.held = (progress.held ?? 0) + status.pending.held

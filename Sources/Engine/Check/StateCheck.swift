@@ -75,6 +75,7 @@ package struct StateCheck {
             ("pending changes", PendingCheck(context: context)),
             ("files of the state directory", LeftoverCheck(context: context)),
             ("numbers", NumberCheck(context: context)),
+            ("totals", TotalsCheck(context: context)),
         ]
     }
 

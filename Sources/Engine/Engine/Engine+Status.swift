@@ -2,20 +2,29 @@ import GRDB
 import Synchronization
 
 extension Engine {
+    /// For the root, this takes as long as there are items returned, transfers, open files, and held
+    /// deletions, however many items are pending; for other directories, as long as there are pending
+    /// items.
+    ///
     /// - Parameters:
     ///   - inode: Only pending items at or below it are counted.
     ///   - limit: The maximum number of items returned.
-    package func status(below inode: InodeNumber, limit: Int) throws(EngineError) -> EngineStatus {
+    ///   - onlyActive: Whether to return only those pending items that failed or have a transfer.
+    package func status(
+        below inode: InodeNumber, limit: Int, onlyActive: Bool = false
+    ) throws(EngineError) -> EngineStatus {
         try completed { () throws(Blocked) in
             let snapshot = ActivitySnapshot(self)
             let localBytes = try local.space.cache.localBytes()
             var status = try store.read { database in
                 var status = EngineStatus()
-                status.itemCount = try database.direntCount()
+                status.itemCount = try database.totals().names
                 status.localBytes = localBytes
                 status.pending = try pendingSummary(below: inode, snapshot, database)
-                status.items = try pendingRecords(below: inode, limit: limit, snapshot, database)
-                    .map { try item($0, snapshot, database) }
+                status.items =
+                    try pendingRecords(
+                        below: inode, limit: limit, onlyActive: onlyActive, snapshot, database
+                    ).map { try item($0, snapshot, database) }
                 for (conflict, since) in try database.conflicts(below: inode, limit: limit) {
                     let record = PendingRecord(inode: conflict, since: since, attempts: 0)
                     var item = try item(record, snapshot, database)
@@ -67,19 +76,24 @@ extension Engine {
         try store.read { try $0.synced(inode)?.etag }
     }
 
-    /// Returns up to `limit` pending inodes. If there are more, up to `limit` held deletions and
-    /// all transfers follow, so that failures do not hide them.
+    /// Returns up to `limit` pending inodes, or failed ones. If there may be more, up to `limit` held
+    /// deletions and all transfers follow, so that failures do not hide them.
     private func pendingRecords(
-        below inode: InodeNumber, limit: Int, _ snapshot: ActivitySnapshot, _ database: Database
+        below inode: InodeNumber, limit: Int, onlyActive: Bool, _ snapshot: ActivitySnapshot,
+        _ database: Database
     ) throws -> [PendingRecord] {
-        let records = try database.pending(below: inode, limit: limit)
-        guard records.count >= limit else { return records }
+        let records =
+            try onlyActive
+            ? database.failedPending(below: inode, limit: limit)
+            : database.pending(below: inode, limit: limit)
+        guard onlyActive || records.count >= limit else { return records }
         let transfers = try snapshot.transfers.keys.sorted()
             .filter { try database.isPending($0, below: inode) }
             .compactMap { try database.pending($0) }
         let listed = Set(records.map(\.inode))
-        let others = try database.heldPending(below: inode, limit: limit) + transfers
-        return records + others.filter { !listed.contains($0.inode) }
+        let held =
+            records.count >= limit ? try database.heldPending(below: inode, limit: limit) : []
+        return records + (held + transfers).filter { !listed.contains($0.inode) }
     }
 
     private func pendingSummary(
@@ -151,28 +165,13 @@ extension Engine {
     /// Makes everything at or below an inode due now, without settle time or backoff.
     package func hasten(below inode: InodeNumber) throws(EngineError) {
         try completed { () throws(Blocked) in
-            let now = local.agenda.due()
-            // Held deletions stay held.
-            let pending = try store.read { try $0.pending(below: inode, limit: .max) }
-                .filter { $0.failure != .awaitsConfirmation || $0.due != nil }
-            for record in pending {
-                // A file that stays open for writing is uploaded in its current state.
-                local.files.existing(record.inode)?.state.withLock {
-                    $0.longWriterDue = clock.uptime
-                }
+            // A file that stays open for writing is uploaded in its current state.
+            let files = local.files.all
+            let open = try store.read { database in
+                try files.filter { try database.isPending($0.inode, below: inode) }
             }
-            let waiting = pending.filter { $0.failure != nil || $0.due.map { $0 > now } ?? true }
-            // All in one transaction would take long.
-            for start in stride(from: 0, to: waiting.count, by: 1_000) {
-                let part = waiting.dropFirst(start).prefix(1_000)
-                try store.write { database in
-                    for record in part where record.failure != nil {
-                        try database.setFailure(nil, attempts: record.attempts, of: record.inode)
-                    }
-                    try database.enqueue(part.map(\.inode), due: now)
-                }
-            }
-            local.agenda.notify()
+            for file in open { file.state.withLock { $0.longWriterDue = clock.uptime } }
+            try local.agenda.hasten(below: inode)
         }
     }
 

@@ -84,6 +84,43 @@ final class Agenda: Sendable {
         state.withLock { $0.slots.noteMove(of: inode, at: clock.uptime) }
     }
 
+    /// Makes all pending inodes at or below one due now, without settle time or backoff, and forgets
+    /// their failures. Held deletions stay held.
+    ///
+    /// It reads only those that are not due, and changes up to 1,000 in a transaction.
+    func hasten(below ancestor: InodeNumber) throws(Blocked) {
+        let now = due()
+        for reason in WaitingReason.allCases {
+            var position = reason.start(at: now)
+            while let last = position {
+                let (page, end) = try store.read { database in
+                    let page = try database.waiting(reason, after: last, limit: Self.pageMax)
+                    let released = try page.filter { _, record in
+                        try (record.failure != .awaitsConfirmation || record.due != nil)
+                            && database.isBelow(ancestor, record.inode)
+                    }
+                    return (released.map(\.record), page.count < Self.pageMax ? nil : page.last)
+                }
+                try hasten(page, due: now)
+                position = end.map { ($0.key, $0.record.inode) }
+            }
+        }
+        notify()
+    }
+
+    private func hasten(_ records: [PendingRecord], due: Duration) throws(Blocked) {
+        guard !records.isEmpty else { return }
+        try store.write { database in
+            for record in records where record.failure != nil {
+                try database.setFailure(nil, attempts: record.attempts, of: record.inode)
+            }
+            try database.enqueue(records.map(\.inode), due: due)
+        }
+    }
+
+    /// All in one transaction would take long.
+    private static let pageMax = 1_000
+
     /// Schedules the inodes whose last attempt found the remote unreachable, ignoring their
     /// backoff.
     func hastenUnreachable() {

@@ -43,10 +43,12 @@ extension Database {
         ).map { ($0[0], $0[1]) }
     }
 
+    // A cross join is not reordered: SQLite might look at all inodes first.
+
     private static func conflicts(below ancestor: InodeNumber, columns: String) -> String {
         """
         \(below(ancestor, of: "conflicts"))
-        SELECT \(columns) FROM conflicts JOIN inodes ON inodes.id = inode
+        SELECT \(columns) FROM conflicts CROSS JOIN inodes ON inodes.id = inode
         \(isBelow(ancestor)) AND links > 0
         """
     }

@@ -32,8 +32,30 @@ extension Database {
         try run(
             """
             UPDATE pending SET \(Self.dueAssignment) WHERE inode IN (
-                SELECT inode FROM pending WHERE kind = :kind AND NOT final LIMIT :limit)
+                SELECT inode FROM pending
+                WHERE what NOT NULL AND kind = :kind AND NOT final LIMIT :limit)
             """, ["kind": kind, "limit": limit, "due": due.nanoseconds])
+    }
+
+    /// Returns pending inodes that are not due for a reason, each with its position.
+    func waiting(
+        _ reason: WaitingReason, after last: WaitingReason.Position, limit: Int
+    ) throws -> [(key: Int64, record: PendingRecord)] {
+        // SQLite would read all inodes of the same key for a comparison of pairs.
+        let equal = try waiting(reason, "= ?1 AND inode > ?2", last, limit)
+        return try equal + waiting(reason, "> ?1 AND ?2 NOT NULL", last, limit - equal.count)
+    }
+
+    private func waiting(
+        _ reason: WaitingReason, _ comparison: String, _ last: WaitingReason.Position, _ limit: Int
+    ) throws -> [(key: Int64, record: PendingRecord)] {
+        try rows(
+            """
+            SELECT \(Self.pendingColumns), \(reason.key) FROM pending
+            WHERE \(reason.condition) AND \(reason.key) \(comparison)
+            ORDER BY \(reason.key), inode LIMIT ?3
+            """, [last.key, last.inode, limit]
+        ).map { ($0[$0.count - 1], PendingRecord($0)) }
     }
 
     /// Returns the inode that is due first, except some.
@@ -98,6 +120,35 @@ extension Database {
             """)
         let latest: Int64? = try value("SELECT max(due) FROM pending WHERE blocked_by IS NULL")
         return .nanoseconds(latest ?? 0)
+    }
+}
+
+/// A reason why pending inodes are not due, with the order of an index.
+enum WaitingReason: CaseIterable {
+    case failed, failedFinally, blocked, later
+
+    typealias Position = (key: Int64, inode: InodeNumber)
+
+    fileprivate var condition: String {
+        switch self {
+        case .failed: "what NOT NULL AND (final IS NOT 1) = 1"
+        case .failedFinally: "what NOT NULL AND (final IS NOT 1) = 0"
+        case .blocked: "blocked_by NOT NULL"
+        case .later: "blocked_by IS NULL"
+        }
+    }
+
+    fileprivate var key: String {
+        switch self {
+        case .failed, .failedFinally: "since"
+        case .blocked: "blocked_by"
+        case .later: "due"
+        }
+    }
+
+    /// The position before the first inode.
+    func start(at now: Duration) -> Position? {
+        (self == .later ? now.nanoseconds : .min, InodeNumber(rawValue: .max))
     }
 }
 

@@ -171,10 +171,7 @@ extension Database {
     // MARK: Eviction
 
     /// Returns the space that all content files take on the disk, as last measured.
-    func presentBytes() throws -> UInt64 {
-        let sum: Int64? = try value("SELECT bytes FROM local_total")
-        return UInt64(max(0, sum ?? 0))
-    }
+    func presentBytes() throws -> UInt64 { try totals().localBytes }
 
     /// Returns the space that a file's content takes on the disk, as last measured.
     func localBytes(of number: InodeNumber) throws -> UInt64 {

@@ -65,7 +65,7 @@ extension Database {
         return try pending(inode)?.failure
     }
 
-    private static let pendingColumns = """
+    static let pendingColumns = """
         inode, since, attempts, what, why, remedy, final, kind,
         CASE WHEN blocked_by IS NULL THEN due END
         """
@@ -79,28 +79,69 @@ extension Database {
     /// inodes without a local name. Permanent failures come first, then other failures, then the
     /// oldest changes.
     func pending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
-        try rows(
-            """
-            \(Self.below(ancestor))
-            SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor))
-            ORDER BY final IS NOT 1, what IS NULL, since, inode LIMIT :limit
-            """, Self.arguments(ancestor, ["limit": limit])
-        ).map(PendingRecord.init)
+        let failed = try failedPending(below: ancestor, limit: limit)
+        guard failed.count < limit else { return failed }
+        return try failed
+            + pending(
+                below: ancestor, where: "what IS NULL", order: "since, inode",
+                limit: limit - failed.count)
+    }
+
+    /// Returns the failed ones of ``pending(below:limit:)``.
+    func failedPending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
+        try pending(
+            below: ancestor, where: "what NOT NULL", order: "final IS NOT 1, since, inode",
+            limit: limit)
     }
 
     /// Returns pending inodes at or below an inode whose deletion is held, the oldest first.
     func heldPending(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
+        try pending(
+            below: ancestor, where: "kind = 'busy' AND final IS NOT 1", order: "since, inode",
+            limit: limit)
+    }
+
+    /// - Parameters:
+    ///   - condition: That of an index.
+    ///   - order: That of the same index, so that all below the root need no sorting.
+    private func pending(
+        below ancestor: InodeNumber, where condition: String, order: String, limit: Int
+    ) throws -> [PendingRecord] {
         try rows(
             """
             \(Self.below(ancestor))
-            SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor))
-                AND kind = 'busy' AND final IS NOT 1
-            ORDER BY since, inode LIMIT :limit
+            SELECT \(Self.pendingColumns) FROM pending \(Self.isBelow(ancestor)) AND \(condition)
+            ORDER BY \(order) LIMIT :limit
             """, Self.arguments(ancestor, ["limit": limit])
         ).map(PendingRecord.init)
     }
 
+    /// For the root, this takes as long as there are held deletions.
     func pendingSummary(below ancestor: InodeNumber) throws -> PendingSummary {
+        ancestor == .root ? try pendingSummary() : try countPending(below: ancestor)
+    }
+
+    private func pendingSummary() throws -> PendingSummary {
+        let totals = try totals()
+        var summary = PendingSummary(
+            count: totals.pending, deletions: totals.deletions, bytes: totals.pendingBytes,
+            failed: totals.failed, failedFinally: totals.failedFinally)
+        guard try hasHeld() else { return summary }
+        let row = try row(
+            """
+            SELECT count(*), coalesce(sum(\(Schema.pendingBytes("inodes."))), 0)
+            FROM (SELECT inode FROM remote WHERE held = 1) AS held
+            CROSS JOIN pending ON pending.inode = held.inode AND pending.kind = 'busy'
+            CROSS JOIN inodes ON id = held.inode
+            """)
+        guard let row else { return summary }
+        summary.held = row[0]
+        summary.count -= min(summary.count, summary.held)
+        summary.bytes -= min(summary.bytes, row[1])
+        return summary
+    }
+
+    private func countPending(below ancestor: InodeNumber) throws -> PendingSummary {
         let held = "SELECT inode FROM remote WHERE held = 1"
         let isHeld = try hasHeld() ? "pending.kind IS 'busy' AND inode IN (\(held))" : "false"
         let row = try row(
@@ -150,10 +191,6 @@ extension Database {
             """, [limit])
     }
 
-    func direntCount() throws -> UInt64 {
-        try value("SELECT count(*) FROM dirents") ?? 0
-    }
-
     // All inodes are below the root; for other ancestors the path is followed upwards from each
     // row.
 
@@ -185,7 +222,7 @@ extension Database {
 }
 
 extension PendingRecord {
-    fileprivate init(_ row: Row) {
+    init(_ row: Row) {
         inode = row[0]
         since = row[1]
         attempts = row[2]

@@ -6,9 +6,8 @@ enum Schema {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("v1") { database in try database.execute(sql: tables) }
         migrator.registerMigration("local_bytes") { try $0.execute(sql: localBytes) }
-        migrator.registerMigration("durability") { database in
-            try database.execute(sql: durability)
-        }
+        migrator.registerMigration("durability") { try $0.execute(sql: durability) }
+        migrator.registerMigration("totals") { try $0.execute(sql: totals) }
         return migrator
     }()
 
@@ -183,7 +182,6 @@ enum Schema {
         CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
         """
 
-    // Triggers keep the sum, so that it is as exact as the rows whatever removes them.
     private static let localBytes = """
         -- The space that the content file of each inode takes on the disk, without holes, as last
         -- measured; no row if the inode has no local bytes.
@@ -191,21 +189,6 @@ enum Schema {
             inode INTEGER PRIMARY KEY REFERENCES inodes ON DELETE CASCADE,
             bytes INTEGER NOT NULL CHECK (bytes >= 0)
         );
-        -- The sum of all of them, in one row.
-        CREATE TABLE local_total (
-            id INTEGER PRIMARY KEY CHECK (id = 1),
-            bytes INTEGER NOT NULL
-        );
-        INSERT INTO local_total VALUES (1, 0);
-        CREATE TRIGGER local_bytes_added AFTER INSERT ON local_bytes BEGIN
-            UPDATE local_total SET bytes = bytes + NEW.bytes;
-        END;
-        CREATE TRIGGER local_bytes_changed AFTER UPDATE OF bytes ON local_bytes BEGIN
-            UPDATE local_total SET bytes = bytes + NEW.bytes - OLD.bytes;
-        END;
-        CREATE TRIGGER local_bytes_removed AFTER DELETE ON local_bytes BEGIN
-            UPDATE local_total SET bytes = bytes - OLD.bytes;
-        END;
         CREATE TRIGGER local_bytes_evicted AFTER UPDATE OF presence ON inodes
         WHEN NEW.presence = 0 AND OLD.presence <> 0 BEGIN
             DELETE FROM local_bytes WHERE inode = NEW.id;
@@ -229,4 +212,103 @@ enum Schema {
         ALTER TABLE unsynced ADD COLUMN replaced INTEGER;
         CREATE INDEX unsynced_by_replaced ON unsynced (replaced) WHERE replaced NOT NULL;
         """
+
+    // Without limits, so that a wrong number does not refuse changes. A deleted inode is subtracted
+    // before its row in `pending` is, which then finds no inode.
+    private static let totals = """
+        -- The order in which pending inodes are listed.
+        CREATE INDEX pending_by_failure ON pending (final IS NOT 1, since) WHERE what NOT NULL;
+        CREATE INDEX pending_by_age ON pending (since) WHERE what IS NULL;
+        CREATE INDEX pending_busy ON pending (since) WHERE kind = 'busy' AND final IS NOT 1;
+
+        -- One row that triggers keep equal to the contents of other tables: the number of dirents;
+        -- the sum of local_bytes; of the rows in `pending` the number, the deleted
+        -- inodes, the bytes of the files, those that failed permanently, and those that failed so or
+        -- wait for one that did.
+        CREATE TABLE totals (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            names INTEGER NOT NULL DEFAULT 0,
+            local_bytes INTEGER NOT NULL DEFAULT 0,
+            pending INTEGER NOT NULL DEFAULT 0,
+            deletions INTEGER NOT NULL DEFAULT 0,
+            pending_bytes INTEGER NOT NULL DEFAULT 0,
+            failed INTEGER NOT NULL DEFAULT 0,
+            final INTEGER NOT NULL DEFAULT 0
+        );
+        INSERT INTO totals (id) VALUES (1);
+        \(Totals.counting)
+
+        CREATE TRIGGER dirents_inserted AFTER INSERT ON dirents BEGIN
+            UPDATE totals SET names = names + 1
+            WHERE id = 1;
+        END;
+        CREATE TRIGGER dirents_deleted AFTER DELETE ON dirents BEGIN
+            UPDATE totals SET names = names - 1
+            WHERE id = 1;
+        END;
+
+        CREATE TRIGGER local_bytes_added AFTER INSERT ON local_bytes BEGIN
+            UPDATE totals SET local_bytes = local_bytes + NEW.bytes
+            WHERE id = 1;
+        END;
+        CREATE TRIGGER local_bytes_changed AFTER UPDATE OF bytes ON local_bytes BEGIN
+            UPDATE totals SET local_bytes = local_bytes + NEW.bytes - OLD.bytes
+            WHERE id = 1;
+        END;
+        CREATE TRIGGER local_bytes_removed AFTER DELETE ON local_bytes BEGIN
+            UPDATE totals SET local_bytes = local_bytes - OLD.bytes
+            WHERE id = 1;
+        END;
+
+        CREATE TRIGGER pending_inserted AFTER INSERT ON pending BEGIN
+            UPDATE totals SET pending = pending + 1,
+                deletions = deletions
+                    + coalesce((SELECT links = 0 FROM inodes WHERE id = NEW.inode), 0),
+                pending_bytes = pending_bytes
+                    + coalesce((SELECT \(pendingBytes()) FROM inodes WHERE id = NEW.inode), 0),
+                failed = failed + coalesce(NEW.final AND NEW.kind IS NOT 'busy', 0),
+                final = final + coalesce(NEW.final, 0)
+            WHERE id = 1;
+        END;
+        CREATE TRIGGER pending_deleted AFTER DELETE ON pending BEGIN
+            UPDATE totals SET pending = pending - 1,
+                deletions = deletions
+                    - coalesce((SELECT links = 0 FROM inodes WHERE id = OLD.inode), 0),
+                pending_bytes = pending_bytes
+                    - coalesce((SELECT \(pendingBytes()) FROM inodes WHERE id = OLD.inode), 0),
+                failed = failed - coalesce(OLD.final AND OLD.kind IS NOT 'busy', 0),
+                final = final - coalesce(OLD.final, 0)
+            WHERE id = 1;
+        END;
+        CREATE TRIGGER pending_failed AFTER UPDATE OF final, kind ON pending
+        WHEN OLD.final IS NOT NEW.final OR OLD.kind IS NOT NEW.kind BEGIN
+            UPDATE totals SET
+                failed = failed - coalesce(OLD.final AND OLD.kind IS NOT 'busy', 0)
+                    + coalesce(NEW.final AND NEW.kind IS NOT 'busy', 0),
+                final = final - coalesce(OLD.final, 0) + coalesce(NEW.final, 0)
+            WHERE id = 1;
+        END;
+
+        CREATE TRIGGER pending_resized AFTER UPDATE OF kind, links, size ON inodes
+        WHEN (\(pendingBytes("OLD.")) <> \(pendingBytes("NEW.")) OR (OLD.links = 0) <> (NEW.links = 0))
+            AND EXISTS (SELECT 1 FROM pending WHERE inode = NEW.id)
+        BEGIN
+            UPDATE totals SET deletions = deletions - (OLD.links = 0) + (NEW.links = 0),
+                pending_bytes = pending_bytes - \(pendingBytes("OLD.")) + \(pendingBytes("NEW."))
+            WHERE id = 1;
+        END;
+        CREATE TRIGGER pending_forgotten BEFORE DELETE ON inodes
+        WHEN EXISTS (SELECT 1 FROM pending WHERE inode = OLD.id) BEGIN
+            UPDATE totals SET deletions = deletions - (OLD.links = 0),
+                pending_bytes = pending_bytes - \(pendingBytes("OLD."))
+            WHERE id = 1;
+        END;
+        """
+
+    /// The bytes of a pending inode, if it is a file that has a name.
+    ///
+    /// - Parameter row: Stands before the names of columns of `inodes`.
+    static func pendingBytes(_ row: String = "") -> String {
+        "iif(\(row)links > 0 AND \(row)kind = 0, \(row)size, 0)"
+    }
 }
