@@ -313,7 +313,7 @@ extension Scenario {
         return entries.first { $0.name.description == name }?.attributes.isProvisional
     }
 
-    fileprivate func look(at path: String) async throws -> Attributes {
+    func look(at path: String) async throws -> Attributes {
         let inode = try await find(path)
         return try await engine.retrying { () throws(Blocked) in try engine.attributes(of: inode) }
     }

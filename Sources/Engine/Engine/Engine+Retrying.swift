@@ -82,9 +82,13 @@ extension Engine {
 
     /// Returns the extended deadline of a listing with recent progress.
     private func extendedDeadline(of need: MissingData, until last: Duration) -> Duration? {
-        guard case .listing(let directory) = need,
-            let flight = remote.lister.listings.flight(of: directory)
-        else { return nil }
+        let directory: InodeNumber
+        switch need {
+        case .listing(let listed): directory = listed
+        case .name(_, let parent): directory = parent
+        default: return nil
+        }
+        guard let flight = remote.lister.listings.flight(of: directory) else { return nil }
         let extended = min(flight.progress + configuration.requestDeadline, last)
         return extended > clock.uptime ? extended : nil
     }
@@ -97,6 +101,8 @@ extension Engine {
             do {
                 switch need {
                 case .listing(let directory): try await remote.lister.list(directory)
+                case .name(let name, let directory):
+                    try await remote.names.find(name, in: directory)
                 case .content(let inode, let range):
                     try await transfer.downloader.materialise(inode, range)
                 case .details(let inode):

@@ -97,7 +97,8 @@ extension Engine {
     }
 
     /// Returns the attributes of a named item. Waits for the metadata that a listing lacks, see
-    /// ``requireMetadata(of:)``.
+    /// ``requireMetadata(of:)``; in a directory that was never listed, for the name, see
+    /// ``NameFinder``.
     ///
     /// - Throws: `.notFound`, `.notDirectory`.
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
@@ -106,7 +107,9 @@ extension Engine {
             if let inode = try database.inode(named: name, in: parent) {
                 return try database.seen(inode)
             }
-            _ = try database.listedDirectory(parent)
+            guard try database.existingDirectory(parent).isListed else {
+                throw Blocked.awaits(.name(name, parent))
+            }
             return nil
         }
         guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }

@@ -57,6 +57,7 @@ struct RemoteParts: Sendable {
     let schedule: DirectoriesInUse
     let merger: Merger
     let lister: Lister
+    let names: NameFinder
     let refresher: Refresher
     let metadata: MetadataFetcher
 
@@ -89,6 +90,9 @@ struct RemoteParts: Sendable {
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
             activity: activity, answers: answers, schedule: schedule, space: local.space,
             merger: merger)
+        names = NameFinder(
+            store: store, clock: clock, gate: gate, activity: activity, answers: answers,
+            lister: lister, merger: merger)
         refresher = Refresher(
             store: store, clock: clock, gate: gate, schedule: schedule, lister: lister)
         metadata = MetadataFetcher(

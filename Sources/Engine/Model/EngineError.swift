@@ -119,6 +119,8 @@ package enum Blocked: Error {
 package enum MissingData: Hashable, Sendable {
     /// The names in a directory that was never listed.
     case listing(InodeNumber)
+    /// Whether a directory that was never listed has a name.
+    case name(FileName, InodeNumber)
     /// Bytes of a file. The range may extend beyond the end of the file.
     case content(InodeNumber, Range<UInt64>)
     /// Metadata of an inode that a listing lacks.

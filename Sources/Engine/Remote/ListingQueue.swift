@@ -9,9 +9,12 @@ final class ListingQueue: Sendable {
     final class Flight: Sendable {
         /// Notified once, at the end.
         let completion = Signal()
+        /// The time of the first request.
+        let begin: Duration
         private let state: Mutex<(progress: Duration, result: Result<Void, any Error>?)>
 
         fileprivate init(at now: Duration) {
+            begin = now
             state = Mutex((now, nil))
         }
 

@@ -86,6 +86,32 @@ extension Merge {
         return true
     }
 
+    /// Merges the answer to a question for one name of a directory.
+    ///
+    /// - Parameters:
+    ///   - object: nil if the remote has no object of that name.
+    ///   - listing: Begun before the question was sent.
+    mutating func take(
+        _ object: RemoteObject?, named name: FileName, _ listing: ListingMerge
+    ) throws -> NameAnswer {
+        guard let directory = try currentDirectory(of: listing), !listing.isTouched(name),
+            object?.name ?? name == name,
+            try database.intendedInode(name, in: listing.directory) == nil
+        else { return .unclear }
+        // Its listing has ended, or another request has found the name.
+        if directory.isListed { return .found }
+        if try database.dirent(name, in: listing.directory) != nil { return .found }
+        guard let object else { return .absent }
+        try observe(object, in: listing.directory)
+        var filled = try database.existingInode(listing.directory)
+        filled.modified = directory.modified
+        try database.update(filled)
+        // Before the commit, after which the listing in progress may remove the name.
+        listing.activity.noteAnswer(at: listing.key.appending(name))
+        // An object that was deleted or renamed here is still on the remote.
+        return try database.dirent(name, in: listing.directory) == nil ? .absent : .found
+    }
+
     /// Returns the listed directory; nil if the listing may no longer be of this directory. In the
     /// middle of a move, a missing name proves nothing.
     private func currentDirectory(of listing: ListingMerge) throws -> InodeRecord? {
@@ -133,4 +159,13 @@ extension Merge {
         case .symlink: true
         }
     }
+}
+
+/// The meaning of an answer about one name.
+enum NameAnswer {
+    /// The name is known by now, or the whole directory.
+    case found
+    case absent
+    /// The answer proves nothing, because an operation of our own may have outdated it.
+    case unclear
 }

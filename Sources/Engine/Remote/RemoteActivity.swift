@@ -62,6 +62,16 @@ final class RemoteActivity: Sendable {
         state.withLock { _ = $0.watches.removeValue(forKey: watch.id) }
     }
 
+    /// Records that a name was asked for by itself: listings in progress, which may show an
+    /// earlier state, prove nothing about it.
+    func noteAnswer(at key: ObjectKey) {
+        state.withLock { state in
+            for (id, watch) in state.watches where watch.directory == key.parent {
+                state.watches[id]?.touched.insert(key)
+            }
+        }
+    }
+
     /// Whether we have changed `key`, a name in the watched directory, or are about to.
     func isTouched(_ key: ObjectKey, _ watch: Watch) -> Bool {
         state.withLock { $0.watches[watch.id]?.touched.contains(key) ?? true }

@@ -1,0 +1,87 @@
+/// Finds a name in a directory that was never listed.
+///
+/// The directory's listing answers for all its names, but may take minutes. Once it has taken
+/// longer than ``headStart``, a question for the one name goes ahead of it. An object found so is
+/// merged like a page of the listing; a missing one is not remembered.
+struct NameFinder: Sendable {
+    let store: Store
+    let clock: any Clock
+    let gate: RemoteGate
+    let activity: RemoteActivity
+    let answers: OutdatedAnswers
+    let lister: Lister
+    let merger: Merger
+
+    /// The duration of a listing that costs no further request.
+    static var headStart: Duration { .milliseconds(200) }
+
+    private enum Outcome: Sendable {
+        case listed(Result<Void, any Error>)
+        case answered(NameAnswer)
+    }
+
+    /// Returns once the name, or the whole directory, is known.
+    ///
+    /// - Throws: `.notFound` if the remote has no such name; otherwise as ``Lister/list(_:)``.
+    func find(_ name: FileName, in directory: InodeNumber) async throws {
+        guard let record = try store.read({ try $0.inode(directory) }), !record.isListed else {
+            return
+        }
+        let flight = lister.listings.request(directory, at: clock.uptime)
+        await flight.completion.wait(
+            after: 0, until: flight.begin + Self.headStart, on: clock)
+        guard flight.completion.notifications == 0, !Task.isCancelled else {
+            return try await flight.wait()
+        }
+        let end = await withTaskGroup(of: Outcome.self) { group in
+            group.addTask { .listed(await Self.outcome(of: flight)) }
+            group.addTask { .answered(await ask(for: name, in: directory)) }
+            defer { group.cancelAll() }
+            var end = Outcome.answered(.unclear)
+            while let outcome = await group.next() {
+                switch outcome {
+                case .answered(.unclear): continue
+                // The answer may still come.
+                case .listed(.failure): end = outcome
+                case .listed(.success), .answered: return outcome
+                }
+            }
+            return end
+        }
+        switch end {
+        case .listed(let result): try result.get()
+        case .answered(.absent):
+            throw EngineError(.notFound, "find \"\(name)\" in inode \(directory)")
+        case .answered: break
+        }
+    }
+
+    private static func outcome(of flight: ListingQueue.Flight) async -> Result<Void, any Error> {
+        do {
+            return .success(try await flight.wait())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// - Returns: `.unclear` after a failure too: the listing decides.
+    private func ask(for name: FileName, in directory: InodeNumber) async -> NameAnswer {
+        guard let key = try? store.read({ try $0.remoteKey(of: directory) }) else {
+            return .unclear
+        }
+        let watch = activity.watch(key)
+        defer { activity.end(watch) }
+        let question = ListingMerge(
+            directory: directory, key: key, activity: activity, watch: watch)
+        let object: RemoteObject?
+        do throws(ProviderError) {
+            object = try await gate.stat(key.appending(name))
+        } catch {
+            guard error.kind == .missing else { return .unclear }
+            object = nil
+        }
+        let answer = try? merger.merge { try $0.take(object, named: name, question) }
+        if answer == .unclear { try? answers.settleDoubt(atOrAbove: directory) }
+        return answer ?? .unclear
+    }
+}

@@ -1,0 +1,106 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// A directory whose listing takes minutes, and programs that look for single names.
+@Suite("A lookup in a directory that was never listed")
+struct NameFinderTests {
+    private static let latency: Duration = .seconds(1)
+    private static let count = 100
+
+    private static func run(
+        listsMetadata: Bool = true, _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = latency...latency
+        settings.provider.pageEntries = 1
+        settings.provider.listsMetadata = listsMetadata
+        try Scenario.run(settings: settings) { remote in
+            for number in 0..<count {
+                try remote.otherClientWrites(
+                    Scenario.key("file \(1_000 + number)"), [1], mode: 0o600)
+            }
+        } _: { scenario in
+            try await body(scenario)
+        }
+    }
+
+    private static let last = "file \(1_000 + count - 1)"
+
+    /// Goal: the inode found ahead is the one that the listing finds, with all its metadata.
+    @Test(arguments: [true, false])
+    func `does not wait for the listing`(listsMetadata: Bool) throws {
+        try Self.run(listsMetadata: listsMetadata) { it in
+            let begin = it.mount.clock.uptime
+            let time = try it.engine.attributes(of: .root).modified
+            let found = try await it.look(at: Self.last)
+            #expect(it.mount.clock.uptime - begin < Self.latency * 3)
+            #expect(found.mode == 0o600)
+            #expect(!found.isProvisional)
+            #expect(try it.engine.attributes(of: .root).modified == time)
+            #expect(try it.engine.store.read { try $0.existingInode(.root).isListed } == false)
+            let names = try await it.names(in: "")
+            #expect(names.count == Self.count)
+            #expect(it.mount.clock.uptime - begin >= Self.latency * Self.count)
+            #expect(try await it.find(Self.last) == found.inode)
+        }
+    }
+
+    @Test func `learns at once that there is no such name, and does not remember it`() throws {
+        try Self.run { it in
+            let begin = it.mount.clock.uptime
+            let error = await #expect(throws: EngineError.self) { try await it.find("new") }
+            #expect(error?.kind == .notFound)
+            try it.remote.otherClientWrites(Scenario.key("new"), [1])
+            _ = try await it.find("new")
+            #expect(it.mount.clock.uptime - begin < Self.latency * 6)
+        }
+    }
+
+    /// Goal: a listing does not remove a name that was created after its page.
+    @Test func `finds what the listing in progress has missed, and it stays`() throws {
+        try Self.run { it in
+            _ = try await it.find(Self.last)
+            try await it.wait(Self.latency * 10)
+            try it.remote.otherClientWrites(Scenario.key("file 0"), [1, 2])
+            let inode = try await it.find("file 0")
+            #expect(try await it.names(in: "").count == Self.count + 1)
+            #expect(try await it.find("file 0") == inode)
+        }
+    }
+
+    /// Goal: a file that was removed here meanwhile is not found again on the remote.
+    @Test func `does not find a name that was removed here`() throws {
+        try Self.run { it in
+            _ = try await it.find(Self.last)
+            try await it.unlink(Self.last)
+            let begin = it.mount.clock.uptime
+            let error = await #expect(throws: EngineError.self) { try await it.find(Self.last) }
+            #expect(error?.kind == .notFound)
+            #expect(it.mount.clock.uptime - begin < Self.latency * 3)
+            #expect(try await it.names(in: "").count == Self.count - 1)
+        }
+    }
+
+    @Test func `waits for the listing if the store does not answer the question`() throws {
+        try Self.run { it in
+            it.remote.refuse(.denied, attempts: "stat")
+            let begin = it.mount.clock.uptime
+            _ = try await it.find(Self.last)
+            #expect(it.mount.clock.uptime - begin >= Self.latency * Self.count)
+        }
+    }
+
+    @Test func `asks nothing else if the listing is quick`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), [1])
+        } _: { it in
+            it.remote.refuse(.denied, attempts: "stat")
+            _ = try await it.find("file")
+            #expect(it.remote.refusalsGiven == 0)
+        }
+    }
+}
