@@ -4,77 +4,133 @@ import Testing
 @testable import Mount
 
 struct InvalidationQueueTests {
-    private var queue = InvalidationQueue(itemsMax: 2)
-    private let first = InvalidationQueue.Item.inode(InodeNumber(rawValue: 2))
-    private let second = InvalidationQueue.Item.name(FileName("name")!, parent: .root)
-    private let third = InvalidationQueue.Item.inode(InodeNumber(rawValue: 3))
+    private typealias Item = InvalidationQueue.Item
+
+    private var queue = InvalidationQueue(itemsMax: 3, senders: 2)
+    private let file = Item.inode(InodeNumber(rawValue: 2))
+    private let name = Item.name(FileName("name")!, parent: .root)
+    private let other = Item.name(FileName("other")!, parent: .root)
+    private let third = Item.inode(InodeNumber(rawValue: 3))
 
     @Test
-    mutating func `the first item starts the sender, further items are queued`() {
+    mutating func `the first item starts a sender, which sends until the queue is empty`() {
         queue.open()
-        add(first, expecting: .start)
-        add(second, expecting: .queued)
-        takeBatch(expecting: [first, second])
+        add(file, expecting: .start(sender: 0))
+        next(0, expecting: file)
+        add(name, expecting: .start(sender: 1))
+        next(0, after: file, expecting: name)
+        next(1, expecting: nil)
+        next(0, after: name, expecting: nil)
+        add(file, expecting: .start(sender: 0))
     }
 
     @Test
     mutating func `a queued item is not added twice`() {
         queue.open()
-        _ = queue.add(first)
-        add(first, expecting: .queued)
-        takeBatch(expecting: [first])
+        _ = queue.add(file)
+        add(file, expecting: .queued)
+        next(0, expecting: file)
+        next(0, after: file, expecting: nil)
     }
 
     @Test
     mutating func `an item that is added while it is being sent is sent again`() {
         queue.open()
-        _ = queue.add(first)
-        _ = queue.takeBatch()
-        add(first, expecting: .queued)
-        takeBatch(expecting: [first])
-    }
-
-    @Test
-    mutating func `the sender stops when the queue is empty, and starts again`() {
-        queue.open()
-        _ = queue.add(first)
-        _ = queue.takeBatch()
-        takeBatch(expecting: [])
-        add(second, expecting: .start)
+        _ = queue.add(file)
+        next(0, expecting: file)
+        add(file, expecting: .queued)
+        next(0, after: file, expecting: file)
+        next(0, after: file, expecting: nil)
     }
 
     @Test
     mutating func `a full queue accepts no more items`() {
         queue.open()
-        _ = queue.add(first)
-        _ = queue.add(second)
+        for item in [file, name, other] { _ = queue.add(item) }
         add(third, expecting: .full)
-        takeBatch(expecting: [first, second])
+        next(0, expecting: file)
         add(third, expecting: .queued)
     }
 
     @Test
     mutating func `without a session nothing is queued`() {
-        add(first, expecting: .closed)
+        add(file, expecting: .closed)
         queue.open()
-        _ = queue.add(first)
+        _ = queue.add(file)
+        next(0, expecting: file)
+        _ = queue.add(name)
         queue.close()
-        takeBatch(expecting: [])
-        add(first, expecting: .closed)
+        next(0, after: file, expecting: nil)
+        add(file, expecting: .closed)
+    }
+
+    /// Goal: a directory whose requests take long in the kernel does not stop the others.
+    @Test
+    mutating func `names of one directory are sent one after the other, others beside them`() {
+        queue.open()
+        add(name, expecting: .start(sender: 0))
+        next(0, expecting: name)
+        add(other, expecting: .queued)
+        add(file, expecting: .start(sender: 1))
+        next(1, expecting: file)
+        next(1, after: file, expecting: nil)
+        next(0, after: name, expecting: other)
+    }
+
+    @Test
+    mutating func `names of a directory wait for requests that wait for the network there`() {
+        queue.open()
+        let first = queue.begin(waitingAt: [.root])
+        let second = queue.begin(waitingAt: [.root, InodeNumber(rawValue: 2)])
+        add(name, expecting: .queued)
+        // A later request does not delay them further.
+        let later = queue.begin(waitingAt: [.root])
+        add(third, expecting: .start(sender: 0))
+        next(0, expecting: third)
+        next(0, after: third, expecting: nil)
+        end(first, expecting: nil)
+        add(other, expecting: .queued)
+        end(second, expecting: 0)
+        next(0, expecting: name)
+        next(0, after: name, expecting: other)
+        next(0, after: other, expecting: nil)
+        // Once nothing is left, the directory is as any other.
+        add(name, expecting: .queued)
+        end(later, expecting: 0)
+        next(0, expecting: name)
+    }
+
+    @Test
+    mutating func `a request that begins to wait in time holds back what is lined up`() {
+        queue.open()
+        add(name, expecting: .start(sender: 0))
+        let request = queue.begin(waitingAt: [.root])
+        next(0, expecting: nil)
+        end(request, expecting: 0)
+        next(0, expecting: name)
     }
 
     private mutating func add(
-        _ item: InvalidationQueue.Item, expecting expected: InvalidationQueue.Admission,
+        _ item: Item, expecting expected: InvalidationQueue.Admission,
         at location: SourceLocation = #_sourceLocation
     ) {
         let admission = queue.add(item)
         #expect(admission == expected, sourceLocation: location)
     }
 
-    private mutating func takeBatch(
-        expecting expected: [InvalidationQueue.Item], at location: SourceLocation = #_sourceLocation
+    private mutating func next(
+        _ sender: Int, after last: Item? = nil, expecting expected: Item?,
+        at location: SourceLocation = #_sourceLocation
     ) {
-        let batch = queue.takeBatch()
-        #expect(batch == expected, sourceLocation: location)
+        let item = queue.next(for: sender, after: last)
+        #expect(item == expected, sourceLocation: location)
+    }
+
+    private mutating func end(
+        _ wait: InvalidationQueue.Wait, expecting expected: Int?,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        let sender = queue.end(wait)
+        #expect(sender == expected, sourceLocation: location)
     }
 }

@@ -17,7 +17,8 @@ struct RequestServerTests {
             let engine = mount.engine
             let server = RequestServer(
                 engine: engine, tasks: RequestTasks(slots: 1, executor: PoolExecutor()),
-                timeouts: CacheTimeouts(), readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
+                notifier: KernelNotifier(logger: Logger(label: "test")), timeouts: CacheTimeouts(),
+                readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
                 cachesSymlinks: false, logger: Logger(label: "test"))
             let runs = Mutex(0)
             let list = { @Sendable () throws(Blocked) in

@@ -1,30 +1,64 @@
 import Engine
 
-/// The cache invalidations not yet sent to the kernel, in order of arrival, without duplicates.
+/// The cache invalidations not yet sent to the kernel, without duplicates.
+///
+/// The kernel carries out an invalidation only after the requests that hold the same lock: of a
+/// name, those in its directory; of an inode, those that read its bytes. So there is one lane for
+/// each directory or inode, sent by one thread at a time. A lane whose requests wait for the network
+/// is held back until these are answered; one that gets stuck regardless, because a request came
+/// in between, occupies one of several threads.
 struct InvalidationQueue {
     enum Item: Hashable {
         case name(FileName, parent: InodeNumber)
         case inode(InodeNumber)
+
+        /// The inode whose requests the kernel waits for.
+        var lane: InodeNumber {
+            switch self {
+            case .name(_, let parent): parent
+            case .inode(let inode): inode
+            }
+        }
     }
 
     enum Admission: Equatable {
-        /// Accepted; the caller must start sending.
-        case start
-        /// Accepted or already in the queue; sending is under way.
+        /// Accepted; the caller must start this sender.
+        case start(sender: Int)
+        /// Accepted or already in the queue.
         case queued
         case full
         /// No session is attached, so the kernel caches nothing.
         case closed
     }
 
+    /// A request that waits for the network.
+    struct Wait: Hashable {
+        fileprivate let number: UInt64
+        fileprivate let inodes: [InodeNumber]
+    }
+
+    private struct Lane {
+        var items = Fifo<Item>()
+        /// The waiting requests at the time of the first item that was held back.
+        var behind: Set<UInt64> = []
+        var isSending = false
+        /// Whether it was held back already: later requests do not hold it back again.
+        var wasHeld = false
+    }
+
     private let itemsMax: Int
-    private var items: [Item] = []
-    private var waiting: Set<Item> = []
-    private var isSending = false
+    private var lanes: [InodeNumber: Lane] = [:]
+    /// The lanes to be sent next.
+    private var ready = Fifo<InodeNumber>()
+    private var queued: Set<Item> = []
+    private var idleSenders: [Int]
+    private var waits: [InodeNumber: Set<UInt64>] = [:]
+    private var nextWait: UInt64 = 0
     private var isOpen = false
 
-    init(itemsMax: Int) {
+    init(itemsMax: Int, senders: Int) {
         self.itemsMax = itemsMax
+        idleSenders = Array((0..<senders).reversed())
     }
 
     mutating func open() {
@@ -34,30 +68,83 @@ struct InvalidationQueue {
     /// Empties the queue and accepts no more items.
     mutating func close() {
         isOpen = false
-        items = []
-        waiting = []
+        ready = Fifo()
+        queued = []
+        lanes = lanes.filter(\.value.isSending).mapValues { _ in Lane(isSending: true) }
     }
 
     mutating func add(_ item: Item) -> Admission {
         guard isOpen else { return .closed }
-        guard !waiting.contains(item) else { return .queued }
-        guard items.count < itemsMax else { return .full }
-        waiting.insert(item)
-        items.append(item)
-        guard !isSending else { return .queued }
-        isSending = true
-        return .start
+        guard !queued.contains(item) else { return .queued }
+        guard queued.count < itemsMax else { return .full }
+        queued.insert(item)
+        lanes[item.lane, default: Lane()].items.append(item)
+        if lanes[item.lane]?.items.count == 1 { line(up: item.lane) }
+        return startedSender.map { .start(sender: $0) } ?? .queued
     }
 
-    /// Removes and returns all items, to be sent now; if there are none, sending ends.
+    /// Returns the item that a sender sends next; nil if there is none, and the sender ends.
     ///
-    /// An item of the batch that is added again is also sent again: the kernel may have handled
+    /// An item that is added again while it is sent is also sent again: the kernel may have handled
     /// the first invalidation and refilled its cache.
-    mutating func takeBatch() -> [Item] {
-        let batch = items
-        items = []
-        waiting = []
-        isSending = !batch.isEmpty
-        return batch
+    ///
+    /// - Parameter last: The item that this sender has sent before.
+    mutating func next(for sender: Int, after last: Item?) -> Item? {
+        if let lane = last?.lane {
+            lanes[lane]?.isSending = false
+            if lanes[lane]?.items.isEmpty == true { lanes[lane] = nil } else { line(up: lane) }
+        }
+        while let lane = ready.popFirst() {
+            if isHeldBack(lane) { continue }
+            guard let item = lanes[lane]?.items.popFirst() else { continue }
+            lanes[lane]?.isSending = true
+            queued.remove(item)
+            return item
+        }
+        idleSenders.append(sender)
+        return nil
+    }
+
+    // MARK: Requests that wait for the network
+
+    /// Records that a request with locks on these inodes waits for the network.
+    mutating func begin(waitingAt inodes: [InodeNumber]) -> Wait {
+        nextWait += 1
+        for inode in inodes { waits[inode, default: []].insert(nextWait) }
+        return Wait(number: nextWait, inodes: inodes)
+    }
+
+    /// Records that a waiting request is answered.
+    ///
+    /// - Returns: A sender that the caller must start.
+    mutating func end(_ wait: Wait) -> Int? {
+        for inode in wait.inodes {
+            waits[inode]?.remove(wait.number)
+            if waits[inode]?.isEmpty == true { waits[inode] = nil }
+            guard lanes[inode]?.behind.remove(wait.number) != nil else { continue }
+            if lanes[inode]?.behind.isEmpty == true { ready.append(inode) }
+        }
+        return startedSender
+    }
+
+    // MARK: Lanes
+
+    private mutating func line(up lane: InodeNumber) {
+        guard lanes[lane]?.isSending == false, !isHeldBack(lane) else { return }
+        ready.append(lane)
+    }
+
+    private mutating func isHeldBack(_ inode: InodeNumber) -> Bool {
+        guard let lane = lanes[inode], !lane.wasHeld, let waiting = waits[inode] else {
+            return false
+        }
+        lanes[inode]?.behind = waiting
+        lanes[inode]?.wasHeld = true
+        return true
+    }
+
+    /// A sender that is needed and not running yet.
+    private var startedSender: Int? {
+        mutating get { ready.isEmpty ? nil : idleSenders.popLast() }
     }
 }

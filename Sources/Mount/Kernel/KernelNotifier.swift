@@ -4,25 +4,29 @@ import Engine
 import Logging
 import Synchronization
 
-/// Sends cache invalidations to the kernel from a thread of its own.
+/// Sends cache invalidations to the kernel from threads of its own.
 ///
 /// The kernel processes a notification with the directory locked, and so may wait for requests in
 /// that directory to be answered. The engine therefore never waits for a notification: it adds it
-/// to a bounded queue. If the queue is full, the notification is dropped with a warning, and the
-/// kernel's cache is stale until its ``CacheTimeouts`` pass. Waiting could deadlock: the waiting
-/// thread might be the one that must answer the request.
+/// to a bounded queue, which also keeps notifications of other directories from waiting. If the
+/// queue is full, the notification is dropped with a warning, and the kernel's cache is stale until
+/// its ``CacheTimeouts`` pass. Waiting could deadlock: the waiting thread might be the one that must
+/// answer the request.
 final class KernelNotifier: KernelCache {
+    private static let sendersMax = 4
+
     private let logger: Logger
     private let queue: Mutex<InvalidationQueue>
     /// The session to notify.
     private let target = Mutex<FuseSession.Handle?>(nil)
-    /// Serial: the only thread that notifies.
-    private let thread = DispatchQueue(label: "apus.kernel-notifier")
+    /// Each serial, so that the wait of one takes no thread from another.
+    private let senders: [DispatchQueue]
     private let isDropping = Atomic(false)
 
     init(logger: Logger) {
         self.logger = logger
-        queue = Mutex(InvalidationQueue(itemsMax: 1 << 16))
+        queue = Mutex(InvalidationQueue(itemsMax: 1 << 16, senders: Self.sendersMax))
+        senders = (1...Self.sendersMax).map { DispatchQueue(label: "apus.kernel-notifier.\($0)") }
     }
 
     func invalidate(_ name: FileName, in parent: InodeNumber) {
@@ -31,6 +35,18 @@ final class KernelNotifier: KernelCache {
 
     func invalidate(_ inode: InodeNumber) {
         add(.inode(inode))
+    }
+
+    /// Holds back the notifications that would wait for a request; ``end(_:)`` follows.
+    ///
+    /// - Parameter inodes: Those that the request may have locked in the kernel.
+    func begin(waitingAt inodes: [InodeNumber]) -> InvalidationQueue.Wait {
+        queue.withLock { $0.begin(waitingAt: inodes) }
+    }
+
+    /// Sends what was held back for a request that is answered.
+    func end(_ wait: InvalidationQueue.Wait) {
+        if let sender = queue.withLock({ $0.end(wait) }) { start(sender) }
     }
 
     /// Starts sending notifications to a session.
@@ -44,15 +60,15 @@ final class KernelNotifier: KernelCache {
     /// Blocks while the kernel processes one, which may require that requests are answered.
     func detach() {
         queue.withLock { $0.close() }
-        thread.sync {}
+        for sender in senders { sender.sync {} }
         target.withLock { $0 = nil }
     }
 
     private func add(_ item: InvalidationQueue.Item) {
         switch queue.withLock({ $0.add(item) }) {
-        case .start:
+        case .start(let sender):
             isDropping.store(false, ordering: .relaxed)
-            thread.async { self.sendAll() }
+            start(sender)
         case .full:
             guard !isDropping.exchange(true, ordering: .relaxed) else { return }
             logger.warning("kernel invalidations dropped, remote changes appear late")
@@ -61,11 +77,15 @@ final class KernelNotifier: KernelCache {
         }
     }
 
-    private func sendAll() {
-        while true {
-            let batch = queue.withLock { $0.takeBatch() }
-            guard !batch.isEmpty else { return }
-            for item in batch { send(item) }
+    private func start(_ sender: Int) {
+        senders[sender].async { self.sendAll(as: sender) }
+    }
+
+    private func sendAll(as sender: Int) {
+        var last: InvalidationQueue.Item?
+        while let item = queue.withLock({ $0.next(for: sender, after: last) }) {
+            send(item)
+            last = item
         }
     }
 

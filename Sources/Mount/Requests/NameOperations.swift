@@ -158,7 +158,9 @@ extension Request {
             reply.fail(EINVAL)
             return
         }
-        serve { (engine, parent) throws(Blocked) in
+        var request = self
+        request.otherDirectory = newParent
+        request.serve { (engine, parent) throws(Blocked) in
             try engine.rename(name, in: parent, to: newName, in: newParent, mode: mode)
         }
     }

@@ -14,6 +14,8 @@ struct Request: ~Copyable {
     let name: StaticString
     /// The inode that it is about; for an operation on a name, the directory.
     let inode: InodeNumber
+    /// The second directory of a rename.
+    var otherDirectory: InodeNumber?
     let reply: Reply
 
     /// Takes over the obligation to answer `request`.
@@ -75,6 +77,8 @@ struct Request: ~Copyable {
             guard let request, let ticket = RequestTicket(data) else { return }
             RequestServer.serving(request).tasks.cancel(ticket)
         }
+        // The kernel holds locks of the inode until the answer.
+        let wait = server.notifier.begin(waitingAt: [inode] + [otherDirectory].compactMap(\.self))
         // Another request may have fetched the same data during a wait for a slot.
         let need = admission.hasWaited ? nil : need
         let slot = RequestSlot(self)
@@ -82,6 +86,7 @@ struct Request: ~Copyable {
             let outcome = await server.complete(operation, startingWith: need) {
                 server.tasks.cancel(admission.ticket)
             }
+            defer { server.notifier.end(wait) }
             guard let request = slot.take() else { return }
             switch outcome {
             case .success(let value): answer(request, value)

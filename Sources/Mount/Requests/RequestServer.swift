@@ -6,6 +6,7 @@ import Logging
 final class RequestServer: Sendable {
     let engine: Engine
     let tasks: RequestTasks
+    let notifier: KernelNotifier
     let timeouts: CacheTimeouts
     let readAhead: ReadAhead
     let cachesSymlinks: Bool
@@ -14,11 +15,13 @@ final class RequestServer: Sendable {
     let isTracing: Bool
 
     init(
-        engine: Engine, tasks: RequestTasks, timeouts: CacheTimeouts, readAhead: ReadAhead,
+        engine: Engine, tasks: RequestTasks, notifier: KernelNotifier, timeouts: CacheTimeouts,
+        readAhead: ReadAhead,
         cachesSymlinks: Bool, logger: Logger
     ) {
         self.engine = engine
         self.tasks = tasks
+        self.notifier = notifier
         self.timeouts = timeouts
         self.readAhead = readAhead
         self.cachesSymlinks = cachesSymlinks

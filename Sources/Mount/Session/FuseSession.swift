@@ -47,7 +47,7 @@ package final class FuseSession: Sendable {
         self.logger = logger
         tasks = RequestTasks(slots: options.waitingRequestsMax, executor: executor)
         server = RequestServer(
-            engine: engine, tasks: tasks, timeouts: options.timeouts,
+            engine: engine, tasks: tasks, notifier: notifier, timeouts: options.timeouts,
             readAhead: ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint),
             cachesSymlinks: options.cachesSymlinks, logger: logger)
         engine.attach(notifier)
