@@ -18,7 +18,7 @@ final class KernelNotifier: KernelCache {
     private let logger: Logger
     private let queue: Mutex<InvalidationQueue>
     /// The session to notify.
-    private let target = Mutex<FuseSession.Handle?>(nil)
+    private let target = Mutex<SessionHandle?>(nil)
     /// Each serial, so that the wait of one takes no thread from another.
     private let senders: [DispatchQueue]
     private let isDropping = Atomic(false)
@@ -50,7 +50,7 @@ final class KernelNotifier: KernelCache {
     }
 
     /// Starts sending notifications to a session.
-    func attach(_ session: FuseSession.Handle) {
+    func attach(_ session: SessionHandle) {
         target.withLock { $0 = session }
         queue.withLock { $0.open() }
     }

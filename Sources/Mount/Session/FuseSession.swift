@@ -11,19 +11,9 @@ import SystemCalls
 /// ``stop()``, or an unmount by another process. libfuse's signal handlers are not installed: the
 /// command handles signals.
 package final class FuseSession: Sendable {
-    /// libfuse's session, owned by this object, destroyed once at the end of ``run()``.
-    struct Handle: @unchecked Sendable {  // sound: libfuse's sessions are thread-safe
-        let session: OpaquePointer
-
-        func end() {
-            fuse_session_unmount(session)
-            fuse_session_destroy(session)
-        }
-    }
-
     private enum State {
         case idle
-        case mounted(Handle)
+        case mounted(SessionHandle)
         case ended
     }
 
@@ -70,7 +60,7 @@ package final class FuseSession: Sendable {
             fuse_session_destroy(session)
             throw diagnostics.error("cannot mount on \(options.mountPoint)")
         }
-        state.withLock { $0 = .mounted(Handle(session: session)) }
+        state.withLock { $0 = .mounted(SessionHandle(session: session)) }
         logger.info(
             "mounted",
             metadata: ["mountPoint": "\(options.mountPoint)", "source": "\(options.source)"])

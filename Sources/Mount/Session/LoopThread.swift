@@ -14,7 +14,7 @@ final class LoopThread: Sendable {
 
     private enum State {
         case idle
-        case running(pthread_t, FuseSession.Handle)
+        case running(pthread_t, SessionHandle)
         case ended
     }
 
@@ -29,7 +29,7 @@ final class LoopThread: Sendable {
     /// Answers requests on this thread and others until the mount is gone or ``stop()`` is called.
     ///
     /// - Returns: 0, or an errno of either sign.
-    func run(_ handle: FuseSession.Handle, threadsMax: Int) -> CInt {
+    func run(_ handle: SessionHandle, threadsMax: Int) -> CInt {
         Self.catchSignal()
         let isStopping = guarded.withLock { guarded in
             if !guarded.isStopping { guarded.state = .running(pthread_self(), handle) }
