@@ -165,6 +165,45 @@ struct RefreshScheduleTests {
         #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
     }
 
+    /// Goal: a directory that takes long to list is not listed without end.
+    @Test func `are listed for a twentieth of the time, and less while they have no news`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        func due(from begin: Int, news hasNews: Bool) -> Duration {
+            _ = used.note(directory, at: .seconds(begin))
+            used.noteListing(directory, at: .seconds(begin))
+            used.noteEnd(
+                of: directory, begunAt: .seconds(begin), busy: .seconds(10), hasNews: hasNews,
+                at: .seconds(begin + 10))
+            var now = Duration.seconds(begin + 10)
+            var isDue = false
+            while !isDue {
+                now += .seconds(10)
+                isDue = used.note(directory, at: now)
+            }
+            let (started, _) = used.takeDue(at: now)
+            #expect(started.contains(directory))
+            used.end(directory)
+            used.end(.root)
+            return now - .seconds(begin + 10)
+        }
+        #expect(due(from: 0, news: true) == .seconds(200))
+        let quiet = [10_000, 20_000, 30_000, 40_000].map { due(from: $0, news: false) }
+        #expect(quiet == [400, 800, 1_600, 1_600].map { .seconds($0) })
+        #expect(due(from: 50_000, news: true) == .seconds(200))
+    }
+
+    @Test func `keep the pause after a long listing beyond their use, an hour at most`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        _ = used.note(directory, at: .zero)
+        used.noteEnd(
+            of: directory, begunAt: .zero, busy: .seconds(100), hasNews: false, at: .seconds(100))
+        #expect(!used.takeDue(at: .seconds(1_000)).due.contains(directory))
+        let isDueEarly = used.note(directory, at: .seconds(3_699))
+        #expect(!isDueEarly)
+        let isDue = used.note(directory, at: .seconds(3_700))
+        #expect(isDue)
+    }
+
     @Test func `are listed a few at a time, and one that takes long not twice`() {
         var used = RefreshSchedule(interval: .seconds(30))
         let directories = (2...6).map { InodeNumber(rawValue: $0) }

@@ -75,6 +75,24 @@ struct ListingTests {
         }
     }
 
+    /// Method: a listing takes 10 s, and the directory is in use all the time.
+    @Test func `of a directory that takes long to list is repeated after a pause`() throws {
+        try Self.run(latency: .seconds(1)) { it in
+            #expect(try await it.names(in: "").count == Self.count)
+            // 20 times its duration, and 40 times after a listing without a change.
+            for (waits, pause) in [(1, 200), (2, 200 + 10 + 400), (1, 200)] {
+                let begin = it.mount.clock.uptime
+                if waits > 1 { try await it.wait(.seconds(245)) }
+                let name = "new \(begin.components.seconds)"
+                try it.remote.otherClientWrites(Scenario.key(name), [1])
+                while try await !it.names(in: "").contains(name) { try await it.wait(.seconds(1)) }
+                let waited = it.mount.clock.uptime - begin
+                #expect(waited >= .seconds(pause), "\(waited)")
+                #expect(waited < .seconds(pause) * 3 / 2, "\(waited)")
+            }
+        }
+    }
+
     @Test func `does not delay other directories`() throws {
         try Scenario.run { remote in
             for name in ["slow", "fast"] {

@@ -20,6 +20,8 @@ package struct EngineConfiguration: Sendable {
     package var listingEntriesMax = 10_000_000
     /// Limit of the removed inodes that one transaction clears away, which other writers wait for.
     package var removalsMax = 100
+    /// Limit of the objects of a listing that one transaction merges, which other writers wait for.
+    package var mergedEntriesMax = 100
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.
     package var shutdownGrace: Duration = .seconds(10)
     /// The owner of remote objects.

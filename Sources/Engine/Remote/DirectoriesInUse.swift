@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Decides which directories are listed again, and when: those in use, an interval after their last
-/// listing. Has no clock: time is an argument.
+/// listing, or later if that took long. Has no clock: time is an argument.
 struct RefreshSchedule {
     /// Number of remembered directories, those used last.
     private static let countMax = 1_024
@@ -10,18 +10,28 @@ struct RefreshSchedule {
     private static let age: Duration = .seconds(300)
     /// Maximum number of concurrent listings.
     static let runningMax = 4
+    /// The pause after a listing, as a multiple of its duration: a directory is being listed for at
+    /// most a twentieth of the time.
+    static let restFactor = 20
+    /// How often the pause doubles, once after each listing without news.
+    static let doublingsMax = 3
+    /// Maximum duration of a doubled pause.
+    static let doubledRestMax: Duration = .seconds(3_600)
 
     private struct Use {
         var last: Duration
-        /// nil if it was not listed since the start: the remote may have changed meanwhile.
-        var listed: Duration?
+        /// When it is due; nil if it was not listed since the start: the remote may have changed
+        /// meanwhile.
+        var due: Duration?
+        /// The number of listings without news since the last one with news.
+        var quietListings = 0
     }
 
     private let interval: Duration
     private var uses: [InodeNumber: Use] = [.root: Use(last: .zero)]
     private var running: Set<InodeNumber> = []
 
-    /// - Parameter interval: Maximum age of a listing.
+    /// - Parameter interval: Maximum age of a listing, unless that took long.
     init(interval: Duration) {
         self.interval = interval
     }
@@ -30,29 +40,52 @@ struct RefreshSchedule {
     ///
     /// - Returns: Whether it is due now.
     mutating func note(_ directory: InodeNumber, at now: Duration) -> Bool {
-        let listed = uses[directory]?.listed
-        uses[directory] = Use(last: now, listed: listed)
+        var use = uses[directory] ?? Use(last: now)
+        use.last = now
+        uses[directory] = use
         if uses.count > Self.countMax * 2 { forgetOldest() }
-        return listed.map { now - $0 >= interval } ?? true
+        return use.due.map { $0 <= now } ?? true
     }
 
-    /// Records that a directory has just been listed, or is about to be.
+    /// Records that the listing of a directory begins.
     mutating func noteListing(_ directory: InodeNumber, at now: Duration) {
-        uses[directory]?.listed = now
+        uses[directory]?.due = now + interval
+    }
+
+    /// Records that the listing of a directory has ended.
+    ///
+    /// - Parameters:
+    ///   - begin: The time of ``noteListing(_:at:)``.
+    ///   - busy: The duration without a final wait in vain, as after a loss of the connection.
+    ///   - hasNews: Whether it found a change, or failed.
+    mutating func noteEnd(
+        of directory: InodeNumber, begunAt begin: Duration, busy: Duration, hasNews: Bool,
+        at now: Duration
+    ) {
+        guard var use = uses[directory] else { return }
+        use.quietListings = hasNews ? 0 : min(use.quietListings + 1, Self.doublingsMax)
+        let rest = busy * Self.restFactor
+        let doubled = min(rest * (1 << use.quietListings), Self.doubledRestMax)
+        use.due = max(begin + interval, now + max(rest, doubled))
+        uses[directory] = use
     }
 
     /// Starts the directories that are due, the longest overdue first, at most ``runningMax`` at a
-    /// time. They count as listed, and as running until ``end(_:)``.
+    /// time. They count as running until ``end(_:)``.
     ///
     /// - Returns: The started directories, and when the next ones are due. Those without room
     ///   become due when a listing ends.
     mutating func takeDue(at now: Duration) -> (due: [InodeNumber], next: Duration) {
-        uses = uses.filter { $0.key == .root || now - $0.value.last < Self.age }
+        // A pause outlasts the use, so that frequent first uses do not shorten it.
+        uses = uses.filter { directory, use in
+            directory == .root || isInUse(use, at: now) || (use.due ?? now) > now
+        }
         var due: [(time: Duration, directory: InodeNumber)] = []
         var next = now + interval
         // A slow listing is not started twice, and delays no other.
         for (directory, use) in uses where !running.contains(directory) {
-            let time = use.listed.map { $0 + interval } ?? .zero
+            guard directory == .root || isInUse(use, at: now) else { continue }
+            let time = use.due ?? .zero
             if time <= now {
                 due.append((time, directory))
             } else {
@@ -61,7 +94,7 @@ struct RefreshSchedule {
         }
         let begun = due.sorted { ($0.time, $0.directory) < ($1.time, $1.directory) }
             .prefix(Self.runningMax - running.count).map(\.directory)
-        for directory in begun { uses[directory]?.listed = now }
+        for directory in begun { uses[directory]?.due = now + interval }
         running.formUnion(begun)
         return (begun, next)
     }
@@ -69,6 +102,10 @@ struct RefreshSchedule {
     /// Records the end of a directory's listing.
     mutating func end(_ directory: InodeNumber) {
         running.remove(directory)
+    }
+
+    private func isInUse(_ use: Use, at now: Duration) -> Bool {
+        now - use.last < Self.age
     }
 
     private mutating func forgetOldest() {

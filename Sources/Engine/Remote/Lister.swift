@@ -53,36 +53,85 @@ struct Lister: Sendable {
                 try database.update(record)
             }
         }
-        schedule.uses.withLock { $0.noteListing(directory, at: clock.uptime) }
+        let begin = clock.uptime
+        schedule.uses.withLock { $0.noteListing(directory, at: begin) }
+        var hasNews: Bool?
+        defer {
+            let now = clock.uptime
+            let progress = hasNews == nil ? max(flight.progress, begin) : now
+            schedule.uses.withLock {
+                $0.noteEnd(
+                    of: directory, begunAt: begin, busy: progress - begin,
+                    hasNews: hasNews ?? true, at: now)
+            }
+        }
+        hasNews = try await listAll(directory, at: key, flight)
+    }
+
+    /// - Returns: Whether anything differed from the known state.
+    private func listAll(
+        _ directory: InodeNumber, at key: ObjectKey, _ flight: ListingQueue.Flight
+    ) async throws -> Bool {
         let watch = activity.watch(key)
         defer { activity.end(watch) }
-        var listed = ListingMerge(
+        let listing = ListingMerge(
             directory: directory, key: key, activity: activity, watch: watch)
         var course = ListingCourse(
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
         let cursor = gate.entries(of: key)
+        var hasNews = false
         var page: ListingPage
         repeat {
             page = try await fetch(cursor, of: directory, at: key)
-            let knownNames = listed.seen.count
-            listed.seen.formUnion(page.objects.lazy.map(\.name))
-            let newNames = listed.seen.count - knownNames
+            let newNames = try listing.seen.insert(page.objects.lazy.map(\.name))
             if newNames > 0 { flight.noteProgress(at: clock.uptime) }
             try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
             try space.requireBallast("list \"\(key)\"")
-            let differences = try merger.compare {
-                try $0.differences(in: page.objects, isLast: page.isLast, listed)
-            }
-            guard let differences else { continue }
-            let isCurrent = try merger.merge {
-                try $0.take(differences, isLast: page.isLast, listed)
-            }
-            guard isCurrent else {
-                try answers.settleDoubt(atOrAbove: directory)
-                throw ProviderError(
-                    .busy, attempt: "list \"\(key)\"", reason: "the directory is being moved")
-            }
+            if try merge(page.objects, of: listing) { hasNews = true }
         } while !page.isLast
+        return try finish(listing) || hasNews
+    }
+
+    /// Merges a page, in transactions so small that other writers do not wait long.
+    ///
+    /// - Returns: Whether anything differed from the known state.
+    private func merge(_ objects: [RemoteObject], of listing: ListingMerge) throws -> Bool {
+        let compared = try merger.compare { try $0.differences(in: objects, listing) }
+        guard let differences = compared else { throw try outdated(listing) }
+        var rest = differences[...]
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(configuration.mergedEntriesMax))
+            rest = rest.dropFirst(piece.count)
+            guard try merger.merge({ try $0.take(piece, listing) }) else {
+                throw try outdated(listing)
+            }
+        }
+        return !differences.isEmpty
+    }
+
+    /// Merges the end of a complete listing.
+    ///
+    /// - Returns: Whether anything differed from the known state.
+    private func finish(_ listing: ListingMerge) throws -> Bool {
+        let compared = try merger.compare { try $0.end(of: listing) }
+        guard var end = compared else { throw try outdated(listing) }
+        var last: FileName?
+        repeat {
+            let (missing, next) = try merger.compare { try $0.missing(in: listing, after: last) }
+            end.missing += missing
+            last = next
+        } while last != nil
+        if end.isEmpty { return false }
+        guard try merger.merge({ [end] in try $0.finish(end, listing) }) else {
+            throw try outdated(listing)
+        }
+        return true
+    }
+
+    private func outdated(_ listing: ListingMerge) throws(Blocked) -> ProviderError {
+        try answers.settleDoubt(atOrAbove: listing.directory)
+        return ProviderError(
+            .busy, attempt: "list \"\(listing.key)\"", reason: "the directory is being moved")
     }
 
     private func fetch(

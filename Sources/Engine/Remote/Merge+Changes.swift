@@ -36,11 +36,11 @@ extension Merge {
     /// Gives a remote object a local inode and name. A local inode of that name keeps its content
     /// under a conflict name.
     mutating func install(_ object: RemoteObject, in directory: InodeNumber) throws {
-        if let dirent = try database.dirent(object.name, in: directory) {
-            try displace(dirent)
-        }
+        let former = try database.dirent(object.name, in: directory)
+        if let former { try displace(former) }
         let inode = try insert(object, in: directory)
         try database.insertDirent(object.name, in: directory, to: inode, at: inode.changed)
+        if former == nil, directory == firstListed { return }
         changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
     }
 

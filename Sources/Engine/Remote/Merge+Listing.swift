@@ -7,17 +7,33 @@ struct ListingMerge {
     let activity: RemoteActivity
     let watch: RemoteActivity.Watch
     /// The names of all pages so far.
-    var seen: Set<FileName> = []
+    let seen = NameSet()
 
     /// Whether an operation of our own has changed a name since the listing began.
     func isTouched(_ name: FileName) -> Bool {
         activity.isTouched(key.appending(name), watch)
     }
 
-    /// Whether a complete listing lacks a name, and not because of an operation of our own.
-    func lacks(_ name: FileName) -> Bool {
-        !seen.contains(name) && !isTouched(name)
+    /// Returns those known names that a complete listing lacks, and not because of an operation of
+    /// our own.
+    ///
+    /// - Parameter known: In ascending order of the names.
+    func lacking(_ known: [RemoteName]) throws -> [RemoteName] {
+        let missing = Set(try seen.missing(among: known.map(\.name)))
+        return known.filter { missing.contains($0.name) && !isTouched($0.name) }
     }
+}
+
+/// The differences between a complete listing and the known state, besides those of its pages.
+struct ListingEnd {
+    /// Known objects that the listing lacks.
+    var missing: [RemoteName] = []
+    /// New local inodes whose names were on the remote, and that the listing lacks.
+    var unseen: [RemoteName] = []
+    /// Whether it is the directory's first complete listing.
+    var isFirst = false
+
+    var isEmpty: Bool { missing.isEmpty && unseen.isEmpty && !isFirst }
 }
 
 extension Merge {
@@ -26,62 +42,92 @@ extension Merge {
     /// The order of a page is arbitrary, so that omitting unchanged objects equals merging them
     /// first.
     ///
-    /// - Returns: The objects that ``take(_:isLast:_:)`` has to merge; nil if the page changes
-    ///   nothing.
+    /// - Returns: The objects that ``take(_:_:)`` has to merge; nil if the directory was moved or
+    ///   removed since.
     func differences(
-        in objects: [RemoteObject], isLast: Bool, _ listing: ListingMerge
+        in objects: [RemoteObject], _ listing: ListingMerge
     ) throws -> [RemoteObject]? {
-        guard let directory = try currentDirectory(of: listing) else { return objects }
+        guard try currentDirectory(of: listing) != nil else { return nil }
         let known = try database.knownObjects(objects.map(\.name), in: listing.directory)
-        let differing = zip(objects, known).filter { object, known in
+        return zip(objects, known).filter { object, known in
             known.map { isUnchanged(object, $0) } != true
         }.map(\.0)
-        if !differing.isEmpty { return differing }
-        guard isLast else { return nil }
-        let isAllKnown =
-            try directory.isListed && missingInodes(in: listing).isEmpty
-            && newInodesUnseen(in: listing).isEmpty
-        return isAllKnown ? nil : []
     }
 
-    /// Merges a page of a listing.
+    /// Merges some objects of a listing.
     ///
-    /// - Parameter objects: The ``differences(in:isLast:_:)``.
-    /// - Returns: false if the directory was moved or removed since; the page is then ignored.
-    mutating func take(
-        _ objects: [RemoteObject], isLast: Bool, _ listing: ListingMerge
-    ) throws -> Bool {
+    /// - Parameter objects: From the ``differences(in:_:)``, few enough for one transaction.
+    /// - Returns: false if the directory was moved or removed since; the objects are then ignored.
+    mutating func take(_ objects: [RemoteObject], _ listing: ListingMerge) throws -> Bool {
         guard let directory = try currentDirectory(of: listing) else { return false }
+        if !directory.isListed { firstListed = listing.directory }
         for object in objects {
             if listing.isTouched(object.name) { continue }
             // Possibly the result of our own request; its verification decides.
             if try database.intendedInode(object.name, in: listing.directory) != nil { continue }
             try observe(object, in: listing.directory)
         }
-        if !directory.isListed {
-            // Listing a directory for the first time does not modify it.
-            var filled = try database.existingInode(listing.directory)
+        if !directory.isListed { try finishFilling(directory) }
+        return true
+    }
+
+    /// Restores the time of a directory that was filled: its first listing does not modify it.
+    private mutating func finishFilling(_ directory: InodeRecord) throws {
+        var filled = try database.existingInode(directory.id)
+        if filled.modified != directory.modified {
             filled.modified = directory.modified
             try database.update(filled)
         }
-        guard isLast else { return true }
-        let gone = try missingInodes(in: listing)
+        changes.cacheChanges.append(.inode(directory.id))
+    }
+
+    /// Returns the known names that a complete listing lacks, in pieces, without a change.
+    ///
+    /// - Parameter last: The last name of the piece before; nil for the first.
+    /// - Returns: nil in place of the last name after the last piece.
+    func missing(
+        in listing: ListingMerge, after last: FileName?
+    ) throws -> (missing: [RemoteName], last: FileName?) {
+        let limit = Self.comparedNames
+        let known = try database.syncedChildren(of: listing.directory, after: last, limit: limit)
+        return (try listing.lacking(known), known.count == limit ? known.last?.name : nil)
+    }
+
+    /// Returns the end of a complete listing except for the known names that it lacks, without a
+    /// change; nil if the directory was moved or removed since.
+    func end(of listing: ListingMerge) throws -> ListingEnd? {
+        guard let directory = try currentDirectory(of: listing) else { return nil }
+        let new = try database.newInodesObserved(in: listing.directory)
+        return ListingEnd(unseen: try listing.lacking(new), isFirst: !directory.isListed)
+    }
+
+    /// Merges the end of a complete listing.
+    ///
+    /// - Returns: false if the directory was moved or removed since; nothing is changed then.
+    mutating func finish(_ end: ListingEnd, _ listing: ListingMerge) throws -> Bool {
+        guard let directory = try currentDirectory(of: listing) else { return false }
+        // An operation of our own may have changed them since they were compared.
+        let gone = try end.missing.filter { known in
+            guard !listing.isTouched(known.name) else { return false }
+            return try database.syncedInode(known.name, in: directory.id) == known.inode
+        }.map(\.inode)
         if directory.isListed {
             try observeGone(gone)
         } else {
             if gone.count <= Self.leftoversMax {
                 try observeLeftovers(gone)
             }
-            var known = try database.existingInode(listing.directory)
+            var known = try database.existingInode(directory.id)
             known.isListed = true
             known.modified = directory.modified
             try database.update(known)
         }
         // An object that was seen under the name of a new local file, and is gone again, is not a
         // version of that file.
-        for inode in try newInodesUnseen(in: listing) {
-            try database.setRemote(nil, of: inode)
-            try enqueue([inode])
+        for new in end.unseen where !listing.isTouched(new.name) {
+            guard try database.synced(new.inode) == nil else { continue }
+            try database.setRemote(nil, of: new.inode)
+            try enqueue([new.inode])
         }
         return true
     }
@@ -102,10 +148,9 @@ extension Merge {
         if directory.isListed { return .found }
         if try database.dirent(name, in: listing.directory) != nil { return .found }
         guard let object else { return .absent }
+        firstListed = listing.directory
         try observe(object, in: listing.directory)
-        var filled = try database.existingInode(listing.directory)
-        filled.modified = directory.modified
-        try database.update(filled)
+        try finishFilling(directory)
         // Before the commit, after which the listing in progress may remove the name.
         listing.activity.noteAnswer(at: listing.key.appending(name))
         // An object that was deleted or renamed here is still on the remote.
@@ -123,17 +168,8 @@ extension Merge {
         return directory
     }
 
-    /// Returns the known objects that a complete listing lacks.
-    private func missingInodes(in listing: ListingMerge) throws -> [InodeNumber] {
-        try database.syncedChildren(of: listing.directory)
-            .filter { listing.lacks($0.name) }.map(\.inode)
-    }
-
-    /// Returns new local inodes whose names were on the remote, and are missing in a complete listing.
-    private func newInodesUnseen(in listing: ListingMerge) throws -> [InodeNumber] {
-        try database.newInodesObserved(in: listing.directory)
-            .filter { listing.lacks($0.name) }.map(\.inode)
-    }
+    /// Number of known names compared in one transaction.
+    private static var comparedNames: Int { 2_000 }
 
     /// With more leftovers of an interrupted listing, this would take too long; the next listing
     /// handles them, as deletions.

@@ -23,6 +23,9 @@ struct Merge {
     /// failure, by itself; scheduling it at once would cut the backoff short every time.
     let planned: InodeNumber?
     var changes: RemoteChanges
+    /// A directory whose new names the kernel cannot know, not even as absent: until its first
+    /// listing has ended, it caches none that it did not get from us.
+    var firstListed: InodeNumber?
 
     init(_ database: Database, _ context: Context, planning planned: InodeNumber? = nil) {
         self.database = database

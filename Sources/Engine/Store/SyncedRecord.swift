@@ -30,6 +30,12 @@ struct KnownObject {
     var remoteModified: Timestamp?
 }
 
+/// A name in a directory on the remote, and its inode.
+struct RemoteName {
+    var inode: InodeNumber
+    var name: FileName
+}
+
 // Rows of `synced` and `remote`: the names and versions on the remote.
 
 extension Database {
@@ -86,6 +92,22 @@ extension Database {
                 SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
             """, [parent]
         ).map { ($0[0], $0[1]) }
+    }
+
+    /// Returns part of the contents of a directory on the remote, without objects seen to be
+    /// deleted, in ascending order of the names.
+    ///
+    /// - Parameter last: The last name of the part before; nil for the first.
+    func syncedChildren(
+        of parent: InodeNumber, after last: FileName?, limit: Int
+    ) throws -> [RemoteName] {
+        try rows(
+            """
+            SELECT inode, name FROM synced WHERE parent = ? AND name > ? AND NOT EXISTS (
+                SELECT 1 FROM remote WHERE remote.inode = synced.inode AND gone = 1)
+            ORDER BY name LIMIT ?
+            """, [parent, last.map { Data($0.bytes) } ?? Data(), limit]
+        ).map { RemoteName(inode: $0[0], name: $0[1]) }
     }
 
     /// Returns the inodes whose name is in a directory on both sides, in the order of its entries.
@@ -174,18 +196,17 @@ extension Database {
     }
 
     /// Returns the entries of a local directory that were never on the remote and in whose intended
-    /// place another object was observed.
-    func newInodesObserved(
-        in directory: InodeNumber
-    ) throws -> [(name: FileName, inode: InodeNumber)] {
+    /// place another object was observed, in ascending order of the names.
+    func newInodesObserved(in directory: InodeNumber) throws -> [RemoteName] {
         try rows(
             """
-            SELECT dirents.name, remote.inode FROM remote
+            SELECT remote.inode, dirents.name FROM remote
             CROSS JOIN dirents ON dirents.inode = remote.inode
             WHERE dirents.parent = ?
             AND NOT EXISTS (SELECT 1 FROM synced WHERE synced.inode = remote.inode)
+            ORDER BY dirents.name
             """, [directory]
-        ).map { ($0[0], $0[1]) }
+        ).map { RemoteName(inode: $0[0], name: $0[1]) }
     }
 
     func setRemote(_ observation: RemoteObservation?, of inode: InodeNumber) throws {
