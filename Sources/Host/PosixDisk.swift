@@ -23,7 +23,7 @@ package final class PosixDisk: Disk {
     private let root: Root
     private let clonesMade = Atomic<UInt64>(0)
     private let copies: SparseCopy
-    private let sharesBytes: Bool
+    package let sharesBytes: Bool
 
     /// Opens the directory once: a later rename of it, or a mount over it, changes nothing here.
     ///
@@ -40,7 +40,8 @@ package final class PosixDisk: Disk {
     }
 
     /// - Parameters:
-    ///   - sharesBytes: Whether clones try `FICLONE` before they copy.
+    ///   - sharesBytes: Whether clones share their bytes if the file system can; otherwise all are
+    ///     copies.
     ///   - copies: How clones are copied.
     ///   - descriptorsMax: How many idle files keep their descriptor.
     init(
@@ -51,9 +52,16 @@ package final class PosixDisk: Disk {
             "open the directory \"\(path)\"", Descriptor(directory: path))
         root = Root(
             directory: directory, open: OpenInodes(root: directory, capacity: descriptorsMax))
-        self.sharesBytes = sharesBytes
         self.copies = copies
-        if !isReadOnly { try emptyWorkshop() }
+        guard !isReadOnly else {
+            self.sharesBytes = false
+            return
+        }
+        try Self.emptyWorkshop(in: directory)
+        self.sharesBytes =
+            if sharesBytes {
+                try DiskError.reporting("clone a file", Self.canShareBytes(in: directory))
+            } else { false }
     }
 
     package func open(_ path: DiskPath) throws(DiskError) -> any DiskFile {
@@ -72,24 +80,47 @@ package final class PosixDisk: Disk {
     }
 
     package func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile {
-        guard let source = try file.openDescriptor() else {
-            preconditionFailure("a file of another disk cannot be cloned by this one")
+        if let clone = try share(file, to: path) { return clone }
+        let source = try Self.descriptor(of: file)
+        return try make(path) { (target) throws(SystemError) in
+            try requireRoom(toCopy: source)
+            try copies.copy(source.rawValue, to: target.rawValue)
         }
-        do throws(SystemError) {
-            let location = Location(path)
-            let draft = "\(Self.workshop)/\(clonesMade.add(1, ordering: .relaxed).newValue)"
-            let handle = try Descriptor(
-                opening: draft, in: root.directory, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-            do throws(SystemError) {
-                try fill(handle, from: source)
-                try rename(draft, to: location)
-            } catch {
-                unlinkat(root.directory.rawValue, draft, 0)
-                throw error
+    }
+
+    package func share(
+        _ file: any DiskFile, to path: DiskPath
+    ) throws(DiskError) -> (any DiskFile)? {
+        guard sharesBytes else { return nil }
+        let source = try Self.descriptor(of: file)
+        var isRefused = false
+        do throws(DiskError) {
+            return try make(path) { (target) throws(SystemError) in
+                isRefused = try !Self.share(source.rawValue, with: target.rawValue)
+                if isRefused { throw SystemError(EOPNOTSUPP) }
             }
-            return PosixFile(try root.open.insert(handle, at: location), on: root)
         } catch {
-            throw DiskError(error, attempt: "clone a file to \"\(path)\"")
+            if isRefused { return nil }
+            throw error
+        }
+    }
+
+    package func copy(
+        _ range: Range<UInt64>, of file: any DiskFile, to target: any DiskFile
+    ) throws(DiskError) {
+        let (source, target) = (try Self.descriptor(of: file), try Self.descriptor(of: target))
+        defer { withExtendedLifetime((source, target)) {} }
+        do throws(SystemError) {
+            let space = try root.directory.space()
+            guard UInt64(range.count) + space.reserve < space.availableBytes else {
+                throw SystemError(ENOSPC)
+            }
+            try copies.copy(
+                Int64(range.lowerBound)..<Int64(range.upperBound), of: source.rawValue,
+                to: target.rawValue)
+        } catch {
+            throw DiskError(
+                error, attempt: "copy \(range.count) bytes at \(range.lowerBound) of a file")
         }
     }
 
@@ -150,29 +181,73 @@ extension PosixDisk {
         }
     }
 
-    private func fill(
-        _ target: Descriptor, from source: any OpenDescriptor
-    ) throws(SystemError) {
-        // The calls below use only the number.
-        defer { withExtendedLifetime(source) {} }
-        let (target, source) = (target.rawValue, source.rawValue)
-        if sharesBytes {
-            do {
-                _ = try retryingInterrupts { apus_share_bytes(target, source) }
-                return
-            } catch {
-                // A copy would fail with these too. All others mean that this file system cannot
-                // share, or not now.
-                if [ENOSPC, EDQUOT, EIO].contains(error.code) { throw error }
-            }
+    private static func descriptor(of file: any DiskFile) throws(DiskError) -> any OpenDescriptor {
+        guard let descriptor = try file.openDescriptor() else {
+            preconditionFailure("a file of another disk cannot be cloned by this one")
         }
-        try requireRoom(toCopy: source)
-        try copies.copy(source, to: target)
+        return descriptor
     }
 
-    private func requireRoom(toCopy source: Int32) throws(SystemError) {
+    /// Makes a file that gets its name once `fill` has succeeded.
+    private func make(
+        _ path: DiskPath, _ fill: (Descriptor) throws(SystemError) -> Void
+    ) throws(DiskError) -> PosixFile {
+        do throws(SystemError) {
+            let location = Location(path)
+            let draft = "\(Self.workshop)/\(clonesMade.add(1, ordering: .relaxed).newValue)"
+            let handle = try Self.makeDraft(draft, in: root.directory)
+            do throws(SystemError) {
+                try fill(handle)
+                try rename(draft, to: location)
+            } catch {
+                unlinkat(root.directory.rawValue, draft, 0)
+                throw error
+            }
+            return PosixFile(try root.open.insert(handle, at: location), on: root)
+        } catch {
+            throw DiskError(error, attempt: "clone a file to \"\(path)\"")
+        }
+    }
+
+    private static func makeDraft(
+        _ draft: String, in directory: Descriptor
+    ) throws(SystemError) -> Descriptor {
+        try Descriptor(
+            opening: draft, in: directory, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+    }
+
+    /// - Returns: Whether the bytes are shared now; false if the file system cannot, or not now.
+    private static func share(_ source: Int32, with target: Int32) throws(SystemError) -> Bool {
+        do {
+            _ = try retryingInterrupts { apus_share_bytes(target, source) }
+            return true
+        } catch {
+            // A copy would fail with these too.
+            if [ENOSPC, EDQUOT, EIO].contains(error.code) { throw error }
+            return false
+        }
+    }
+
+    /// Whether the file system can share bytes, found out by trying.
+    private static func canShareBytes(in directory: Descriptor) throws(SystemError) -> Bool {
+        let drafts = ["\(workshop)/0", "\(workshop)/00"]
+        defer { for draft in drafts { unlinkat(directory.rawValue, draft, 0) } }
+        do throws(SystemError) {
+            let source = try makeDraft(drafts[0], in: directory)
+            let target = try makeDraft(drafts[1], in: directory)
+            try PosixIO.write(source.rawValue, [0])
+            return try share(source.rawValue, with: target.rawValue)
+        } catch {
+            // The disk is full; the next start may find room.
+            if [ENOSPC, EDQUOT].contains(error.code) { return false }
+            throw error
+        }
+    }
+
+    private func requireRoom(toCopy source: any OpenDescriptor) throws(SystemError) {
+        defer { withExtendedLifetime(source) {} }
         var status = stat()
-        _ = try retryingInterrupts { fstat(source, &status) }
+        _ = try retryingInterrupts { fstat(source.rawValue, &status) }
         // POSIX: st_blocks counts 512 bytes each, and no holes.
         let bytes = UInt64(max(0, status.st_blocks)) * 512
         let space = try root.directory.space()
@@ -189,29 +264,30 @@ extension PosixDisk {
             if error.code != ENOENT { throw error }
         }
         for parent in location.parents.dropFirst() {
-            try makeDirectory(parent)
+            try Self.makeDirectory(parent, in: root.directory)
         }
         return try body()
     }
 
-    private func makeDirectory(_ path: String) throws(SystemError) {
+    private static func makeDirectory(
+        _ path: String, in directory: Descriptor
+    ) throws(SystemError) {
         do {
-            _ = try retryingInterrupts { mkdirat(root.directory.rawValue, path, 0o700) }
+            _ = try retryingInterrupts { mkdirat(directory.rawValue, path, 0o700) }
         } catch {
             if error.code != EEXIST { throw error }
         }
     }
 
-    private func emptyWorkshop() throws(DiskError) {
+    private static func emptyWorkshop(in directory: Descriptor) throws(DiskError) {
         do {
-            try makeDirectory(Self.workshop)
-            for draft in try DirectoryWalk(root: root.directory, hidden: nil).files(
-                below: Self.workshop)
+            try makeDirectory(workshop, in: directory)
+            for draft in try DirectoryWalk(root: directory, hidden: nil).files(below: workshop)
             where StateFiles.isClone(DiskPath(draft)) {
-                _ = try retryingInterrupts { unlinkat(root.directory.rawValue, draft, 0) }
+                _ = try retryingInterrupts { unlinkat(directory.rawValue, draft, 0) }
             }
         } catch {
-            throw DiskError(error, attempt: "empty \"\(Self.workshop)\" in the state directory")
+            throw DiskError(error, attempt: "empty \"\(workshop)\" in the state directory")
         }
     }
 }

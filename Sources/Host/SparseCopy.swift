@@ -4,7 +4,7 @@ import SystemCalls
 
 /// Copies a file's bytes into an empty file, with the source's holes.
 ///
-/// The source must not change meanwhile. After a failure the target has some of the bytes.
+/// The bytes must not change meanwhile. After a failure the target has some of them.
 struct SparseCopy {
     /// Whether to try `copy_file_range` before copying through a buffer.
     var usesKernel = true
@@ -18,31 +18,40 @@ struct SparseCopy {
         if fstat(source, &status) != 0 { throw .last }
         let size = Int64(status.st_size)
         _ = try retryingInterrupts { ftruncate(target, off_t(size)) }
-        var offset: Int64 = 0
-        while offset < size, let extent = try extent(of: source, from: offset, size: size) {
+        try copy(0..<size, of: source, to: target)
+    }
+
+    /// Copies the bytes of a range to the same place.
+    func copy(
+        _ range: Range<Int64>, of source: Int32, to target: Int32
+    ) throws(SystemError) {
+        var rest = range
+        while !rest.isEmpty, let extent = try extent(of: source, in: rest) {
             try copy(extent, from: source, to: target)
-            offset = extent.upperBound
+            rest = extent.upperBound..<range.upperBound
         }
     }
 
-    /// The next range with data; nil if there is only a hole left.
+    /// The next part of a range with data; nil if there is only a hole left.
     private func extent(
-        of source: Int32, from offset: Int64, size: Int64
+        of source: Int32, in range: Range<Int64>
     ) throws(SystemError) -> Range<Int64>? {
-        guard findsHoles else { return offset..<size }
+        guard findsHoles else { return range }
+        let offset = range.lowerBound
         // This moves the file's position, which is not used: reads and writes name their offset.
         let start = lseek(source, off_t(offset), apus_seek_data)
         if start < 0 {
             let error = SystemError.last
             switch error.code {
             case ENXIO: return nil
-            case EINVAL, EOPNOTSUPP: return offset..<size
+            case EINVAL, EOPNOTSUPP: return range
             default: throw error
             }
         }
+        if Int64(start) >= range.upperBound { return nil }
         let end = lseek(source, start, apus_seek_hole)
         if end < 0 { throw .last }
-        return Int64(start)..<min(Int64(end), size)
+        return Int64(start)..<min(Int64(end), range.upperBound)
     }
 
     private func copy(

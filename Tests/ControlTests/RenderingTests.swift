@@ -33,6 +33,22 @@ struct RenderingTests {
         #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
     }
 
+    @Test func `a large file that is open for writing says when it is uploaded`() throws {
+        var report = Sample.clean
+        report.items = [
+            StatusItem(path: "disk.img", state: .dirty, bytes: 3 << 20, awaitsPause: true)
+        ]
+        #expect(
+            report.text(now: later).hasSuffix(
+                "disk.img  (open for writing, to be uploaded in a pause or when closed)"))
+        let json = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(json.contains(#""awaitsPause":true"#))
+        #expect(try ControlJSON.decode(StatusReport.self, from: Data(json.utf8)) == report)
+        report.items[0].awaitsPause = false
+        let other = String(decoding: try ControlJSON.encode(report), as: UTF8.self)
+        #expect(!other.contains("awaitsPause"))
+    }
+
     @Test func `progress is that of the upload, else of the download, rounded down`() {
         func percent(_ state: StatusItem.State, of bytes: UInt64, sent: UInt64, here: UInt64?)
             -> Int

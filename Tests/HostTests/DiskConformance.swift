@@ -129,6 +129,35 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
+    func `a copy of a range changes nothing around it`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([UInt8](repeating: 1, count: 300_000), at: 0)
+        try file.write([2], at: 2_000_000)
+        let target = try it.disk.open(DiskPath("copy"))
+        try target.truncate(to: 2_000_001)
+        try it.disk.copy(100_000..<1_500_000, of: file, to: target)
+        #expect(try target.read(1, at: 99_999) == [0])
+        #expect(try target.read(200_001, at: 100_000) == Array(repeating: 1, count: 200_000) + [0])
+        #expect(try target.status().size == 2_000_001)
+        try it.disk.copy(1_999_999..<2_000_001, of: file, to: target)
+        #expect(try target.read(2, at: 1_999_999) == [0, 2])
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `a file is shared if and only if the disk can`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let file = try it.disk.open(path)
+        try file.write([1, 2, 3], at: 100_000)
+        let clone = try it.disk.share(file, to: DiskPath("snapshots/1"))
+        #expect((clone != nil) == it.disk.sharesBytes)
+        #expect(try it.disk.files(below: DiskPath("snapshots")).count == (clone == nil ? 0 : 1))
+        guard let clone else { return }
+        try file.write([4], at: 100_000)
+        #expect(try clone.read(3, at: 100_000) == [1, 2, 3])
+    }
+
+    @Test(arguments: DiskKind.allCases)
     func `a clone replaces the file of its name, and open handles keep the old one`(kind: DiskKind)
         throws
     {

@@ -324,6 +324,7 @@ extension StatusItem {
             item.transfer.map { Operation($0.kind) }
             ?? (item.isDeletion ? .delete : item.bytesHere.map { _ in .download })
         attempts = item.attempts
+        awaitsPause = item.awaitsPause
         error = item.failure.map { Problem($0) }
         isPassing = item.failure?.isPassing ?? false
         retryAt = item.retry?.date

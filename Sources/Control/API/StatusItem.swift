@@ -35,6 +35,8 @@ package struct StatusItem: Codable, Hashable, Sendable {
     package var retryAt: Date?
     /// The start of the wait; nil for clean items.
     package var since: Date?
+    /// Whether it is open for writing, and too large to be uploaded while it is written.
+    @OmittedIfFalse package var awaitsPause = false
     /// Of a conflict, the path of the remote version; ``path`` is that of the local one.
     package var conflictsWith: String?
     /// The target of a symbolic link.
@@ -46,6 +48,7 @@ package struct StatusItem: Codable, Hashable, Sendable {
         case path, state, operation, bytes, bytesSent, bytesHere, percent, attempts, error, retryAt,
             since, conflictsWith, target
         case isPassing = "passing"
+        case awaitsPause
         case isContained = "contained"
     }
 }

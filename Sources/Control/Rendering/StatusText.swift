@@ -206,8 +206,12 @@ extension StatusItem {
         }
         guard let error else {
             let link = self.link
-            let comma = age != nil && !link.isEmpty ? ", " : ""
-            return (age.map { [.words($0 + comma)] } ?? []) + link
+            let pause =
+                awaitsPause && state != .uploading
+                ? "open for writing, to be uploaded in a pause or when closed" : nil
+            let words = [pause, age].compactMap(\.self).joined(separator: ", ")
+            let comma = !words.isEmpty && !link.isEmpty ? ", " : ""
+            return (words.isEmpty ? [] : [.words(words + comma)]) + link
         }
         let tries = attempts == 0 ? nil : counted(attempts, "attempt", "attempts")
         let effort = [tries, age].compactMap(\.self).joined(separator: " ")

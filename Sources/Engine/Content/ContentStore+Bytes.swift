@@ -84,7 +84,7 @@ extension ContentStore {
         _ attempt: String
     ) throws(Blocked) -> Bool {
         let isWritten = try file.withState { state throws(Blocked) in
-            try beginChange(file.inode, &state)
+            try beginChange(of: extent, file.inode, &state)
             do throws(DiskError) {
                 try state.file.write(bytes, at: extent.lowerBound)
             } catch {
@@ -133,7 +133,8 @@ extension ContentStore {
                 // POSIX: the time changes nevertheless; setAttributes sets it.
                 return true
             }
-            try beginChange(inode, &state)
+            try beginChange(
+                of: min(size, state.size)..<max(size, state.size), inode, &state)
             let before = (present: state.present, size: state.size)
             // Beyond the new end this version consists of zeros, even if it grows again.
             state.present.insert(min(size, state.size)..<ExtentSet.endMax)
@@ -192,37 +193,28 @@ extension ContentStore {
         try onDisk("set the time of inode \(inode)", do: state.file.setModified(state.modified))
     }
 
-    /// Prepares a change of content: uploads continue from a clone, and the inode becomes pending.
-    private func beginChange(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
-        detachFrozen(&state)
-        if state.isChanged { return try durability.markUnsafe(inode, &state) }
+    /// Prepares a change of content: uploads no longer read the range, and the inode becomes
+    /// pending.
+    private func beginChange(
+        of range: Range<UInt64>, _ inode: InodeNumber, _ state: inout OpenFile.State
+    ) throws(Blocked) {
+        try snapshots.requirePreserved(range, inode, &state)
+        let rules = configuration.longWriterRules
+        if state.isChanged {
+            state.longWriter.noteChange(at: clock.uptime, rules)
+            return try durability.markUnsafe(inode, &state)
+        }
         if state.writers == 0 { try markWriting(inode, &state) }
         try durability.markUnsafe(inode, &state)
         // A file that stays open for writing is uploaded periodically.
-        let isFirst = state.longWriterDue == nil
-        let due = agenda.due(after: configuration.longWriterInterval)
+        let isFirst = state.longWriter.due == nil
+        let due = agenda.due(after: rules.interval)
         try store.write {
             try $0.markPending(inode, at: clock.wallTime, due: isFirst ? due : nil)
         }
         state.isChanged = true
-        if isFirst { state.longWriterDue = clock.uptime + configuration.longWriterInterval }
+        state.longWriter.noteChange(at: clock.uptime, rules)
         agenda.notify()
-    }
-
-    /// Switches every upload that reads the content file to a clone of it.
-    func detachFrozen(_ state: inout OpenFile.State) {
-        for frozen in state.frozen where !frozen.isDetached {
-            do throws(DiskError) {
-                frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath))
-            } catch {
-                // If there is no room for a clone, the upload is abandoned and repeated later; the
-                // write proceeds.
-                logger.warning(
-                    "upload abandoned for a writer", metadata: ["reason": "\(error.reason)"])
-                frozen.abandon()
-            }
-        }
-        state.frozen.removeAll()
     }
 
     /// Stores a file's size, time and a new generation in the database if its content changed.
@@ -259,7 +251,7 @@ extension ContentStore {
         state.isMarkedWriting = isWriting
         // From now on the file may be synchronised, which makes it safe.
         if !isWriting { state.isMarkedUnsafe = false }
-        if !isWriting { state.longWriterDue = nil }
+        if !isWriting { state.longWriter = LongWriter() }
         return record
     }
 

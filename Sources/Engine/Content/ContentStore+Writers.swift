@@ -80,11 +80,11 @@ extension ContentStore {
         }
     }
 
-    /// Adds a writer to a file that the caller has retained. If an upload is reading the file, its
-    /// snapshot is taken before this returns (I3).
+    /// Adds a writer to a file that the caller has retained. If an upload is reading the file and the
+    /// disk can share bytes, the upload continues from a clone (I3).
     func addWriter(to file: OpenFile) throws(Blocked) {
         try file.withState { state throws(Blocked) in
-            detachFrozen(&state)
+            snapshots.share(&state)
             try markWriting(file.inode, &state)
             state.writers += 1
         }
@@ -94,29 +94,8 @@ extension ContentStore {
     func freeze(_ file: OpenFile) throws(Blocked) -> (FrozenContent, InodeRecord) {
         try file.withState { state throws(Blocked) in
             let record = try storeVersion(file.inode, &state)
-            let frozen = FrozenContent(
-                state.file, size: state.size,
-                clonePath: DiskPath("\(StateFiles.frozenFolder)/\(file.inode)-\(record.generation)")
-            )
-            if state.writers > 0 {
-                try onDisk(
-                    "freeze inode \(file.inode)",
-                    do: frozen.detach(to: try disk.clone(state.file, to: frozen.clonePath)))
-            } else {
-                state.frozen.append(frozen)
-            }
+            let frozen = snapshots.begin(file.inode, generation: record.generation, &state)
             return (frozen, record)
-        }
-    }
-
-    func thaw(_ frozen: FrozenContent, of file: OpenFile) {
-        file.state.withLock { state in state.frozen.removeAll { $0 === frozen } }
-        guard frozen.isDetached else { return }
-        do throws(DiskError) {
-            try disk.remove(frozen.clonePath)
-        } catch {
-            // The next start removes it.
-            logger.warning("frozen content not removed", metadata: ["reason": "\(error.reason)"])
         }
     }
 }

@@ -9,6 +9,7 @@ struct ContentStore: Sendable {
     let clock: any Clock
     let logger: Logger
     let files: OpenFileTable
+    let snapshots: Snapshots
     let space: Space
     let durability: Durability
     let reaper: Reaper

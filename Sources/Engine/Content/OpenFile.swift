@@ -24,8 +24,8 @@ final class OpenFile: Sendable {
         var stored: Presence
         /// The uploads that read the content file.
         var frozen: [FrozenContent] = []
-        /// When a file that stays open for writing is uploaded next.
-        var longWriterDue: Duration?
+        /// When it is uploaded if it stays open for writing.
+        var longWriter = LongWriter()
         /// The end of a pause that the store has asked for before its bytes are requested again,
         /// and the store's error.
         var rest: (until: Duration, reason: ProviderError)?

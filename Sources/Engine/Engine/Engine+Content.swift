@@ -52,8 +52,8 @@ extension Engine {
 
     /// Opens a file; each success is followed by one ``release(_:access:)`` with the same access.
     ///
-    /// If an upload is reading the file and `access` is `.write`, its snapshot is taken before this
-    /// returns (I3).
+    /// If an upload is reading the file, `access` is `.write` and the disk can share bytes, the
+    /// upload has its own clone when this returns (I3).
     ///
     /// - Parameter truncating: POSIX: `O_TRUNC`.
     /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` if the
@@ -65,6 +65,9 @@ extension Engine {
         do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }
             if access == .read { return try requireKind(of: file) }
+            if truncating {
+                try local.content.snapshots.requirePreserved(0..<ExtentSet.endMax, of: file)
+            }
             try local.content.addWriter(to: file)
         } catch {
             local.content.releaseUse(of: inode)

@@ -114,6 +114,8 @@ extension Engine {
                 case .look(let inode): await remote.metadata.awaitMetadata(at: inode)
                 case .version(let inode, let access):
                     try await transfer.downloader.awaitVersion(of: inode, for: access)
+                case .copy(let inode, let range):
+                    await local.content.snapshots.preserve(inode, range)
                 }
                 return
             } catch let error as ProviderError {

@@ -141,6 +141,7 @@ extension Engine {
             failure: pending.failure,
             retry: pending.failure?.isPassing == true ? pending.due.map(retryTime) : nil,
             since: pending.since,
+            awaitsPause: snapshot.awaitingPause.contains(pending.inode),
             link: try record.flatMap { try local.tree.symbolicLink($0, database) })
     }
 
@@ -170,7 +171,7 @@ extension Engine {
             let open = try store.read { database in
                 try files.filter { try database.isPending($0.inode, below: inode) }
             }
-            for file in open { file.state.withLock { $0.longWriterDue = clock.uptime } }
+            for file in open { file.state.withLock { $0.longWriter.request() } }
             try local.agenda.hasten(below: inode)
         }
     }
@@ -224,6 +225,8 @@ private struct ActivitySnapshot {
     private(set) var transfers: [InodeNumber: Transfer] = [:]
     /// Files that are open for writing, without changes since their last upload.
     private(set) var openUnchanged: [InodeNumber] = []
+    /// Files that are uploaded only once they are not written for a while, or closed.
+    private(set) var awaitingPause: Set<InodeNumber> = []
     /// The number of local bytes of each file that is being fetched.
     private(set) var bytesHere: [InodeNumber: UInt64] = [:]
 
@@ -231,6 +234,9 @@ private struct ActivitySnapshot {
         for file in engine.local.files.all {
             file.state.withLock { state in
                 if state.isMarkedWriting, !state.isChanged { openUnchanged.append(file.inode) }
+                if engine.local.content.snapshots.awaitsPause(state) {
+                    awaitingPause.insert(file.inode)
+                }
                 if state.isFetching { bytesHere[file.inode] = state.bytesHere }
             }
         }

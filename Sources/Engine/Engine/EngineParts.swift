@@ -39,7 +39,10 @@ struct LocalParts: Sendable {
             store: store, clock: clock, logger: logger, space: space, trash: trash)
         content = ContentStore(
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
-            files: files, space: space, durability: durability, reaper: reaper, agenda: agenda,
+            files: files,
+            snapshots: Snapshots(
+                configuration: configuration, disk: disk, files: files, logger: logger),
+            space: space, durability: durability, reaper: reaper, agenda: agenda,
             fillQueue: fillQueue)
         tree = Tree(
             configuration: configuration, store: store, clock: clock, traits: traits,

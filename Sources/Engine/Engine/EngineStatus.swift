@@ -39,6 +39,9 @@ package struct PendingItem: Sendable {
     package var since: Timestamp
     /// For a conflict, the path of the remote's version.
     package var counterpart: String?
+    /// Whether it is open for writing, and too large to be uploaded while it is written: it waits
+    /// for a pause, or for its close.
+    package var awaitsPause = false
     /// The target, for a symbolic link.
     package var link: SymbolicLink?
 }

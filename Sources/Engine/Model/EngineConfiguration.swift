@@ -10,8 +10,18 @@ package struct EngineConfiguration: Sendable {
     package var refreshInterval: Duration = .seconds(30)
     /// Delay between the last close of a written file and its upload.
     package var settleTime: Duration = .seconds(1)
-    /// Interval at which a file that stays open for writing is uploaded.
+    /// The least interval at which a file that stays open for writing is uploaded.
     package var longWriterInterval: Duration = .seconds(30)
+    /// The pause between writes in which a larger file that stays open is uploaded.
+    package var longWriterPause: Duration = .seconds(5)
+    /// Limit of the size of a file that is uploaded while it is written, if the disk cannot share
+    /// bytes.
+    package var longWriterBytesMax: UInt64 = 16 << 20
+    /// Unit in which bytes are copied for an upload before they change.
+    package var snapshotPieceBytes: UInt64 = 1 << 20
+    /// Limit of the bytes that are copied for an upload because a file is truncated; if there are
+    /// more, the upload is abandoned, and the new content is uploaded in its place.
+    package var snapshotCutBytesMax: UInt64 = 64 << 20
     /// Limit of the time for which a kernel request waits for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
     /// Limit of the time for which a request waits for a listing that keeps making progress.

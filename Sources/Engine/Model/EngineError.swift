@@ -115,7 +115,7 @@ package enum Blocked: Error {
     }
 }
 
-/// Data that an operation needs from the remote.
+/// Data that an operation needs, mostly from the remote.
 package enum MissingData: Hashable, Sendable {
     /// The names in a directory that was never listed.
     case listing(InodeNumber)
@@ -129,4 +129,6 @@ package enum MissingData: Hashable, Sendable {
     case look(InodeNumber)
     /// Whether the remote still has the known version, before the file is opened.
     case version(InodeNumber, FileAccess)
+    /// A copy of bytes that an upload still has to send, before they change.
+    case copy(InodeNumber, Range<UInt64>)
 }

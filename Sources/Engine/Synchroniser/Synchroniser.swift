@@ -171,7 +171,7 @@ struct Synchroniser: Sendable {
         }
     }
 
-    /// Sends a file that is open for writing at intervals; one without a writer, at once.
+    /// Sends a file that is open for writing when ``LongWriter`` says; one without a writer, at once.
     ///
     /// - Returns: nil if it can be planned again now.
     private func waitForWriter(
@@ -183,18 +183,20 @@ struct Synchroniser: Sendable {
             try recoverAbandonedWrite(inode)
             return nil
         }
-        let isDue = file.state.withLock { state in
-            state.longWriterDue.map { $0 <= clock.uptime } ?? false
+        if nextUpload(file) <= clock.uptime,
+            try await uploadOpenFile(state, readAt: commitCount, file)
+        {
+            return nil
         }
-        if isDue, try await uploadOpenFile(state, readAt: commitCount, file) { return nil }
-        let due = file.state.withLock { state in
-            let due =
-                state.longWriterDue.flatMap { $0 > clock.uptime ? $0 : nil }
-                ?? clock.uptime + configuration.longWriterInterval
-            state.longWriterDue = due
-            return due
+        return .again(after: max(.zero, nextUpload(file) - clock.uptime))
+    }
+
+    private func nextUpload(_ file: OpenFile) -> Duration {
+        file.state.withLock { state in
+            state.longWriter.nextUpload(
+                isCostly: content.snapshots.awaitsPause(state), at: clock.uptime,
+                configuration.longWriterRules)
         }
-        return .again(after: due - clock.uptime)
     }
 
     /// Sends a file that stays open for writing.
@@ -203,7 +205,12 @@ struct Synchroniser: Sendable {
     private func uploadOpenFile(
         _ state: SyncState, readAt commitCount: UInt64, _ file: OpenFile
     ) async throws -> Bool {
-        file.state.withLock { $0.longWriterDue = clock.uptime + configuration.longWriterInterval }
+        let (start, rules) = (clock.uptime, configuration.longWriterRules)
+        file.state.withLock { $0.longWriter.noteStart(at: start, rules) }
+        defer {
+            let now = clock.uptime
+            file.state.withLock { $0.longWriter.noteEnd(startedAt: start, at: now, rules) }
+        }
         var settled = state
         settled.local?.isWriting = false
         // Changes since the last snapshot have no generation of their own yet.

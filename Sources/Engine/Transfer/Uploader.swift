@@ -252,7 +252,7 @@ struct Uploader: Sendable {
                 .busy, attempt: "send inode \(inode)", reason: "it is not completely fetched yet")
         }
         let (frozen, record) = try content.freeze(file)
-        defer { content.thaw(frozen, of: file) }
+        defer { content.snapshots.end(frozen, of: file) }
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
             extendedAttributes: try store.read { try $0.extendedAttributes(of: inode) })

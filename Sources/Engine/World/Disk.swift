@@ -14,6 +14,23 @@ package protocol Disk: Sendable {
     /// - Throws: `.full` also if a copy would not leave ``StorageSpace/reserve``.
     func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile
 
+    /// Whether clones share their bytes with the original, so that they take no time and room.
+    var sharesBytes: Bool { get }
+
+    /// Makes a clone that shares its bytes with `file`, replacing an existing file at `path`. Linux:
+    /// `FICLONE`.
+    ///
+    /// - Returns: nil if the file system cannot do that.
+    func share(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> (any DiskFile)?
+
+    /// Copies a range of a file to the same place in another one, except holes. Other parts of both
+    /// may be written meanwhile.
+    ///
+    /// - Throws: `.full` also if the copy would not leave ``StorageSpace/reserve``.
+    func copy(
+        _ range: Range<UInt64>, of file: any DiskFile, to target: any DiskFile
+    ) throws(DiskError)
+
     /// Moves a file, replacing an existing one; open handles stay valid.
     ///
     /// - Throws: `.missing`.

@@ -16,11 +16,30 @@ final class CrashingDisk: Disk {
     }
 
     func clone(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> any DiskFile {
+        try life.step("clone a file to \"\(path)\"")
+        return MortalFile(try disk.clone(Self.inner(file), to: path), life: life)
+    }
+
+    var sharesBytes: Bool { disk.sharesBytes }
+
+    func share(_ file: any DiskFile, to path: DiskPath) throws(DiskError) -> (any DiskFile)? {
+        guard sharesBytes else { return nil }
+        try life.step("share a file as \"\(path)\"")
+        return MortalFile(try disk.clone(Self.inner(file), to: path), life: life)
+    }
+
+    func copy(
+        _ range: Range<UInt64>, of file: any DiskFile, to target: any DiskFile
+    ) throws(DiskError) {
+        try life.step("copy \(range.count) bytes of a file")
+        try disk.copy(range, of: Self.inner(file), to: Self.inner(target))
+    }
+
+    private static func inner(_ file: any DiskFile) -> any DiskFile {
         guard let file = file as? MortalFile else {
             preconditionFailure("a file of another disk cannot be cloned by this one")
         }
-        try life.step("clone a file to \"\(path)\"")
-        return MortalFile(try disk.clone(file.file, to: path), life: life)
+        return file.file
     }
 
     func remove(_ path: DiskPath) throws(DiskError) {

@@ -16,6 +16,7 @@ package final class SimulatedDisk: Disk {
     }
 
     package let capacityBytes: UInt64
+    package let sharesBytes: Bool
     private let isQuota: Bool
     private let clock: any Clock
     private let state: Mutex<State>
@@ -23,9 +24,12 @@ package final class SimulatedDisk: Disk {
     /// - Parameters:
     ///   - capacityBytes: Used in pages of 4096 bytes.
     ///   - isQuota: Whether the capacity is a quota on a larger disk, whose free space is reported.
+    ///   - sharesBytes: Whether it claims that clones share their bytes.
     package init(
-        seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40, isQuota: Bool = false
+        seed: UInt64, clock: any Clock, capacityBytes: UInt64 = 1 << 40, isQuota: Bool = false,
+        sharesBytes: Bool = true
     ) {
+        self.sharesBytes = sharesBytes
         self.capacityBytes = capacityBytes
         self.isQuota = isQuota
         self.clock = clock
@@ -60,6 +64,24 @@ package final class SimulatedDisk: Disk {
             state.image.link(number, as: path.description)
             return self.file(number, path: path, in: &state)
         }
+    }
+
+    package func share(
+        _ file: any DiskFile, to path: DiskPath
+    ) throws(DiskError) -> (any DiskFile)? {
+        sharesBytes ? try clone(file, to: path) : nil
+    }
+
+    package func copy(
+        _ range: Range<UInt64>, of file: any DiskFile, to target: any DiskFile
+    ) throws(DiskError) {
+        let bytes = try file.read(range.count, at: range.lowerBound)
+        guard bytes.count == range.count else {
+            throw DiskError(
+                .failed, attempt: "copy \(range.count) bytes at \(range.lowerBound) of a file",
+                reason: "The file has only \(bytes.count)")
+        }
+        try target.write(bytes, at: range.lowerBound)
     }
 
     package func move(_ path: DiskPath, to destination: DiskPath) throws(DiskError) {

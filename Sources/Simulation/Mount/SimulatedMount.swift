@@ -50,7 +50,7 @@ package final class SimulatedMount: Sendable {
             seed: random.next(), clock: clock, stepsMax: settings.stepsMax)
         disk = SimulatedDisk(
             seed: random.next(), clock: clock, capacityBytes: settings.diskBytes,
-            isQuota: settings.isDiskQuota)
+            isQuota: settings.isDiskQuota, sharesBytes: settings.sharesBytes)
         provider = SimulatedProvider(
             clock: clock, random: random.split(), settings: settings.provider)
         log = SimulatedLog(clock: clock, linesMax: logLines)

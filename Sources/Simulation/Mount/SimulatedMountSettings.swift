@@ -10,6 +10,8 @@ package struct SimulatedMountSettings: Sendable {
     package var diskBytes: UInt64 = 1 << 40
     /// Whether the capacity is a quota, which the disk reports only by refusing writes.
     package var isDiskQuota = false
+    /// Whether clones on the local disk share their bytes.
+    package var sharesBytes = true
     /// Space reserved for the database, if it needs any.
     package var ballast: (any Ballast)?
 
@@ -40,6 +42,10 @@ package struct SimulatedMountSettings: Sendable {
         settings.engine.removalsMax = [1, 3, 100][random.next(below: 3)]
         // Files have up to 18,000 bytes: a few fit, or one does not.
         settings.engine.cacheBytesMax = [20 << 30, 64 << 10, 12 << 10][random.next(below: 3)]
+        settings.sharesBytes = random.next(below: 4) == 0
+        settings.engine.snapshotPieceBytes = [64, 1_000, 4_096, 1 << 20][random.next(below: 4)]
+        settings.engine.longWriterBytesMax = [0, 1_000, 1 << 20][random.next(below: 3)]
+        settings.engine.snapshotCutBytesMax = [1_000, 20_000, 1 << 20][random.next(below: 3)]
         return settings
     }
 }

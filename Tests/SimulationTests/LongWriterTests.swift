@@ -1,0 +1,95 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// Uploads of a file that stays open for writing.
+@Suite("A file held open for writing") struct LongWriterUploadTests {
+    private static var settings: SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.sharesBytes = false
+        settings.provider.pieceBytes = 1_000...1_000
+        settings.provider.pieceDelay = .milliseconds(100)...(.milliseconds(100))
+        return settings
+    }
+
+    /// Creates a file of 100,000 bytes, whose upload takes 10 s, and writes to it every second.
+    ///
+    /// - Returns: Its number of versions on the remote after a while.
+    private static func versions(
+        _ settings: SimulatedMountSettings, after seconds: Int,
+        then body: @escaping @Sendable (Scenario, InodeNumber) async throws -> Void
+    ) throws {
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("log", [UInt8](repeating: 1, count: 100_000))
+            #expect(try await it.rest())
+            let inode = try await it.find("log")
+            try await it.open(inode)
+            for second in 0..<seconds {
+                try await it.write([UInt8(second % 256)], at: UInt64(second), of: inode)
+                try await it.wait(.seconds(1))
+            }
+            try await body(it, inode)
+        }
+    }
+
+    private static func count(_ it: Scenario) -> Int {
+        it.remote.versions(of: Scenario.key("log")).count
+    }
+
+    @Test func `is uploaded for at most a tenth of the time`() throws {
+        try Self.versions(Self.settings, after: 1_000) { it, inode in
+            // An upload of 10 s each 100 s, after the one before.
+            #expect((9...11).contains(Self.count(it) - 1), "\(Self.count(it))")
+            let item = try it.engine.item(inode)
+            #expect(!item.awaitsPause)
+        }
+    }
+
+    @Test func `waits for a pause if it is large and the disk cannot share bytes`() throws {
+        var settings = Self.settings
+        settings.engine.longWriterBytesMax = 99_999
+        try Self.versions(settings, after: 200) { it, inode in
+            #expect(Self.count(it) == 1)
+            let item = try it.engine.item(inode)
+            #expect(item.awaitsPause)
+            #expect(item.state == .dirty)
+            try await it.wait(.seconds(20))
+            #expect(Self.count(it) == 2)
+            let later = try it.engine.item(inode)
+            #expect(!later.awaitsPause)
+        }
+    }
+
+    @Test func `waits for no pause if the disk can share bytes`() throws {
+        var settings = Self.settings
+        settings.engine.longWriterBytesMax = 0
+        settings.sharesBytes = true
+        try Self.versions(settings, after: 60) { it, inode in #expect(Self.count(it) == 2) }
+    }
+
+    @Test func `is uploaded when it is closed`() throws {
+        var settings = Self.settings
+        settings.engine.longWriterBytesMax = 0
+        try Self.versions(settings, after: 60) { it, inode in
+            it.engine.release(inode, access: .write)
+            let isSent = try await it.rest(within: .seconds(15))
+            #expect(isSent)
+            #expect(Self.count(it) == 2)
+        }
+    }
+
+    @Test func `is uploaded at once if a user asks for it`() throws {
+        var settings = Self.settings
+        settings.engine.longWriterBytesMax = 0
+        try Self.versions(settings, after: 60) { it, inode in
+            try it.engine.hasten(below: .root)
+            for second in 0..<15 {
+                try await it.write([7], at: UInt64(second), of: inode)
+                try await it.wait(.seconds(1))
+            }
+            #expect(Self.count(it) == 2)
+        }
+    }
+}
