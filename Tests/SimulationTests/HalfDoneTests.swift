@@ -238,6 +238,25 @@ struct HalfDoneTests {
         }
     }
 
+    /// Goal: the moved file keeps its time, even if its bytes were found in another client's file.
+    @Test func `a move that never arrived, to where another client wrote the same bytes`() throws {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            #expect(try await it.rest())
+            let modified = try it.engine.attributes(of: try await it.find("a")).modified
+            it.remote.setReachable(false)
+            try await it.rename("a", to: "b")
+            try await it.wait(.seconds(10))
+            try it.remote.otherClientWrites(Scenario.key("b"), [1, 2, 3])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["b"])
+            #expect(try await it.remote.stat(Scenario.key("b")).modified == modified)
+            #expect(try it.engine.attributes(of: try await it.find("b")).modified == modified)
+        }
+    }
+
     /// Goal: a file that another client moved over our moved file does not count as ours (I4), even
     /// with equal size and time.
     @Test(arguments: [Change.none, .edit])

@@ -235,9 +235,11 @@ struct Verifier: Sendable {
             }
             // If the attributes of an upload did not arrive, they are still to be sent. A symbolic
             // link exists whether or not its new time arrived.
-            let isTimeThere =
-                intent.digest == nil && object.kind != .symlink
-                || isModified(object, at: intent.modified)
+            // A moved file keeps its time; another time shows another file with the same bytes.
+            let isTimeKept =
+                intent.digest == nil
+                && (object.kind == .directory || object.kind == .file && !gate.traits.hasFineTimes)
+            let isTimeThere = isTimeKept || isModified(object, at: intent.modified)
             let extendedAttributes =
                 isTimeThere
                 ? try agreed(on: object, inode, intent, database)
@@ -248,7 +250,9 @@ struct Verifier: Sendable {
                 || isModified(object, at: intent.modified)
             let former = try database.synced(inode)
             let generation = isSent ? intent.generation : former?.generation ?? 0
-            let isModeKept = former?.mode == intent.mode && former?.generation == intent.generation
+            let isModeKept =
+                isTimeThere && former?.mode == intent.mode
+                && former?.generation == intent.generation
             if let replaced = intent.replaced {
                 try database.removeSynced(replaced)
                 merge.changes.unlinked.append(replaced)
