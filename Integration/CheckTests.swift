@@ -122,7 +122,9 @@ extension MountedTests {
             version: String, words: String
         ) throws {
             try withState { folder in
-                try execute("UPDATE grdb_migrations SET identifier = '\(version)'", folder)
+                try execute(
+                    "UPDATE grdb_migrations SET identifier = '\(version)' WHERE identifier = 'v1'",
+                    folder)
                 try expectRefusal(folder, naming: words)
                 let before = try Files.read(database(folder))
                 try Apus.expectRefusal("check", folder.state, naming: words)

@@ -83,6 +83,8 @@ struct ExtendedAttributeTests {
             #expect(try await it.rest())
             try await it.write("file", [1])
             #expect(try it.attributes(of: try await it.find("file")).isEmpty)
+            // The flusher removes an unlinked inode after the removal of its name is durable.
+            try await it.wait(.seconds(10))
             #expect(try it.engine.store.read { try $0.extendedAttributes(of: file) }.isEmpty)
         }
     }
