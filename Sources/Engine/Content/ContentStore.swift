@@ -65,7 +65,7 @@ struct ContentStore: Sendable {
         let now = clock.wallTime
         let age = now.nanoseconds.subtractingReportingOverflow(file.accessed.nanoseconds)
         guard age.overflow || !(0..<60_000_000_000).contains(age.partialValue) else { return }
-        try space.noteUse(of: file.inode, at: now)
+        try space.uses.note(file.inode, at: now)
     }
 
     /// A variant of ``retain(_:)`` for callers that truncate the file to nothing and so need none

@@ -20,7 +20,7 @@ struct Evictor: Sendable {
                     next = clock.uptime + .seconds(3600)
                     try trash.prune()
                 }
-                try space.storeUses()
+                try space.uses.save()
                 isExceeded = try !evictDownToBound()
                 try space.keepBallast()
             } catch {
@@ -29,7 +29,7 @@ struct Evictor: Sendable {
             // Changes that exceed the bound can be evicted as soon as they are uploaded.
             try? await clock.sleep(until: clock.uptime + .seconds(isExceeded ? 1 : 5))
         }
-        try? space.storeUses()
+        try? space.uses.save()
     }
 
     /// - Returns: Whether the cache is within its bound.

@@ -13,8 +13,7 @@ struct Space: Sendable {
     let kernelCache: KernelCacheRelay
     let cache: CacheUse
     let budget = Locked(SpaceBudget())
-    /// Times of last use that are not stored yet.
-    let uses = Locked<[InodeNumber: Timestamp]>([:])
+    let uses: LastUses
 
     /// Records that the disk has refused bytes that should have fitted.
     func noteRefusal() {
@@ -105,7 +104,7 @@ struct Space: Sendable {
     ///
     /// - Returns: The number of freed bytes.
     func evictLeastRecentlyUsed(atLeast wanted: UInt64) throws(Blocked) -> UInt64 {
-        try storeUses()
+        try uses.save()
         var freed: UInt64 = 0
         var last: (accessed: Int64, inode: Int64) = (.min, 0)
         while freed < wanted {

@@ -34,7 +34,8 @@ struct LocalParts: Sendable {
         space = Space(
             store: store, disk: disk, clock: clock, logger: logger, files: files,
             durability: durability, flusher: flusher, kernelCache: kernelCache,
-            cache: CacheUse(store: store, bytesMax: configuration.cacheBytesMax))
+            cache: CacheUse(store: store, bytesMax: configuration.cacheBytesMax),
+            uses: LastUses(store))
         evictor = Evictor(
             store: store, clock: clock, logger: logger, space: space, trash: trash)
         content = ContentStore(
