@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Synchronization
 import SystemCalls
@@ -47,19 +48,32 @@ final class OpenInode: Sendable {
         (device, number) == (status.st_dev, status.st_ino)
     }
 
+    /// Waits for bytes that the kernel is writing.
+    ///
+    /// - Throws: The failure of an earlier write or `fsync`, as ``synchronize(_:after:)`` does.
+    func awaitWritten(_ descriptor: Descriptor, after known: Int) throws(SystemError) {
+        try perform(after: known) { () throws(SystemError) in
+            _ = try retryingInterrupts { apus_await_written(descriptor.rawValue) }
+        }
+    }
+
     /// Puts the bytes on the medium.
     ///
     /// - Parameter known: The number of failures when the caller opened the file; later ones fail this
     ///   call too.
     func synchronize(_ descriptor: Descriptor, after known: Int) throws(SystemError) {
+        state.withLock { $0.isUnsynchronized = false }
+        try perform(after: known) { () throws(SystemError) in try descriptor.synchronize() }
+    }
+
+    private func perform(
+        after known: Int, _ call: () throws(SystemError) -> Void
+    ) throws(SystemError) {
         try synchronizing.withLock { _ throws(SystemError) in
-            let failure = state.withLock { state in
-                state.isUnsynchronized = false
-                return state.failures > known ? state.failure : nil
-            }
+            let failure = state.withLock { $0.failures > known ? $0.failure : nil }
             if let failure { throw failure }
             do throws(SystemError) {
-                try descriptor.synchronize()
+                try call()
             } catch {
                 state.withLock { state in
                     state.failures += 1

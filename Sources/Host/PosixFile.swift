@@ -79,6 +79,13 @@ package final class PosixFile: DiskFile {
             "write the name \"\(path)\" through to the disk", inode.synchronizeName(disk))
     }
 
+    package func requireStored() throws(DiskError) {
+        try withDescriptor("wait for the bytes of \"\(path)\" to reach the disk") {
+            (descriptor) throws(SystemError) in
+            try inode.awaitWritten(descriptor, after: failuresBefore)
+        }
+    }
+
     package func status() throws(DiskError) -> DiskFileStatus {
         try withDescriptor("read the status of \"\(path)\"") {
             (descriptor) throws(SystemError) in

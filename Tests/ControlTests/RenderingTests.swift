@@ -184,6 +184,17 @@ struct RenderingTests {
         #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
     }
 
+    @Test func `files that the local disk failed to store are told`() throws {
+        var report = Sample.clean
+        report.unstored = 2
+        let words =
+            "  The disk of the state directory has failed to store 2 files; "
+            + "only an upload makes them safe"
+        #expect(report.text(now: later).contains("\(words)\n"))
+        let json = try ControlJSON.encode(report)
+        #expect(try ControlJSON.decode(StatusReport.self, from: json) == report)
+    }
+
     @Test func `the status of a daemon that knows less is understood`() throws {
         let json = String(decoding: try ControlJSON.encode(Sample.clean), as: UTF8.self)
         #expect(!json.contains("lostAndFound"))

@@ -251,6 +251,7 @@ import Testing
         _ = try it.disk.clone(cut, to: DiskPath("clone"))
         try it.disk.synchronizeAll()
         try it.disk.synchronizeAll()
+        try cut.requireStored()
         it.losePower()
         #expect(try it.disk.files(below: DiskPath("content")).map(\.description) == ["content/0"])
         for path in ["content/0", "clone"] {

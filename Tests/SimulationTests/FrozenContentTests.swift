@@ -137,6 +137,7 @@ private final class HookedFile: DiskFile {
     func truncate(to size: UInt64) throws(DiskError) { try file.truncate(to: size) }
     func punchHole(_ range: Range<UInt64>) throws(DiskError) { try file.punchHole(range) }
     func synchronize() throws(DiskError) { try file.synchronize() }
+    func requireStored() throws(DiskError) { try file.requireStored() }
     func status() throws(DiskError) -> DiskFileStatus { try file.status() }
     func setModified(_ time: Timestamp) throws(DiskError) { try file.setModified(time) }
     func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {

@@ -164,6 +164,8 @@ import Testing
         #expect(throws: DiskError.self) { try file.synchronize() }
         #expect(throws: DiskError.self) { try file.synchronize() }
         try disk.open(path).synchronize()
+        disk.powerCut()
+        #expect(try disk.open(path).status().size == 0, "the medium never got the byte")
     }
 
     /// Goal: synchronized bytes are there, wherever the power fails.

@@ -66,6 +66,13 @@ static inline int apus_synchronize_file_system(int descriptor) {
     return (int)syscall(SYS_syncfs, descriptor);
 }
 
+/// sync_file_range(2) that only waits: fails if the kernel could not write the file's pages since
+/// the descriptor was opened.
+static inline int apus_await_written(int descriptor) {
+    return (int)syscall(
+        SYS_sync_file_range, descriptor, (int64_t)0, (int64_t)0, SYNC_FILE_RANGE_WAIT_BEFORE);
+}
+
 /// Names the calling thread. The kernel copies the name and keeps its first 15 bytes.
 static inline void apus_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 

@@ -52,6 +52,7 @@ extension MountedEngine {
     ) throws(EngineError) {
         let status = try engine.status(below: inode, limit: limit)
         report.counts.items = status.itemCount
+        report.unstored = status.unstoredCount > 0 ? status.unstoredCount : nil
         report.counts.localBytes = status.localBytes
         report.counts.pending += status.pending.count
         report.counts.deletions += status.pending.deletions

@@ -20,9 +20,13 @@ package struct StatusReport: Codable, Hashable, Sendable {
     /// Contents that belong to no file, until the user removes them; nil if there are none.
     package var lostAndFound: LostAndFound?
 
+    /// The number of files whose bytes the local disk has failed to store, and which are not uploaded
+    /// yet; nil if there are none.
+    package var unstored: UInt64?
+
     private enum CodingKeys: String, CodingKey {
         case mountPoint, source, stateDirectory, cacheBytesMax, since, counts, remote, items,
-            lostAndFound
+            lostAndFound, unstored
         case isTruncated = "truncated"
     }
 }

@@ -44,6 +44,12 @@ extension StatusReport {
                 [.words("  ")] + lostAndFound.phrase + [.words("; inspect them and remove them")])
             lines.append(line.shortened(to: extent.columns))
         }
+        if let unstored {
+            lines.append(
+                "  The disk of the state directory has failed to store "
+                    + "\(counted(unstored, "file", "files")); only an upload makes "
+                    + (unstored == 1 ? "it safe" : "them safe"))
+        }
         lines.append(summary)
         if let columns = extent.columns { lines = lines.flatMap { $0.wrapped(to: columns) } }
         let shown = shown(extent)

@@ -153,6 +153,7 @@ extension ContentStore {
             state.modified = clock.wallTime
             space.cache.measure(&state)
             try storePresence(inode, &state)
+            if size == 0 { try durability.forgetFailure(of: inode) }
             return state.writers > 0
         }
         if !hasWriters { settle(inode, file) }
@@ -175,7 +176,7 @@ extension ContentStore {
                 state.isMarkedUnsafe = false
                 return state.file
             }
-            try onDisk("synchronize inode \(inode)", do: content.synchronize())
+            try durability.synchronize(inode, content)
             try durability.noteSynchronized(file)
         }
         try store.synchronize()
@@ -287,12 +288,17 @@ extension ContentStore {
     private func synchronizeIfOwed(
         _ inode: InodeNumber, _ state: OpenFile.State
     ) throws(Blocked) -> Bool {
-        let (isFsynced, isSafe) = try store.read { database in
+        let (isFsynced, isSafe, isUnstored) = try store.read { database in
             let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
-            return (try database.isFsynced(inode), isSafe)
+            return (try database.isFsynced(inode), isSafe, try database.isUnstored(inode))
         }
         guard isFsynced || isSafe else { return false }
-        try onDisk("synchronize inode \(inode)", do: state.file.synchronize())
+        if isUnstored {
+            // It can still be completed and uploaded, but holes must not pass for synchronised bytes.
+            try store.write { try $0.forgetFsynced(inode) }
+            return false
+        }
+        try durability.synchronize(inode, state.file)
         return isSafe
     }
 }

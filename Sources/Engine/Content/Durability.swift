@@ -10,6 +10,11 @@ struct Durability: Sendable {
     let logger: Logger
     /// Evicted inodes whose eviction may not survive a power cut yet.
     let evictionsUnsynced = Locked<Set<InodeNumber>>([])
+    /// Files that were written and are not synchronised yet, open from before the first write on: a
+    /// file opened later may not learn of a failure that the kernel has reported already.
+    private let writtenFiles = Locked<[InodeNumber: any DiskFile]>([:])
+    /// Files that the disk has failed to store, as long as the database cannot record that.
+    private let unrecorded = Locked<Set<InodeNumber>>([])
     /// Held during a pass: another one would count what this one has yet to synchronise as safe.
     private let pass = Locked(())
 
@@ -22,11 +27,14 @@ struct Durability: Sendable {
     /// Synchronises the remaining files at shutdown, after the last write.
     func keepPendingSafe() {
         do throws(Blocked) {
+            try recordFailures()
             let inodes = try store.read { try $0.unsafePending(limit: Self.singleFilesMax + 1) }
             if inodes.isEmpty { return }
             if inodes.count > Self.singleFilesMax { return try keepSafe() }
-            try synchronizeContent(of: inodes)
-            try store.write { for inode in inodes { try $0.markSafe(inode) } }
+            let failed = try unsynchronized(of: inodes, isAllStored: false)
+            try store.write { database in
+                for inode in inodes where !failed.contains(inode) { try database.markSafe(inode) }
+            }
             try store.synchronize()
         } catch {
             logger.warning("content not synchronized", metadata: ["reason": "\(error)"])
@@ -35,15 +43,39 @@ struct Durability: Sendable {
 
     private static var singleFilesMax: Int { 256 }
 
-    /// Synchronises the content of some files; the whole file system if there are more than
-    /// ``singleFilesMax``.
-    private func synchronizeContent(of inodes: [InodeNumber]) throws(Blocked) {
-        try onDisk("synchronize the content") { () throws(DiskError) in
-            if inodes.count > Self.singleFilesMax { return try disk.synchronizeAll() }
-            // Few files are synchronised one by one, since synchronising a whole busy file system
-            // takes long.
-            for inode in inodes { try disk.open(StateFiles.content(of: inode)).synchronize() }
+    /// Synchronises the content of some files, each for itself: a bad one does not hold up the others.
+    ///
+    /// - Parameter isAllStored: Whether the whole disk was synchronised, so that only failures are left
+    ///   to look for.
+    /// - Returns: The files that are not safe.
+    private func unsynchronized(
+        of inodes: [InodeNumber], isAllStored: Bool
+    ) throws(Blocked) -> Set<InodeNumber> {
+        var left: Set<InodeNumber> = []
+        for inode in inodes {
+            let written = writtenFiles.withLock { $0.removeValue(forKey: inode) }
+            do throws(DiskError) {
+                let file: any DiskFile
+                if let written {
+                    file = written
+                } else {
+                    file = try disk.open(StateFiles.content(of: inode))
+                }
+                do throws(DiskError) {
+                    if isAllStored { try file.requireStored() } else { try file.synchronize() }
+                } catch {
+                    left.insert(inode)
+                    noteFailure(of: inode, file, error)
+                }
+            } catch {
+                // It could not be opened; its bytes may be all right.
+                left.insert(inode)
+                logger.warning(
+                    "content not synchronized yet",
+                    metadata: ["inode": "\(inode)", "reason": "\(error.attempt): \(error.reason)"])
+            }
         }
+        return left
     }
 
     /// Ensures that no power cut restores evicted bytes. If it did so after new bytes had begun to
@@ -61,18 +93,63 @@ struct Durability: Sendable {
     }
 
     private func synchronizeWritten() throws(Blocked) {
+        try recordFailures()
+        try forgetRemoved()
         guard try store.read({ try $0.hasUnsafe() }) else { return }
         try store.write { try $0.beginSynchronizing() }
-        let inodes = try store.read { try $0.synchronizing(limit: Self.singleFilesMax + 1) }
-        try synchronizeContent(of: inodes)
+        var last = InodeNumber(rawValue: 0)
+        var isAllStored = false
+        while true {
+            let inodes = try store.read {
+                try $0.synchronizing(after: last, limit: Self.singleFilesMax + 1)
+            }
+            if inodes.count > Self.singleFilesMax, !isAllStored {
+                // Few files are synchronised one by one, since synchronising a whole busy file system
+                // takes long. If that fails, each file is synchronised, to find the bad ones.
+                isAllStored = (try? disk.synchronizeAll()) != nil
+            }
+            let left = try unsynchronized(of: inodes, isAllStored: isAllStored)
+            if !left.isEmpty {
+                try store.write { database in
+                    for inode in left { try database.postponeSynchronizing(inode) }
+                }
+            }
+            guard inodes.count > Self.singleFilesMax, let end = inodes.last else { break }
+            last = end
+        }
         try store.write { try $0.endSynchronizing() }
     }
+
+    // MARK: Written files
+
+    /// The maximum number of ``writtenFiles``, well below the number of descriptors for content: an idle
+    /// descriptor is closed after a sync only, which a burst of new files must not cost.
+    private static var writtenMax: Int { 256 }
 
     /// Records that bytes are about to change, so that a power cut meanwhile is detected.
     func markUnsafe(_ inode: InodeNumber, _ state: inout OpenFile.State) throws(Blocked) {
         guard !state.isMarkedUnsafe else { return }
         if try store.write({ try $0.markUnsafe(inode) }) { try store.synchronize() }
         state.isMarkedUnsafe = true
+        let file = state.file
+        writtenFiles.withLock { files in
+            if files.count < Self.writtenMax || files[inode] != nil { files[inode] = file }
+        }
+    }
+
+    /// Closes a file whose bytes are removed, so that the disk frees their space.
+    func forgetWritten(_ inode: InodeNumber) {
+        _ = writtenFiles.withLock { $0.removeValue(forKey: inode) }
+    }
+
+    /// Closes the files that are safe or removed.
+    func forgetRemoved() throws(Blocked) {
+        let inodes = writtenFiles.withLock { Array($0.keys) }
+        if inodes.isEmpty { return }
+        let left = try store.read { database in
+            try inodes.filter { try !database.isUnsafe($0) || database.isUnstored($0) }
+        }
+        for inode in left { forgetWritten(inode) }
     }
 
     /// Records that a program has synchronised a file.
@@ -84,5 +161,66 @@ struct Durability: Sendable {
                 try database.markFsynced(file.inode, isSafe: isSafe)
             }
         }
+    }
+
+    // MARK: Failures
+
+    /// Synchronises a file for a program, or before the database records more of it.
+    ///
+    /// - Throws: Also if the disk has failed to store bytes of it before that the remote lacks.
+    func synchronize(_ inode: InodeNumber, _ content: any DiskFile) throws(Blocked) {
+        let attempt = "synchronize inode \(inode)"
+        let isUnstored = try store.read { database in
+            try (isUnrecorded(inode) || database.isUnstored(inode)) && database.isPending(inode)
+        }
+        if isUnstored {
+            let failure = SyncFailure.unstored("inode \(inode)")
+            throw .failure(.failed, "\(attempt): \(failure.why)", remedy: failure.remedy)
+        }
+        do throws(DiskError) {
+            try content.synchronize()
+        } catch {
+            noteFailure(of: inode, content, error)
+            throw .failure(EngineError(error, attempt))
+        }
+    }
+
+    /// Forgets that the disk has failed to store a file, as the file was emptied.
+    func forgetFailure(of inode: InodeNumber) throws(Blocked) {
+        _ = unrecorded.withLock { $0.remove(inode) }
+        guard try store.read({ try $0.isUnstored(inode) }) else { return }
+        try store.write { try $0.forgetUnstored(inode) }
+    }
+
+    private func isUnrecorded(_ inode: InodeNumber) -> Bool {
+        unrecorded.withLock { $0.contains(inode) }
+    }
+
+    /// Records that the disk could not store bytes of a file. The kernel reports that once, and takes
+    /// the bytes for stored afterwards, so it is kept in the database, as soon as that can be written.
+    private func noteFailure(of inode: InodeNumber, _ content: any DiskFile, _ error: DiskError) {
+        logger.error(
+            "the disk has failed to store a file",
+            metadata: ["inode": "\(inode)", "reason": "\(error.attempt): \(error.reason)"])
+        guard error.kind == .failed || error.kind == .full else { return }
+        // An empty file has no bytes to lose.
+        if (try? content.status().size) == 0 { return }
+        _ = unrecorded.withLock { $0.insert(inode) }
+        do throws(Blocked) {
+            try recordFailures()
+        } catch {
+            logger.warning("failure of the disk not recorded yet", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private func recordFailures() throws(Blocked) {
+        let inodes = unrecorded.withLock { $0 }
+        if inodes.isEmpty { return }
+        try store.write { database in
+            for inode in inodes where try database.inode(inode) != nil {
+                try database.markUnstored(inode)
+            }
+        }
+        unrecorded.withLock { $0.subtract(inodes) }
     }
 }

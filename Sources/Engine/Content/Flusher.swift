@@ -17,7 +17,7 @@ struct Flusher: Sendable {
             do throws(Blocked) {
                 try durability.keepSafe()
                 try durability.keepEvictionsSafe()
-                try reaper.reapWaiting()
+                if try reaper.reapWaiting() { try durability.forgetRemoved() }
             } catch {
                 logger.warning("content not synchronized yet", metadata: ["reason": "\(error)"])
             }
@@ -31,7 +31,9 @@ struct Flusher: Sendable {
     func removeUnlinked() throws(Blocked) -> Bool {
         guard reaper.isWaiting else { return false }
         try durability.keepSafe()
-        return try reaper.reapWaiting()
+        guard try reaper.reapWaiting() else { return false }
+        try durability.forgetRemoved()
+        return true
     }
 
     /// Makes the last pass of a mount, after the last write. Content that the remote has too is not

@@ -114,7 +114,10 @@ struct Recovery: Sendable {
     }
 
     private func distrustContent() throws(Blocked) {
-        try store.write { try $0.forgetUnsafeDiscarded() }
+        try store.write { database in
+            try database.forgetUnsafeDiscarded()
+            try database.forgetUnstored()
+        }
         var last = InodeNumber(rawValue: 0)
         while true {
             let inodes = try store.read { try $0.presentInodes(after: last, limit: 1_000) }

@@ -66,6 +66,17 @@ extension Space {
         "it has changes that are not on the remote yet; run `apus sync` first"
     }
 
+    /// Drops files that the disk has failed to store and that the remote has: they are fetched again.
+    func evictUnstored() throws(Blocked) {
+        var last = InodeNumber(rawValue: 0)
+        while true {
+            let inodes = try store.read { try $0.unstored(after: last, limit: 100) }
+            guard let end = inodes.last else { return }
+            for inode in inodes { _ = try evictFile(inode) }
+            last = end
+        }
+    }
+
     enum Eviction {
         case evicted(bytes: UInt64)
         case nothingHere
@@ -109,6 +120,7 @@ extension Space {
         }
         if let refusal { return refusal }
         durability.evictionsUnsynced.withLock { _ = $0.insert(inode) }
+        durability.forgetWritten(inode)
         let path = StateFiles.content(of: inode)
         let bytes = try cache.holding(recorded) { () throws(Blocked) in
             try onDisk("evict inode \(inode)") { () throws(DiskError) in

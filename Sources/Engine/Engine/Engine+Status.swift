@@ -37,6 +37,7 @@ extension Engine {
                     status.conflicts.append(item)
                 }
                 status.conflictCount = try database.conflictCount(below: inode)
+                status.unstoredCount = try database.inDangerCount()
                 let fetched = try snapshot.bytesHere.keys.sorted()
                     .filter { try database.isBelow(inode, $0) }
                 status.downloading = UInt64(fetched.count)
@@ -76,16 +77,20 @@ extension Engine {
         try store.read { try $0.synced(inode)?.etag }
     }
 
-    /// Returns up to `limit` pending inodes, or failed ones. If there may be more, up to `limit` held
-    /// deletions and all transfers follow, so that failures do not hide them.
+    /// Returns up to `limit` pending inodes, or failed ones, those first that the disk has failed to
+    /// store. If there may be more, up to `limit` held deletions and all transfers follow, so that
+    /// failures do not hide them.
     private func pendingRecords(
         below inode: InodeNumber, limit: Int, onlyActive: Bool, _ snapshot: ActivitySnapshot,
         _ database: Database
     ) throws -> [PendingRecord] {
-        let records =
+        var records = try database.inDanger(below: inode, limit: limit)
+        let inDanger = Set(records.map(\.inode))
+        let others =
             try onlyActive
             ? database.failedPending(below: inode, limit: limit)
             : database.pending(below: inode, limit: limit)
+        records += others.filter { !inDanger.contains($0.inode) }.prefix(limit - records.count)
         guard onlyActive || records.count >= limit else { return records }
         let transfers = try snapshot.transfers.keys.sorted()
             .filter { try database.isPending($0, below: inode) }
@@ -133,12 +138,16 @@ extension Engine {
             transfer != nil
             ? .uploading
             : isPending ? .dirty : bytesHere != nil ? .partial : ItemState(record?.presence)
+        let path = ObjectKey(try database.path(of: pending.inode)).description
+        var failure = pending.failure
+        if try database.isInDanger(pending.inode) {
+            failure = failure?.isFinal == true ? failure?.withUnstoredBytes : .unstored(path)
+        }
         return PendingItem(
-            inode: pending.inode,
-            path: ObjectKey(try database.path(of: pending.inode)).description,
+            inode: pending.inode, path: path,
             state: state, isDeletion: isPending && record?.links == 0, transfer: transfer,
             size: record?.size ?? 0, bytesHere: bytesHere, attempts: pending.attempts,
-            failure: pending.failure,
+            failure: failure,
             retry: pending.failure?.isPassing == true ? pending.due.map(retryTime) : nil,
             since: pending.since,
             awaitsPause: snapshot.awaitingPause.contains(pending.inode),

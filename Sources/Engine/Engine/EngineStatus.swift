@@ -17,6 +17,8 @@ package struct EngineStatus: Sendable {
     package var downloads: [PendingItem] = []
     /// The number of files being fetched.
     package var downloading: UInt64 = 0
+    /// The number of files whose bytes neither the local disk, which failed, nor the remote has.
+    package var unstoredCount: UInt64 = 0
     package var reachability = Reachability()
 }
 /// An item with changes that are not uploaded yet, or with missing bytes.

@@ -10,6 +10,22 @@ package struct SyncFailure: Hashable, Sendable {
     /// Whether it is retried soon; ``EngineError/Kind/busy`` needs a user's decision.
     package var isPassing: Bool { !isFinal && kind != .busy }
 
+    /// The failure of a file that is uploaded, but whose bytes here are not safe until then.
+    static func unstored(_ path: String) -> SyncFailure {
+        SyncFailure(
+            kind: .failed, what: "store \"\(path)\"",
+            why: "the local disk has failed to store its bytes",
+            remedy: "check the disk of the state directory, and replace the file with a copy",
+            isFinal: true)
+    }
+
+    /// This failure of an upload, whose bytes here are not safe either.
+    var withUnstoredBytes: SyncFailure {
+        var failure = self
+        failure.why += "; besides, \(Self.unstored("").why)"
+        return failure
+    }
+
     static let lostBytesRemedy = "replace it with a copy, or remove it"
 
     package static let awaitsConfirmation = SyncFailure(

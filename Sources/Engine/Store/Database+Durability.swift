@@ -63,14 +63,17 @@ extension Database {
             SELECT unsynced.inode FROM unsynced
             JOIN pending ON pending.inode = unsynced.inode
             JOIN inodes ON inodes.id = unsynced.inode
-            WHERE state < 2 AND presence > 0 AND links > 0 AND writing = 0 LIMIT ?
+            WHERE state < 2 AND failed = 0 AND presence > 0 AND links > 0 AND writing = 0 LIMIT ?
             """, [limit])
     }
 
     /// Records that an inode's bytes are on the disk.
     func markSafe(_ inode: InodeNumber) throws {
-        try run("DELETE FROM unsynced WHERE inode = ? AND fsynced = 0", [inode])
-        try run("UPDATE unsynced SET state = 2, replaced = NULL WHERE inode = ?", [inode])
+        try run(
+            "DELETE FROM unsynced WHERE inode = ? AND fsynced = 0 AND failed = 0", [inode])
+        try run(
+            "UPDATE unsynced SET state = 2, replaced = NULL WHERE inode = ? AND failed = 0", [inode]
+        )
     }
 
     func hasUnsafe() throws -> Bool {
@@ -83,23 +86,94 @@ extension Database {
     }
 
     private static let isSynchronizable = """
-        state = 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
+        state = 0 AND failed = 0 AND NOT EXISTS (SELECT 1 FROM inodes WHERE id = inode AND writing = 1)
         """
 
-    /// Returns the marked files that have local bytes and a name, or may get one back.
-    func synchronizing(limit: Int) throws -> [InodeNumber] {
+    /// Returns the first marked files after `inode` that have local bytes and a name, or may get one
+    /// back, ascending.
+    func synchronizing(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         try values(
             """
             SELECT inode FROM unsynced AS marked JOIN inodes ON inodes.id = inode
-            WHERE state = 1 AND presence > 0 AND (links > 0
-                OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode)) LIMIT ?
-            """, [limit])
+            WHERE inode > ? AND state = 1 AND presence > 0 AND (links > 0
+                OR EXISTS (SELECT 1 FROM unsynced WHERE replaced = marked.inode))
+            ORDER BY inode LIMIT ?
+            """, [inode, limit])
     }
 
     /// Records as safe the marked inodes that were not changed since.
     func endSynchronizing() throws {
         try run("DELETE FROM unsynced WHERE state = 1 AND fsynced = 0")
         try run("UPDATE unsynced SET state = 2, replaced = NULL WHERE state = 1")
+    }
+
+    /// Leaves a marked inode to the next pass.
+    func postponeSynchronizing(_ inode: InodeNumber) throws {
+        try run("UPDATE unsynced SET state = 0 WHERE inode = ? AND state = 1", [inode])
+    }
+
+    // MARK: Failures of the disk
+
+    /// Records that the disk could not store an inode's bytes. They never count as safe again.
+    func markUnstored(_ inode: InodeNumber) throws {
+        try run(
+            """
+            INSERT INTO unsynced (inode, state, fsynced, failed) VALUES (?, 0, 0, 1)
+            ON CONFLICT (inode) DO UPDATE SET state = 0, failed = 1
+            """, [inode])
+    }
+
+    func isUnstored(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("unsynced WHERE inode = ? AND failed = 1", [inode])
+    }
+
+    /// Returns the first inodes after `inode` whose bytes the disk could not store, ascending.
+    func unstored(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+        try values(
+            "SELECT inode FROM unsynced WHERE failed = 1 AND inode > ? ORDER BY inode LIMIT ?",
+            [inode, limit])
+    }
+
+    /// The files whose bytes neither the disk nor the remote has.
+    ///
+    /// CROSS JOIN: there are few of them, but perhaps many pending ones.
+    private static let inDanger = """
+        unsynced INDEXED BY unsynced_failed
+            CROSS JOIN pending ON pending.inode = unsynced.inode
+            CROSS JOIN inodes ON inodes.id = unsynced.inode
+        WHERE failed = 1 AND links > 0
+        """
+
+    func isInDanger(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("\(Self.inDanger) AND unsynced.inode = ?", [inode])
+    }
+
+    func inDangerCount() throws -> UInt64 {
+        try value("SELECT count(*) FROM \(Self.inDanger)") ?? 0
+    }
+
+    /// Returns pending inodes at or below one whose bytes neither the disk nor the remote has.
+    func inDanger(below ancestor: InodeNumber, limit: Int) throws -> [PendingRecord] {
+        let inodes: [InodeNumber] = try values(
+            "SELECT unsynced.inode FROM \(Self.inDanger) ORDER BY unsynced.inode LIMIT ?",
+            [ancestor == .root ? limit : -1])
+        return try inodes.filter { try ancestor == .root || isBelow(ancestor, $0) }
+            .prefix(limit).compactMap { try pending($0) }
+    }
+
+    /// Forgets that a program has synchronised a file, which the disk cannot store any more.
+    func forgetFsynced(_ inode: InodeNumber) throws {
+        try run("UPDATE unsynced SET fsynced = 0 WHERE inode = ?", [inode])
+    }
+
+    /// Forgets a failure, as the file was emptied.
+    func forgetUnstored(_ inode: InodeNumber) throws {
+        try run("UPDATE unsynced SET failed = 0 WHERE inode = ?", [inode])
+    }
+
+    /// Forgets all failures, as the machine was restarted: memory has only bytes of the disk.
+    func forgetUnstored() throws {
+        try run("UPDATE unsynced SET failed = 0 WHERE failed = 1")
     }
 
     // MARK: Replaced files

@@ -8,6 +8,7 @@ enum Schema {
         migrator.registerMigration("local_bytes") { try $0.execute(sql: localBytes) }
         migrator.registerMigration("durability") { try $0.execute(sql: durability) }
         migrator.registerMigration("totals") { try $0.execute(sql: totals) }
+        migrator.registerMigration("unstored") { try $0.execute(sql: unstored) }
         return migrator
     }()
 
@@ -211,6 +212,12 @@ enum Schema {
         -- renamed over it.
         ALTER TABLE unsynced ADD COLUMN replaced INTEGER;
         CREATE INDEX unsynced_by_replaced ON unsynced (replaced) WHERE replaced NOT NULL;
+        """
+
+    private static let unstored = """
+        -- Whether the disk has failed to store the bytes: they may be lost, and no later sync tells.
+        ALTER TABLE unsynced ADD COLUMN failed INTEGER NOT NULL DEFAULT 0 CHECK (failed IN (0, 1));
+        CREATE INDEX unsynced_failed ON unsynced (inode) WHERE failed = 1;
         """
 
     // Without limits, so that a wrong number does not refuse changes. A deleted inode is subtracted

@@ -59,7 +59,7 @@ package enum StateFiles {
     }
 
     /// Returns the path of an inode's content, in folders of 256 files.
-    static func content(of inode: InodeNumber) -> DiskPath {
+    package static func content(of inode: InodeNumber) -> DiskPath {
         let folder = String(inode.rawValue & 0xFF, radix: 16)
         return DiskPath("\(contentFolder)/\(folder)/\(inode)")
     }

@@ -74,6 +74,11 @@ package protocol DiskFile: AnyObject, Sendable {
     /// file and of its directory.
     func synchronize() throws(DiskError)
 
+    /// Returns if the disk has stored all bytes that left the memory since this file was opened; waits
+    /// for those on their way. Cheap after ``Disk/synchronizeAll()``, which does not name the files
+    /// that it failed for. Linux: `sync_file_range`.
+    func requireStored() throws(DiskError)
+
     func status() throws(DiskError) -> DiskFileStatus
 
     /// Sets the modification time. POSIX: `futimens`.

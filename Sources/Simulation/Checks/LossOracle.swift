@@ -95,6 +95,14 @@ struct LossOracle {
         for inode in files.keys { files[inode]?.isSynchronised = true }
     }
 
+    /// Records that a power cut may take the bytes of files, although they were synchronised.
+    mutating func endanger(_ inodes: Set<InodeNumber>) {
+        for inode in inodes { files[inode]?.isSynchronised = false }
+    }
+
+    /// Allows bytes that no file ever held.
+    mutating func allow(_ bytes: [UInt8]) { moments.insert(ContentMark(bytes)) }
+
     /// Whether a power cut leaves a file's bytes as they are or as on the remote.
     func isDurable(_ inode: InodeNumber) -> Bool {
         guard let file = files[inode] else { return true }

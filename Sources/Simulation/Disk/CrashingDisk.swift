@@ -107,6 +107,11 @@ private final class MortalFile: DiskFile {
         try file.synchronize()
     }
 
+    func requireStored() throws(DiskError) {
+        try life.step("wait for the bytes of a file")
+        try file.requireStored()
+    }
+
     func status() throws(DiskError) -> DiskFileStatus {
         try life.step("read the status of a file")
         return try file.status()

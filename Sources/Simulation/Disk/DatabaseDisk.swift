@@ -100,9 +100,9 @@ extension DatabaseDisk.Box {
             return ESRCH
         }
         return state.withLock { state in
-            switch state.faults.take() {
+            switch state.faults.take(isSync: operation == SIMULATED_SYNC) {
             case .full: ENOSPC
-            case .fails: EIO
+            case .fails, .failsToSynchronize: EIO
             case nil: 0
             }
         }
@@ -114,6 +114,8 @@ package struct DiskFaultPlan: Hashable, Sendable {
     package enum Failure: Hashable, Sendable {
         case fails
         case full
+        /// Syncs only: the bytes of a failed one stay readable, but never reach the medium.
+        case failsToSynchronize
     }
 
     private var countdown = 0
@@ -123,7 +125,7 @@ package struct DiskFaultPlan: Hashable, Sendable {
     package init() {}
 
     /// - Parameters:
-    ///   - first: The number of operations that succeed first.
+    ///   - first: The number of operations, or of syncs, that succeed first.
     ///   - count: The number of operations that fail then.
     package init(_ kind: Failure, after first: Int, count: Int) {
         self.kind = kind
@@ -132,8 +134,8 @@ package struct DiskFaultPlan: Hashable, Sendable {
     }
 
     /// Returns the fault of the next operation.
-    mutating func take() -> Failure? {
-        guard failures > 0 else { return nil }
+    mutating func take(isSync: Bool) -> Failure? {
+        guard failures > 0, isSync || kind != .failsToSynchronize else { return nil }
         if countdown > 0 {
             countdown -= 1
             return nil

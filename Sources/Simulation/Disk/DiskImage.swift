@@ -94,6 +94,22 @@ struct DiskImage: Sendable {
         removalsPending = []
     }
 
+    /// Loses what is not on the medium yet, although it can be read until the next power cut.
+    mutating func failToSynchronize(_ number: Number) {
+        inodes[number]?.failToSynchronize()
+    }
+
+    /// - Returns: Whether a file had failures after the first `known` ones.
+    mutating func reportFailures(of number: Number, after known: Int) -> Bool {
+        inodes[number]?.reportFailures(after: known) ?? false
+    }
+
+    mutating func failToSynchronizeAll() {
+        for number in inodes.keys where inodes[number]?.isSynchronized == false {
+            failToSynchronize(number)
+        }
+    }
+
     /// Puts a file's bytes on the medium, and its name if it still is `path`.
     mutating func synchronize(_ number: Number, as path: String) {
         inodes[number]?.synchronize()

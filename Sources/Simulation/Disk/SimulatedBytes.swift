@@ -1,5 +1,5 @@
 /// The bytes of a simulated file, in pages; a page never written uses no space.
-struct SimulatedBytes: Sendable {
+struct SimulatedBytes: Hashable, Sendable {
     static let pageBytes = 4_096
     /// The maximum size of a file: ext4's limit with pages of this size.
     static let sizeMax: UInt64 = 16 << 40

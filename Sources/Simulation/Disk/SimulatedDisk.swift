@@ -105,7 +105,12 @@ package final class SimulatedDisk: Disk {
     }
 
     package func synchronizeAll() throws(DiskError) {
-        try operate("put all files on the disk") { $0.image.synchronizeAll() }
+        do {
+            try operate("put all files on the disk", isSync: true) { $0.image.synchronizeAll() }
+        } catch {
+            state.withLock { $0.image.failToSynchronizeAll() }
+            throw error
+        }
     }
 
     package func space() throws(DiskError) -> StorageSpace {
@@ -120,6 +125,30 @@ package final class SimulatedDisk: Disk {
 // MARK: - Inspection
 
 extension SimulatedDisk {
+    /// Whether a file has bytes that can be read, but are not on their way to the medium, as a sync
+    /// has failed.
+    func hasLostBytes(_ path: DiskPath) -> Bool {
+        state.withLock { state in
+            state.image.names[path.description].map { state.image[$0].hasLostBytes } ?? false
+        }
+    }
+
+    /// Returns the number of failed syncs of a file.
+    func failedSyncs(of path: DiskPath) -> Int {
+        state.withLock { state in
+            state.image.names[path.description].map { state.image[$0].failures } ?? 0
+        }
+    }
+
+    /// Whether a process was told of all failed syncs of a file.
+    func hasReportedFailures(of path: DiskPath) -> Bool {
+        state.withLock { state in
+            state.image.names[path.description].map {
+                state.image[$0].failures == state.image[$0].failuresReported
+            } ?? true
+        }
+    }
+
     /// Bytes of all files that have a name or are open.
     package var usedBytes: UInt64 { state.withLock { $0.image.usedBytes } }
 
@@ -173,12 +202,12 @@ extension SimulatedDisk {
     ///
     /// - Parameter life: That of the file used by the operation.
     func operate<Result: Sendable>(
-        _ attempt: @autoclosure () -> String, life: Int? = nil,
+        _ attempt: @autoclosure () -> String, life: Int? = nil, isSync: Bool = false,
         _ body: (inout State) throws(DiskError) -> Result
     ) throws(DiskError) -> Result {
         try state.withLock { (state) throws(DiskError) in
-            switch state.faults.take() {
-            case .fails:
+            switch state.faults.take(isSync: isSync) {
+            case .fails, .failsToSynchronize:
                 throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
             case .full: throw .full(attempt())
             case nil: break
@@ -192,6 +221,15 @@ extension SimulatedDisk {
         }
     }
 
+    /// The bytes of a failed sync never reach the medium.
+    func noteFailedSync(of number: Int, life: Int) {
+        state.withLock { state in
+            guard state.life == life else { return }
+            state.image.failToSynchronize(number)
+            _ = state.image.reportFailures(of: number, after: 0)
+        }
+    }
+
     var now: Timestamp { clock.wallTime }
 
     /// Called when the last reference to a file is released; a file of an earlier life is closed
@@ -202,7 +240,9 @@ extension SimulatedDisk {
 
     private func file(_ number: Int, path: DiskPath, in state: inout State) -> SimulatedFile {
         state.image.opened(number)
-        return SimulatedFile(number, path: path, life: state.life, disk: self)
+        return SimulatedFile(
+            number, path: path, life: state.life, disk: self,
+            failuresBefore: state.image[number].failuresReported)
     }
 }
 

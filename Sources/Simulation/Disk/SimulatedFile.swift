@@ -1,5 +1,4 @@
 package import Engine
-import Synchronization
 
 /// An open file of a ``SimulatedDisk``.
 package final class SimulatedFile: DiskFile {
@@ -7,14 +6,16 @@ package final class SimulatedFile: DiskFile {
     let life: Int
     let disk: SimulatedDisk
     private let path: DiskPath
-    /// As on a real disk, the bytes of a failed sync may be lost, so no later sync succeeds.
-    private let hasFailedToSynchronize = Mutex(false)
+    /// The failed syncs of the file before it was opened. Those since fail each later sync of this
+    /// one, but not of a file opened after them, although the disk lacks the bytes. Linux: `errseq_t`.
+    private let failuresBefore: Int
 
-    init(_ number: Int, path: DiskPath, life: Int, disk: SimulatedDisk) {
+    init(_ number: Int, path: DiskPath, life: Int, disk: SimulatedDisk, failuresBefore: Int) {
         self.number = number
         self.path = path
         self.life = life
         self.disk = disk
+        self.failuresBefore = failuresBefore
     }
 
     deinit {
@@ -72,16 +73,29 @@ package final class SimulatedFile: DiskFile {
 
     package func synchronize() throws(DiskError) {
         func attempt() -> String { "write \"\(path)\" through to the disk" }
-        if hasFailedToSynchronize.withLock({ $0 }) {
-            throw DiskError(.failed, attempt: attempt(), reason: "Input/output error")
-        }
         do {
-            try disk.operate(attempt(), life: life) { state in
+            try disk.operate(attempt(), life: life, isSync: true) { (state) throws(DiskError) in
+                try requireStored(attempt(), &state)
                 state.image.synchronize(number, as: path.description)
             }
         } catch {
-            hasFailedToSynchronize.withLock { $0 = true }
+            disk.noteFailedSync(of: number, life: life)
             throw error
+        }
+    }
+
+    package func requireStored() throws(DiskError) {
+        func attempt() -> String { "wait for the bytes of \"\(path)\"" }
+        try disk.operate(attempt(), life: life) { (state) throws(DiskError) in
+            try requireStored(attempt(), &state)
+        }
+    }
+
+    private func requireStored(
+        _ attempt: String, _ state: inout SimulatedDisk.State
+    ) throws(DiskError) {
+        if state.image.reportFailures(of: number, after: failuresBefore) {
+            throw DiskError(.failed, attempt: attempt, reason: "Input/output error")
         }
     }
 

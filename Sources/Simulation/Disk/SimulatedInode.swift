@@ -26,6 +26,10 @@ struct SimulatedInode: Sendable {
     private var durable: Image
     /// Changes since, oldest first; any of them may be on the medium.
     private var pending: [Change] = []
+    /// The number of failed syncs since the last power cut.
+    private(set) var failures = 0
+    /// Whether the last of them was reported. If not, a file opened now learns of it too.
+    private var isFailureReported = true
 
     var openCount = 0
     var isNamed = false
@@ -45,8 +49,36 @@ struct SimulatedInode: Sendable {
 
     /// Puts all changes on the medium.
     mutating func synchronize() {
-        durable = current
+        for change in pending { durable.apply(change) }
         pending = []
+    }
+
+    /// Takes all changes for stored, although the medium lacks them, as the kernel does after it has
+    /// reported the failure.
+    mutating func failToSynchronize() {
+        failures += 1
+        isFailureReported = false
+        pending = []
+    }
+
+    var isSynchronized: Bool { pending.isEmpty }
+
+    /// Whether the medium will lack bytes even after the next sync.
+    var hasLostBytes: Bool {
+        if failures == 0 { return false }
+        var stored = durable
+        for change in pending { stored.apply(change) }
+        return stored.bytes != current.bytes
+    }
+
+    /// The number of failures that a file opened now will not report.
+    var failuresReported: Int { isFailureReported ? failures : failures - 1 }
+
+    /// - Returns: Whether there were failures after the first `known` ones.
+    mutating func reportFailures(after known: Int) -> Bool {
+        guard failures > known else { return false }
+        isFailureReported = true
+        return true
     }
 
     /// Returns to the state of the medium: the synced content and any part of the later changes, as
@@ -60,6 +92,7 @@ struct SimulatedInode: Sendable {
         for change in survivors { durable.apply(change) }
         current = durable
         pending = []
+        (failures, isFailureReported) = (0, true)
         openCount = 0
         isDropped = false
     }

@@ -10,6 +10,8 @@ struct FaultPlan {
     private(set) var hadStaleListings = false
     /// Whether the local disk ever failed or was full.
     var hadDiskFaults = false
+    /// Whether a sync of a content file ever failed, but nothing else on the local disk.
+    var hadSyncFaults = false
 
     /// Applies a step that changes the plan.
     mutating func change(_ step: ProgramStep) {
@@ -36,7 +38,8 @@ struct FaultPlan {
         case .unreachable: faults.isAny || !isReachable || hadDiskFaults
         case .denied: !isAuthorized
         // If replies are damaged until the request times out.
-        case .failed: faults[.damagedRead] > 0 || faults[.shortRead] > 0 || hadDiskFaults
+        case .failed:
+            faults[.damagedRead] > 0 || faults[.shortRead] > 0 || hadDiskFaults || hadSyncFaults
         case .outOfSpace, .damaged: hadDiskFaults
         default: false
         }

@@ -44,6 +44,9 @@ package enum ProgramStep: Hashable, Sendable {
     case cutPower(steps: Int?)
     /// Makes some of the next operations of the local disk fail or find it full.
     case failDisk(isFull: Bool, after: Int, count: Int)
+    /// Makes some of the next syncs of content files fail: their bytes stay readable, but are lost in a
+    /// power cut, and the next sync of a file opened later succeeds.
+    case failSync(after: Int, count: Int)
     case setFaults(perMille: Int)
     case setReachable(Bool)
     /// One kind of fault only.

@@ -23,6 +23,9 @@ protocol Judge {
     /// Called after an orderly unmount during which neither process nor disk failed.
     mutating func noteOrderlyEnd()
 
+    /// Called before a power cut.
+    mutating func prepareForPowerCut()
+
     /// Checks the tree of a new process; the remote has no faults meanwhile.
     mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws
 

@@ -7,6 +7,7 @@ import Engine
 struct LossJudge: Judge {
     private let mount: SimulatedMount
     private var oracle = LossOracle()
+    private var storage: StorageCheck
     private var hadPowerCuts = false
     /// Names that must survive a power cut, by inode.
     private var durableNames: [InodeNumber: (parent: InodeNumber, name: FileName)] = [:]
@@ -18,6 +19,7 @@ struct LossJudge: Judge {
 
     init(_ mount: SimulatedMount) {
         self.mount = mount
+        storage = StorageCheck(mount)
     }
 
     mutating func accepts(_ step: OtherClientStep) -> Bool { true }
@@ -47,8 +49,13 @@ struct LossJudge: Judge {
                 throw ProgramFailure("refused: \(error)")
             }
         }
-        guard let (inode, version) = touched else { return }
-        noteTouched(step, inode, version, isCertain: (try? answer.get()) != nil)
+        if let (inode, version) = touched {
+            noteTouched(step, inode, version, isCertain: (try? answer.get()) != nil)
+        }
+        // Where the database fails too, it is told as soon as that can be written.
+        if faultPlan.hadSyncFaults, !faultPlan.hadDiskFaults, !mount.life.isDead {
+            try storage.checkStatus(of: oracle.files.keys.sorted())
+        }
     }
 
     private mutating func noteGranted(
@@ -59,12 +66,14 @@ struct LossJudge: Judge {
         case (.create, .inode(let inode)):
             oracle.meet(inode, [])
             oracle.change(inode, version: nil, isCertain: true) { _ in }
-        case (.synchronize, .inode(let inode)): oracle.synchronize(inode)
+        case (.synchronize, .inode(let inode)):
+            oracle.synchronize(inode)
+            try storage.noteSynchronized(inode)
         case (.synchronizeDirectory, .inode(let inode)):
             keep(mount.engine.knownEntries(of: inode), in: inode)
         case (.read(_, let offset, let count), .bytes(let bytes)):
             guard let inode = touched else { return }
-            let decides = !faultPlan.hadDiskFaults
+            let decides = !faultPlan.hadDiskFaults && !faultPlan.hadSyncFaults
             guard oracle.read(inode, bytes, at: offset, count: count, decides: decides) else {
                 throw ProgramFailure("I5: bytes were read that inode \(inode) never had")
             }
@@ -197,14 +206,26 @@ struct LossJudge: Judge {
 
     mutating func noteOrderlyEnd() {
         oracle.noteOrderlyEnd()
+        oracle.endanger(storage.endangered(among: oracle.files.keys))
         for (directory, entries) in namesBeforeStop { keep(entries, in: directory) }
     }
 
     // MARK: After a power cut
 
+    mutating func prepareForPowerCut() {
+        let endangered = storage.endangered(among: oracle.files.keys)
+        oracle.endanger(endangered)
+        for inode in endangered {
+            durableNames[inode] = nil
+            replacedNames.forget(inode)
+        }
+    }
+
     /// Checks after a power cut that all synced names and bytes are present (I1), and that no file
     /// holds bytes that none ever held.
     mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws {
+        let unrecorded = storage.unrecorded
+        try storage.noteRestart(wasPowerCut: wasPowerCut, oracle.files.keys.sorted())
         guard wasPowerCut else { return }
         hadPowerCuts = true
         try checkDurableNames(faultPlan)
@@ -231,6 +252,7 @@ struct LossJudge: Judge {
                 }
             }
         }
+        for inode in unrecorded { found[inode].map { oracle.allow($0) } }
         for (inode, files) in replaced {
             guard let bytes = found[inode] else { continue }
             try oracle.checkReplaced(inode, bytes, files: files)
@@ -262,6 +284,10 @@ struct LossJudge: Judge {
         let incomplete = try await ConvergenceCheck(
             mount: mount, mayShowAside: faultPlan.hadStaleListings
         ).waitForAgreement()
+        let unstored = try mount.engine.status(below: .root, limit: 1).unstoredCount
+        guard unstored <= incomplete.count else {
+            throw ProgramFailure("\(unstored) files count as not stored, which the remote has")
+        }
         try oracle.check(
             incomplete: incomplete, hadStaleListings: faultPlan.hadStaleListings,
             mount.provider.snapshot(), mount.provider.everyContent())

@@ -98,6 +98,8 @@ struct ModelJudge: Judge {
 
     mutating func noteOrderlyEnd() {}
 
+    mutating func prepareForPowerCut() {}
+
     /// Determines which of the possible states the mounted tree matches.
     mutating func checkRestart(wasPowerCut: Bool, _ faultPlan: FaultPlan) async throws {
         let candidates = [model] + candidates

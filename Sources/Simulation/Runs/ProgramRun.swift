@@ -74,6 +74,9 @@ struct ProgramRun {
         case .failDisk(let isFull, let first, let count):
             faultPlan.hadDiskFaults = true
             mount.setDiskFaults(DiskFaultPlan(isFull ? .full : .fails, after: first, count: count))
+        case .failSync(let first, let count):
+            faultPlan.hadSyncFaults = true
+            mount.disk.setFaults(DiskFaultPlan(.failsToSynchronize, after: first, count: count))
         case .otherClient(let step): step.apply(to: mount.provider)
         default: try await ask(step)
         }
@@ -119,7 +122,12 @@ struct ProgramRun {
     private mutating func restart(recoveryDeath: Int? = nil) async throws {
         let wasPowerCut = isPowerCut
         isPowerCut = false
-        if wasPowerCut { await mount.cutPower() } else { await mount.kill() }
+        if wasPowerCut {
+            judge.prepareForPowerCut()
+            await mount.cutPower()
+        } else {
+            await mount.kill()
+        }
         mount.setDiskFaults(DiskFaultPlan())
         try mount.check()
         handles = [:]

@@ -1,0 +1,194 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// Goal: bytes that the local disk failed to store never count as safe.
+///
+/// Method: a sync fails once. As on Linux, the next one of a file opened later succeeds, although the
+/// disk lacks the bytes.
+@Suite("A disk that fails to store a file")
+struct UnstoredTests {
+    private static let half = 4_096
+    private static let old = [UInt8](repeating: 1, count: 2 * half)
+    private static let new = [UInt8](repeating: 2, count: half)
+
+    private static func run(
+        seed: UInt64 = 1, settings: SimulatedMountSettings = SimulatedMountSettings(),
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        try Scenario.run(seed: seed, settings: settings) { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await body(it)
+        }
+    }
+
+    private static func overwrite(_ path: String, at offset: Int, _ it: Scenario) async throws {
+        let inode = try await it.find(path)
+        try await it.open(inode)
+        defer { it.engine.release(inode, access: .write) }
+        try await it.write(new, at: UInt64(offset), of: inode)
+    }
+
+    /// Lets a sync of the flusher's next pass fail.
+    private static func failSync(_ it: Scenario) async throws {
+        it.mount.disk.setFaults(DiskFaultPlan(.failsToSynchronize, after: 0, count: 1))
+        try await it.wait(.seconds(7))
+        it.mount.disk.setFaults(DiskFaultPlan())
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `it holds no mixture after a power cut`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.write("file", Self.old)
+            try await it.wait(.seconds(12))
+            try await Self.overwrite("file", at: 0, it)
+            try await Self.failSync(it)
+            try await Self.overwrite("file", at: Self.half, it)
+            try await it.wait(.seconds(12))
+            await it.mount.cutPower()
+            try it.mount.start()
+            guard try await it.names(in: "") == ["file"] else { return }
+            let bytes = try await it.read("file")
+            #expect(bytes == Self.new + Self.new)
+        }
+    }
+
+    /// Method: a file that no program synchronised is renamed over one that was.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `it gives its name back to the file that it replaced`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.write("file", Self.old)
+            try await it.wait(.seconds(12))
+            try await it.write("draft", Self.new)
+            try await it.rename("draft", to: "file")
+            try await Self.failSync(it)
+            // The flusher would remove the replaced file now.
+            try await it.wait(.seconds(30))
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.names(in: "") == ["file"])
+            #expect(try await it.read("file") == Self.old)
+        }
+    }
+
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func `it does not hold up other files`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.write("a", Self.old)
+            try await it.write("b", Self.old)
+            try await Self.failSync(it)
+            let status = try it.status()
+            #expect(status.unstoredCount == 1)
+            let failures = status.items.filter { $0.failure?.why.contains("store") == true }
+            #expect(failures.map(\.path) == ["a"])
+            #expect(failures.allSatisfy { $0.failure?.remedy != nil })
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("b") == Self.old)
+        }
+    }
+
+    /// Method: more files than are synchronised one by one, so that the failure names none of them.
+    @Test func `it is found among many`() throws {
+        try Self.run { it in
+            for index in 0..<300 { try await it.write("file\(index)", [1, 2, 3]) }
+            try await Self.failSync(it)
+            #expect(try it.status().unstoredCount == 300, "the disk took none of them")
+            try await it.write("other", Self.old)
+            try await it.wait(.seconds(12))
+            #expect(try it.status().unstoredCount == 300)
+        }
+    }
+
+    @Test func `a program's fsync fails until the file is written anew`() throws {
+        try Self.run { it in
+            try await it.write("file", Self.old)
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            it.mount.disk.setFaults(DiskFaultPlan(.failsToSynchronize, after: 0, count: 1))
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.engine.release(inode, access: .write)
+            // As a program does that is told of the failure.
+            try await it.wait(.seconds(12))
+            try await it.open(inode)
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.engine.release(inode, access: .write)
+            try await it.write("file", Self.new)
+            try await it.open(inode)
+            try it.engine.synchronize(inode)
+            it.engine.release(inode, access: .write)
+            #expect(try it.status().unstoredCount == 0)
+        }
+    }
+
+    /// Goal: the upload ends the failure also for a program that keeps the file open.
+    @Test func `it is safe once the remote has it`() throws {
+        try Self.run { it in
+            try await it.write("file", Self.old)
+            try await Self.failSync(it)
+            let inode = try await it.find("file")
+            try it.engine.open(inode, access: .read, truncating: false)
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("file") == Self.old)
+            #expect(try it.status().unstoredCount == 0)
+            try it.engine.synchronize(inode)
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("file") == Self.old)
+        }
+    }
+
+    /// Goal: the failure is not forgotten if the database cannot be written either.
+    @Test func `it is known until the database can record it`() throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Self.run(settings: settings) { it in
+            try await it.write("file", Self.old)
+            let inode = try await it.find("file")
+            try await it.open(inode)
+            // The sync, and the record of its failure.
+            it.mount.setDiskFaults(DiskFaultPlan(.fails, after: 0, count: 1))
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.engine.release(inode, access: .write)
+            try await it.open(inode)
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.engine.release(inode, access: .write)
+            try await it.wait(.seconds(12))
+            #expect(try it.status().unstoredCount == 1)
+        }
+    }
+
+    @Test func `it is fetched again once the remote has it`() throws {
+        try Self.run { it in
+            try await it.write("file", Self.old)
+            try await Self.failSync(it)
+            #expect(try it.status().unstoredCount == 1)
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            try await it.wait(.seconds(12))
+            #expect(try it.status().unstoredCount == 0)
+            #expect(try it.engine.item(try await it.find("file")).state == .remote)
+            #expect(try await it.read("file") == Self.old)
+        }
+    }
+
+    /// Goal: a restart of the daemon does not forget the failure, one of the machine does.
+    @Test func `a new process knows it`() throws {
+        try Self.run { it in
+            try await it.write("file", Self.old)
+            try await Self.failSync(it)
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.wait(.seconds(12))
+            #expect(try it.status().unstoredCount == 1)
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try it.status().unstoredCount == 0)
+        }
+    }
+}
