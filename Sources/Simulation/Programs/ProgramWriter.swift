@@ -76,6 +76,8 @@ struct ProgramWriter {
         case .shared where random.nextBool(): return .otherClient(otherClientStep())
         case .powerCut where random.next(below: 3) == 0:
             return .cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 60))
+        case .powerCut where random.next(below: 8) == 0:
+            return .failSync(after: random.next(below: 3), count: 1 + random.next(below: 3))
         case .badDisk where random.nextBool():
             return .failDisk(
                 isFull: random.nextBool(), after: random.next(below: 60),
@@ -221,6 +223,21 @@ struct ProgramWriter {
     /// Saves like an editor: the new version is written under another name, then renamed.
     private mutating func saveAtomically() -> [ProgramStep] {
         let path = path(.file)
+        // Only here, so that the programs of other scenarios stay what they were.
+        guard style.scenario == .powerCut else { return save(path) }
+        let isSynchronised = random.nextBool()
+        guard isSynchronised, random.nextBool() else {
+            return save(path, isSynchronised: isSynchronised)
+                + (random.next(below: 4) == 0 ? [powerCutSoon()] : [])
+        }
+        // Twice, so that the second save replaces a durable file that is not uploaded yet.
+        return save(path, isSynchronised: true) + [.synchronizeDirectory(path: path.parent)]
+            + save(path, isSynchronised: true)
+            + (random.next(below: 4) == 0 ? [.synchronizeDirectory(path: path.parent)] : [])
+            + (random.next(below: 4) > 0 ? [powerCutSoon()] : [])
+    }
+
+    private mutating func save(_ path: Path, isSynchronised: Bool = false) -> [ProgramStep] {
         guard let name = FileName("draft") else { return [] }
         let draft = path.parent.appending(name)
         make(.file, at: draft)
@@ -230,14 +247,12 @@ struct ProgramWriter {
         ]
         // Like `rsync -t`: the time of the original, independent of the time of writing.
         if random.nextBool() { steps.append(setModified(draft)) }
-        // Only here, so that the programs of other scenarios stay what they were.
-        let hasCuts = style.scenario == .powerCut
-        if hasCuts, random.nextBool() { steps.append(.synchronize(slot: 0)) }
-        steps += [.close(slot: 0), rename(draft, path, replaces: true)]
-        if hasCuts, random.next(below: 4) == 0 {
-            steps.append(.cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 20)))
-        }
-        return steps
+        if isSynchronised { steps.append(.synchronize(slot: 0)) }
+        return steps + [.close(slot: 0), rename(draft, path, replaces: true)]
+    }
+
+    private mutating func powerCutSoon() -> ProgramStep {
+        .cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 20))
     }
 
     // MARK: Parts
