@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 extension MountedTests {
@@ -58,6 +59,36 @@ extension MountedTests {
 
                 #expect(Set(again) == Set(after))
                 #expect(again.count == after.count)
+            }
+        }
+
+        /// Goal: neither the listing nor an invalidation that waits for it delays other programs.
+        ///
+        /// Method: each page of a thousand names takes 2 s, and `ls` waits for all of them.
+        @Test(.timeLimit(.minutes(3)))
+        func `single names are found while the first listing is in progress`() throws {
+            var options = MountedFolder.Options()
+            options.source = "latency=2s"
+            try MountedFolder.with(options) { remote in
+                try Files.makeDirectory(remote + "/large")
+                for number in 0..<9_500 { try Files.write([], to: "\(remote)/large/\(number)") }
+                try Files.write([1, 2], to: "\(remote)/large/wanted")
+            } _: { folder in
+                let large = folder.local("large")
+                let listing = try Program.start(["ls", "-f", large])
+                #expect(try Files.status(large + "/wanted").st_size == 2)
+                #expect(try Files.read(large + "/wanted") == [1, 2])
+                expectFailure(ENOENT) { () throws(CallError) in
+                    _ = try Files.status(large + "/none")
+                }
+                try Files.write([3], to: folder.remote("large/none"))
+                #expect(try Files.status(large + "/none").st_size == 1)
+                #expect(listing.isRunning, "it took as long as the listing")
+                let result = try listing.wait()
+                result.expectSuccess()
+                let names = Set(result.output.split(separator: "\n"))
+                #expect(names.contains("wanted") && names.contains("none"))
+                #expect(names.count >= 9_502)
             }
         }
     }

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -50,6 +51,55 @@ static inline int apus_session_loop(struct fuse_session *session, unsigned int t
 static inline struct fuse_session *apus_session_new(
     struct fuse_args *arguments, const struct fuse_lowlevel_ops *operations, void *userdata) {
     return fuse_session_new(arguments, operations, sizeof(*operations), userdata);
+}
+
+// libfuse 3.14.0 answers the kernel's INIT without FUSE_PARALLEL_DIROPS, although the session wants
+// it: a READDIR that waits would stop all lookups in its directory. The flag is set in the answer on
+// its way to the kernel; later versions set it themselves.
+#if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
+static inline ssize_t apus_write_parts(int fd, struct iovec *parts, int count, void *userdata) {
+    // Of the kernel's interface: `struct fuse_out_header` and `struct fuse_init_out`, in the answer
+    // to the first request.
+    enum { header_bytes = 16, unique_offset = 8, init_bytes = 64, flags_offset = 12 };
+    const uint32_t parallel_dirops = 1u << 18;
+    (void)userdata;
+    if (count == 2 && parts[0].iov_len == header_bytes && parts[1].iov_len == init_bytes) {
+        uint64_t unique;
+        memcpy(&unique, (char *)parts[0].iov_base + unique_offset, sizeof(unique));
+        if (unique == 1 || unique == 2) {
+            uint32_t flags;
+            memcpy(&flags, (char *)parts[1].iov_base + flags_offset, sizeof(flags));
+            flags |= parallel_dirops;
+            memcpy((char *)parts[1].iov_base + flags_offset, &flags, sizeof(flags));
+        }
+    }
+    return writev(fd, parts, count);
+}
+
+static inline ssize_t apus_read_request(int fd, void *buffer, size_t bytes, void *userdata) {
+    (void)userdata;
+    return read(fd, buffer, bytes);
+}
+
+static inline ssize_t apus_splice(
+    int from, off_t *from_offset, int to, off_t *to_offset, size_t bytes, unsigned int flags,
+    void *userdata) {
+    (void)userdata;
+    return syscall(SYS_splice, from, from_offset, to, to_offset, bytes, flags);
+}
+#endif
+
+// Has a mounted session answer INIT with all that it wants. Returns 0, or a negative error number.
+static inline int apus_session_complete_init(struct fuse_session *session) {
+#if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
+    const struct fuse_custom_io io = {
+        .writev = apus_write_parts, .read = apus_read_request,
+        .splice_receive = apus_splice, .splice_send = apus_splice};
+    return fuse_session_custom_io(session, &io, fuse_session_fd(session));
+#else
+    (void)session;
+    return 0;
+#endif
 }
 
 // Says that closing this handle needs no FLUSH, where the library can say so.

@@ -54,7 +54,8 @@ package final class FuseSession: Sendable {
         try Prerequisites.check(options, attempt: "cannot mount on \(options.mountPoint)")
         let session = try newSession()
         let (result, diagnostics) = MountDiagnostics.capturing {
-            fuse_session_mount(session, options.mountPoint)
+            let result = fuse_session_mount(session, options.mountPoint)
+            return result == 0 ? apus_session_complete_init(session) : result
         }
         guard result == 0 else {
             fuse_session_destroy(session)
