@@ -73,11 +73,10 @@ final class DeletionHold: Sendable {
             let here = try store.read { try $0.heldDeletions(below: .root) }
             let waiting = try store.write { database in
                 try database.releaseHeld(due: agenda.due())
-                let waiting = try database.pendingDeletions()
-                try database.enqueue(waiting, due: agenda.due())
+                let waiting = try database.enqueueDeletions(due: agenda.due())
                 // Before the commit, after which the deletions may be planned at any time.
                 guardian.withLock { $0.confirm() }
-                return waiting.count
+                return waiting
             }
             agenda.notify()
             return (here, waiting)

@@ -10,8 +10,11 @@ struct RefreshSchedule {
     private static let age: Duration = .seconds(300)
     /// Maximum number of concurrent listings.
     static let runningMax = 4
-    /// The pause after a listing, as a multiple of its duration: a directory is being listed for at
-    /// most a twentieth of the time.
+    /// The duration of a listing from which on a pause follows that depends on it. The interval is
+    /// enough for shorter ones.
+    static let restMin: Duration = .seconds(1)
+    /// The pause after a long listing, as a multiple of its duration: a directory is being listed
+    /// for at most a twentieth of the time.
     static let restFactor = 20
     /// How often the pause doubles, once after each listing without news.
     static let doublingsMax = 3
@@ -64,7 +67,7 @@ struct RefreshSchedule {
     ) {
         guard var use = uses[directory] else { return }
         use.quietListings = hasNews ? 0 : min(use.quietListings + 1, Self.doublingsMax)
-        let rest = busy * Self.restFactor
+        let rest = busy < Self.restMin ? .zero : busy * Self.restFactor
         let doubled = min(rest * (1 << use.quietListings), Self.doubledRestMax)
         use.due = max(begin + interval, now + max(rest, doubled))
         uses[directory] = use

@@ -38,9 +38,17 @@ extension Merge {
     mutating func install(_ object: RemoteObject, in directory: InodeNumber) throws {
         let former = try database.dirent(object.name, in: directory)
         if let former { try displace(former) }
+        try installNew(object, in: directory)
+        if former != nil, directory == firstListed {
+            changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
+        }
+    }
+
+    /// Gives a remote object a local inode and a name that no local inode has.
+    mutating func installNew(_ object: RemoteObject, in directory: InodeNumber) throws {
         let inode = try insert(object, in: directory)
         try database.insertDirent(object.name, in: directory, to: inode, at: inode.changed)
-        if former == nil, directory == firstListed { return }
+        if directory == firstListed { return }
         changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
     }
 
@@ -64,8 +72,10 @@ extension Merge {
         try database.insert(&inode)
         let extendedAttributes =
             object.extendedAttributes ?? former?.extendedAttributes ?? ExtendedAttributes()
-        try database.setExtendedAttributes(extendedAttributes, of: inode.id)
-        try database.setSynced(
+        if !extendedAttributes.isEmpty {
+            try database.setExtendedAttributes(extendedAttributes, of: inode.id)
+        }
+        try database.insertSynced(
             SyncedRecord(
                 parent: directory, name: object.name, etag: object.etag, size: object.size,
                 mode: inode.mode, modified: inode.modified, generation: 0,

@@ -61,10 +61,13 @@ extension Merge {
     mutating func take(_ objects: [RemoteObject], _ listing: ListingMerge) throws -> Bool {
         guard let directory = try currentDirectory(of: listing) else { return false }
         if !directory.isListed { firstListed = listing.directory }
+        let hasIntents = try database.firstIntendedChild(of: listing.directory) != nil
         for object in objects {
             if listing.isTouched(object.name) { continue }
             // Possibly the result of our own request; its verification decides.
-            if try database.intendedInode(object.name, in: listing.directory) != nil { continue }
+            if hasIntents, try database.intendedInode(object.name, in: listing.directory) != nil {
+                continue
+            }
             try observe(object, in: listing.directory)
         }
         if !directory.isListed { try finishFilling(directory) }

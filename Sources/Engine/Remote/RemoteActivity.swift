@@ -73,8 +73,11 @@ final class RemoteActivity: Sendable {
     }
 
     /// Whether we have changed `key`, a name in the watched directory, or are about to.
-    func isTouched(_ key: ObjectKey, _ watch: Watch) -> Bool {
-        state.withLock { $0.watches[watch.id]?.touched.contains(key) ?? true }
+    func isTouched(_ key: @autoclosure () -> ObjectKey, _ watch: Watch) -> Bool {
+        state.withLock { state in
+            guard let watch = state.watches[watch.id] else { return true }
+            return !watch.touched.isEmpty && watch.touched.contains(key())
+        }
     }
 
     /// Whether the watched directory itself has moved or is about to.

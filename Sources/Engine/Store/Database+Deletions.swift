@@ -94,25 +94,24 @@ extension Database {
     func heldDeletions(below ancestor: InodeNumber) throws -> HeldDeletions {
         var held = HeldDeletions()
         guard try hasHeld() else { return held }
-        let roots = try rows(
-            """
-            SELECT remote.inode, inodes.kind FROM remote
-            JOIN inodes ON inodes.id = remote.inode WHERE held = 1
-            """
-        ).filter { try ancestor == .root || isBelow(ancestor, $0[0]) }
-        held.directories = roots.count { $0[1] == FileKind.directory }
+        let above = Self.below(ancestor, of: "(SELECT inode FROM remote WHERE held = 1)")
         // An inode below a held directory may have been seen to be deleted earlier; it counts once.
-        held.items =
-            try value(
-                """
-                WITH RECURSIVE tree (node) AS (
-                    SELECT value FROM json_each(?)
-                    UNION
-                    SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
-                )
-                SELECT count(*) FROM tree
-                """, [Self.list(roots.map { $0[0] })]) ?? 0
-        held.itemsInDirectories = held.items - roots.count
+        let row = try row(
+            """
+            \(above.isEmpty ? "WITH RECURSIVE" : "\(above),")
+            root (inode) AS (SELECT inode FROM remote \(Self.isBelow(ancestor)) AND held = 1),
+            tree (node) AS (
+                SELECT inode FROM root
+                UNION
+                SELECT dirents.inode FROM dirents JOIN tree ON dirents.parent = tree.node
+            )
+            SELECT (SELECT count(*) FROM tree), (SELECT count(*) FROM root),
+                (SELECT count(*) FROM root JOIN inodes ON id = inode WHERE kind = :directory)
+            """, Self.arguments(ancestor, ["directory": FileKind.directory]))
+        guard let row else { return held }
+        held.items = row[0]
+        held.itemsInDirectories = held.items - row[1]
+        held.directories = row[2]
         return held
     }
 
@@ -132,8 +131,16 @@ extension Database {
         try value("SELECT count(*) \(Self.pendingDeletions)") ?? 0
     }
 
-    func pendingDeletions() throws -> [InodeNumber] {
-        try values("SELECT pending.inode \(Self.pendingDeletions)")
+    /// Makes the pending deletions due.
+    ///
+    /// - Returns: Their number.
+    func enqueueDeletions(due: Duration) throws -> Int {
+        try run(
+            """
+            UPDATE pending SET \(Self.dueAssignment)
+            WHERE inode IN (SELECT pending.inode \(Self.pendingDeletions))
+            """, ["due": due.nanoseconds])
+        return changesCount
     }
 
     /// Postpones deletions that are due earlier and were not tried yet.

@@ -140,18 +140,17 @@ extension Database {
     func setSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
         try run(
             """
-            INSERT INTO synced (inode, parent, name, etag, size, mode, modified, generation, xattrs)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (inode) DO UPDATE SET
+            \(SyncedRecord.insertion) ON CONFLICT (inode) DO UPDATE SET
                 parent = excluded.parent, name = excluded.name, etag = excluded.etag,
                 size = excluded.size, mode = excluded.mode, modified = excluded.modified,
                 generation = excluded.generation, xattrs = excluded.xattrs
-            """,
-            [
-                inode, synced.parent, synced.name, synced.etag, synced.size.stored, synced.mode,
-                synced.modified, synced.generation, synced.extendedAttributes,
-            ])
+            """, synced.arguments(of: inode))
         try setRemote(nil, of: inode)
+    }
+
+    /// Stores the agreed state of a new inode.
+    func insertSynced(_ synced: SyncedRecord, of inode: InodeNumber) throws {
+        try run(SyncedRecord.insertion, synced.arguments(of: inode))
     }
 
     /// Returns the time up to which all changes of a synchronised file are known, see
@@ -236,6 +235,17 @@ extension Database {
 }
 
 extension SyncedRecord {
+    fileprivate static let insertion = """
+        INSERT INTO synced (inode, parent, name, etag, size, mode, modified, generation, xattrs)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+
+    fileprivate func arguments(of inode: InodeNumber) -> StatementArguments {
+        [
+            inode, parent, name, etag, size.stored, mode, modified, generation, extendedAttributes,
+        ]
+    }
+
     /// - Parameter first: The index of the first of ``columns`` in the row.
     init(_ row: Row, from first: Int = 0) {
         parent = row[first]
