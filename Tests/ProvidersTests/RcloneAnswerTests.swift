@@ -86,7 +86,14 @@ import Transport
     }
 
     private func checkList(_ bytes: [UInt8]) -> Bool {
-        check(bytes) { (answer: RcloneList) in check(meaning.objects(in: answer.list ?? [])) }
+        do throws(ProviderError) {
+            check(try objects(in: bytes))
+            return true
+        } catch {
+            #expect(error.kind == .corrupt)
+            #expect(!error.reason.isEmpty)
+            return false
+        }
     }
 
     private func checkAll(_ seed: String, _ bytes: [UInt8]) -> Bool {
@@ -94,7 +101,10 @@ import Transport
         case Self.list: return checkList(bytes)
         case Self.stat:
             return check(bytes) { (answer: RcloneStat) in
-                check(meaning.objects(in: answer.item.map { [$0] } ?? []))
+                guard let item = answer.item, let name = RcloneName.decode(item.name) else {
+                    return
+                }
+                check([meaning.object(item, name: name)].compactMap(\.self))
             }
         case Self.about:
             return check(bytes) { (answer: RcloneAbout) in
@@ -133,28 +143,69 @@ import Transport
 
     @Test func `rclone's own answers are understood`() throws {
         for seed in Self.seeds { #expect(checkAll(seed, Array(seed.utf8)), "\(seed)") }
-        let answer = try (read(Array(Self.list.utf8)) as Result<RcloneList, ProviderError>).get()
-        let objects = meaning.objects(in: answer.list ?? []).sorted { $0.name < $1.name }
+        let objects = try objects(in: Array(Self.list.utf8)).sorted { $0.name < $1.name }
         #expect(objects.map(\.name.description).count == 3)
         #expect(objects.map(\.kind) == [.file, .directory, .file])
         #expect(objects[0].etag?.description.hasSuffix("-764efa883dda1e11db47671c4a3bbd9e") == true)
     }
 
     @Test func `a file of unknown size is not taken for an empty one`() throws {
-        func items(_ sizes: [(String, Int)]) throws -> [RcloneItem] {
+        func answer(_ sizes: [(String, Int)]) -> [UInt8] {
             let texts = sizes.enumerated().map { index, item in
                 "{\"Name\":\"\(item.0)\",\"Size\":\(item.1),\"IsDir\":false,"
                     + "\"ModTime\":\"2026-11-21T12:09:5\(index)Z\"}"
             }
-            let list = "{\"list\":[\(texts.joined(separator: ","))]}"
-            return try (read(Array(list.utf8)) as Result<RcloneList, ProviderError>).get().list
-                ?? []
+            return Array("{\"list\":[\(texts.joined(separator: ","))]}".utf8)
         }
         // One of two objects of one name is enough, whichever is the newer.
         for doc in [[("doc", -1)], [("doc", -1), ("doc", 3)], [("doc", 3), ("doc", -1)]] {
-            let items = try items(doc + [("a", 0)])
-            #expect(meaning.objects(in: items).map(\.name.description) == ["a"])
-            #expect(meaning.unsizedNames(in: items).map(\.description) == ["doc"])
+            let bytes = answer(doc + [("a", 0)])
+            #expect(try objects(in: bytes).map(\.name.description) == ["a"])
+            let unsized = try RcloneListing(body(bytes), meaning).unsized
+            #expect(unsized.map(\.description) == ["doc"])
+        }
+    }
+
+    /// Goal: a listing of any size is paged from a file, and the newest object of a name is shown.
+    @Test(arguments: ["", "\n\t"])
+    func `a long listing is passed on in pages, each name once`(space: String) throws {
+        let count = 5_000
+        let items = (0..<count).flatMap { number in
+            [(number, 1)] + (number.isMultiple(of: 1_000) ? [(number, 2), (number, 0)] : [])
+        }
+        let texts = items.shuffled().map { number, second in
+            "{\(space)\"Path\":\"d/\\\"]}\(number)\",\"Name\":\"\\\"]}\(number)\",\"Size\":\(second),"
+                + "\"IsDir\":false,\(space)\"ModTime\":\"2026-11-21T12:09:5\(second)Z\"}"
+        }
+        let list = "{\(space)\"list\": [\(space)\(texts.joined(separator: ",\(space)"))]}\(space)"
+        let objects = try objects(in: Array(list.utf8))
+        #expect(objects.count == count)
+        #expect(Set(objects.map(\.name)).count == count)
+        #expect(objects.filter { $0.size == 2 }.count == count / 1_000)
+        #expect(objects.filter { $0.size == 0 } == [])
+    }
+
+    private func body(_ bytes: [UInt8]) throws -> SpooledBody {
+        let body = SpooledBody(ofStatus: 200, refusalBytesMax: 0)
+        let response = HTTPResponse(status: 200)
+        for start in stride(from: 0, to: bytes.count, by: 10_000) {
+            try bytes[start..<min(start + 10_000, bytes.count)].withUnsafeBytes {
+                try body.receive($0, of: response)
+            }
+        }
+        return body
+    }
+
+    private func objects(in bytes: [UInt8]) throws(ProviderError) -> [RemoteObject] {
+        let body: SpooledBody
+        do { body = try self.body(bytes) } catch { throw ProviderError(.busy, "\(error)") }
+        var listing = try RcloneListing(body, meaning)
+        var objects: [RemoteObject] = []
+        while true {
+            let page = try listing.page(entries: 1_000)
+            #expect(page.isLast ? page.objects.count <= 1_000 : page.objects.count == 1_000)
+            objects += page.objects
+            if page.isLast { return objects }
         }
     }
 
@@ -182,7 +233,7 @@ import Transport
     }
 
     /// Goal: a directory of hostile names shows none of them as it is.
-    @Test func `invalid file names are not shown`() {
+    @Test func `invalid file names are not shown`() throws {
         let names = [
             "", ".", "..", "a/b", "/", "\\u0000", "\\u2400", String(repeating: "x", count: 256),
         ]
@@ -190,8 +241,6 @@ import Transport
             "{\"Name\":\"\($0)\",\"Size\":1,\"ModTime\":\"2026-11-21T12:09:51Z\",\"IsDir\":false}"
         }
         let bytes = Array("{\"list\":[\(items.joined(separator: ","))]}".utf8)
-        let answer: Result<RcloneList, ProviderError> = read(bytes)
-        let list = (try? answer.get())?.list ?? []
-        #expect(meaning.objects(in: list).map(\.name.description) == ["good"])
+        #expect(try objects(in: bytes).map(\.name.description) == ["good"])
     }
 }

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Glibc
+import ProviderSupport
 import Synchronization
 import Transport
 
@@ -10,8 +11,9 @@ struct RcloneClient: Sendable {
     let transport: HTTPTransport
     let clock: any Clock
 
-    /// A listing comes in one piece; this leaves room for some million names.
+    /// The limit of an answer other than a listing.
     private static let answerBytesMax = 512 << 20
+    private static let refusalBytesMax = 64 << 10
 
     /// Calls one of rclone's functions.
     ///
@@ -35,6 +37,33 @@ struct RcloneClient: Sendable {
             if error.kind == .unauthorized { await forgetRemotes() }
             throw error
         }
+    }
+
+    /// Lists a directory: the answer comes in one piece of any size.
+    func list(_ input: RcloneInput) async throws(ProviderError) -> SpooledBody {
+        async let _ = pulse.watch()
+        let body = SpooledBody(ofStatus: 200, refusalBytesMax: Self.refusalBytesMax)
+        let response: HTTPResponse
+        do {
+            var request = try request("operations/list", input)
+            request.stallTimeout = .seconds(600)
+            response = try await transport.send(request, into: body)
+        } catch {
+            guard error.kind == .sink else { throw Self.failure(error) }
+            throw ProviderError(
+                error.cause is SpooledBody.TooLong ? .unsupported : .busy,
+                "rclone's answer cannot be stored: \(error.cause ?? error)", cause: error)
+        }
+        guard response.status == 200 else {
+            do {
+                let _: RcloneNothing = try Self.read(response, body.refusal, to: input)
+            } catch {
+                if error.kind == .unauthorized { await forgetRemotes() }
+                throw error
+            }
+            throw ProviderError(.corrupt, "status \(response.status)")
+        }
+        return body
     }
 
     /// Makes rclone open its remotes again, with its present configuration.

@@ -10,26 +10,6 @@ struct RcloneMeaning: Sendable {
     /// The time that rclone itself shows for an unknown one: the year 2000.
     private static let unknownTime = Timestamp(seconds: 946_684_800)
 
-    /// Converts a listing. Some clouds hold several objects of one name, of which only the newest is
-    /// shown; none of them is if one is a file of unknown size.
-    func objects(in items: [RcloneItem]) -> [RemoteObject] {
-        let unsized = unsizedNames(in: items)
-        var found: [FileName: RemoteObject] = [:]
-        for item in items {
-            guard let name = RcloneName.decode(item.name), !unsized.contains(name),
-                let object = object(item, name: name)
-            else { continue }
-            if let other = found[name], other.modified >= object.modified { continue }
-            found[name] = object
-        }
-        return Array(found.values)
-    }
-
-    /// The names of files of unknown size.
-    func unsizedNames(in items: [RcloneItem]) -> Set<FileName> {
-        Set(items.filter { !$0.isSized }.compactMap { RcloneName.decode($0.name) })
-    }
-
     /// - Returns: nil for a file of unknown size: shown as empty, it would lose its contents with the
     ///   first line that a program appends to it.
     func object(_ item: RcloneItem, name: FileName) -> RemoteObject? {

@@ -34,45 +34,44 @@ struct RcloneProvider: Provider {
 
     /// rclone answers with the whole directory at once; its entries are passed on in pages.
     func entries(of directory: ObjectKey) -> ListingCursor {
-        ListingCursor(nil as ArraySlice<RemoteObject>?) { rest async throws(ProviderError) in
-            let objects: ArraySlice<RemoteObject>
-            if let rest { objects = rest } else { objects = try await list(directory)[...] }
-            rest = objects.dropFirst(Self.pageEntries)
-            return ListingPage(
-                objects: Array(objects.prefix(Self.pageEntries)),
-                isLast: objects.count <= Self.pageEntries)
+        ListingCursor(nil as RcloneListing?) { listing async throws(ProviderError) in
+            var current: RcloneListing
+            if let listing { current = listing } else { current = try await list(directory) }
+            let page = try current.page(entries: Self.pageEntries)
+            listing = current
+            return page
         }
     }
 
     private static let pageEntries = 1_000
 
-    private func list(_ directory: ObjectKey) async throws(ProviderError) -> [RemoteObject] {
+    private func list(_ directory: ObjectKey) async throws(ProviderError) -> RcloneListing {
         let path = try remote.existingPath(of: directory)
-        let items: [RcloneItem]
+        let listing: RcloneListing
         do {
-            items = try await remote.items(in: path, detailed: true)
+            listing = try await remote.listing(of: path)
         } catch {
             guard [.missing, .wrongKind].contains(error.kind) else { throw error }
             // Each remote has its own words for a file where a directory was expected.
             let isFile = try await remote.object(at: directory)?.kind == .file
             throw ProviderError(isFile ? .wrongKind : .missing, error.reason)
         }
-        if items.isEmpty, !remote.features.keepsEmptyDirectories, !directory.names.isEmpty {
+        if listing.isEmpty, !remote.features.keepsEmptyDirectories, !directory.names.isEmpty {
             // If directories are only parts of file names, any name can be listed.
             let kind = try await remote.object(at: directory)?.kind
             guard kind == .directory else {
                 throw ProviderError(kind == nil ? .missing : .wrongKind, "it is not a directory")
             }
         }
-        let unsized = remote.meaning.unsizedNames(in: items)
-        if let name = unsized.min() {
+        if let name = listing.unsized.min() {
             logger.warning(
                 "files hidden because the remote does not tell their size",
                 metadata: [
-                    "directory": "\(directory)", "count": "\(unsized.count)", "first": "\(name)",
+                    "directory": "\(directory)", "count": "\(listing.unsized.count)",
+                    "first": "\(name)",
                 ])
         }
-        return remote.meaning.objects(in: items)
+        return listing
     }
 
     func space() async throws(ProviderError) -> StorageSpace? {

@@ -85,12 +85,16 @@ struct RcloneRemote: Sendable {
         return found
     }
 
-    /// - Parameter detailed: Whether the hashes that cost nothing are included.
-    func items(
-        in path: String, detailed: Bool = false
-    ) async throws(ProviderError) -> [RcloneItem] {
+    /// Returns all that a directory contains, with the hashes that cost nothing.
+    func listing(of path: String) async throws(ProviderError) -> RcloneListing {
+        let body = try await client.list(lookInput(path))
+        return try RcloneListing(body, meaning)
+    }
+
+    /// Returns the items in a directory of few, without hashes.
+    func items(in path: String) async throws(ProviderError) -> [RcloneItem] {
         let answer: RcloneList = try await client.call(
-            "operations/list", lookInput(path, detailed: detailed))
+            "operations/list", lookInput(path, detailed: false))
         return answer.list ?? []
     }
 

@@ -78,14 +78,14 @@ struct WebDAVClient: Sendable {
     ) async throws(ProviderError) -> Multistatus {
         let request = Self.xml("D:propfind", "<D:prop>\(properties)</D:prop>")
         let headers = [("Depth", String(depth)), ("Content-Type", Self.xmlType)]
-        let body = MultistatusBody()
+        let body = SpooledBody(ofStatus: 207, refusalBytesMax: Self.answerBytesMax)
         let response: HTTPResponse
         do throws(TransportError) {
             response = try await send(
                 .propfind, url, headers: headers, body: .bytes(request), into: body)
         } catch {
             guard error.kind == .sink else { throw ProviderError(error, invalid: .corrupt) }
-            let isTooLong = error.cause is MultistatusBody.TooLong
+            let isTooLong = error.cause is SpooledBody.TooLong
             throw ProviderError(
                 isTooLong ? .corrupt : .busy,
                 "the server's answer cannot be stored: \(error.cause ?? error)", cause: error)

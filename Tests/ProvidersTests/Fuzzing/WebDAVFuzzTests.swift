@@ -35,7 +35,7 @@ import Transport
     ) throws -> Found {
         var found = Found()
         let parser = try MultistatusParser(responsesMax: 1_000)
-        let body = MultistatusBody()
+        let body = SpooledBody(ofStatus: 207, refusalBytesMax: WebDAVClient.answerBytesMax)
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = Array(rest.prefix(pieceBytes))
