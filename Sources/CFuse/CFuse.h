@@ -53,25 +53,41 @@ static inline struct fuse_session *apus_session_new(
     return fuse_session_new(arguments, operations, sizeof(*operations), userdata);
 }
 
-// libfuse 3.14.0 answers the kernel's INIT without FUSE_PARALLEL_DIROPS, although the session wants
-// it: a READDIR that waits would stop all lookups in its directory. The flag is set in the answer on
-// its way to the kernel; later versions set it themselves.
+// Before 3.17, libfuse answers the kernel's INIT without FUSE_PARALLEL_DIROPS, although the session
+// wants it: the kernel then locks a directory for each LOOKUP and READDIR, and a READDIR that waits
+// stops all lookups beside it. The flag is set in the answer on its way to the kernel. That takes
+// libfuse 3.13, the first whose input and output can be replaced.
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
+// Of the kernel's interface: `struct fuse_out_header`, and the beginning of `struct fuse_init_out`,
+// which has 64 bytes.
+struct apus_reply_header {
+    uint32_t bytes;
+    int32_t error;
+    uint64_t unique;
+};
+struct apus_init_answer {
+    uint32_t major, minor, max_readahead, flags;
+};
+
+// Whether an answer is the one to INIT: the first request, which has the lowest number.
+static inline int apus_is_init_answer(const struct iovec *parts, int count) {
+    const size_t init_bytes = 64;
+    struct apus_reply_header header;
+    struct apus_init_answer answer;
+    if (count != 2 || parts[0].iov_len != sizeof(header) || parts[1].iov_len != init_bytes) return 0;
+    memcpy(&header, parts[0].iov_base, sizeof(header));
+    memcpy(&answer, parts[1].iov_base, sizeof(answer));
+    return (header.unique == 1 || header.unique == 2) && header.error == 0 && answer.major == 7;
+}
+
 static inline ssize_t apus_write_parts(int fd, struct iovec *parts, int count, void *userdata) {
-    // Of the kernel's interface: `struct fuse_out_header` and `struct fuse_init_out`, in the answer
-    // to the first request.
-    enum { header_bytes = 16, unique_offset = 8, init_bytes = 64, flags_offset = 12 };
     const uint32_t parallel_dirops = 1u << 18;
     (void)userdata;
-    if (count == 2 && parts[0].iov_len == header_bytes && parts[1].iov_len == init_bytes) {
-        uint64_t unique;
-        memcpy(&unique, (char *)parts[0].iov_base + unique_offset, sizeof(unique));
-        if (unique == 1 || unique == 2) {
-            uint32_t flags;
-            memcpy(&flags, (char *)parts[1].iov_base + flags_offset, sizeof(flags));
-            flags |= parallel_dirops;
-            memcpy((char *)parts[1].iov_base + flags_offset, &flags, sizeof(flags));
-        }
+    if (apus_is_init_answer(parts, count)) {
+        struct apus_init_answer answer;
+        memcpy(&answer, parts[1].iov_base, sizeof(answer));
+        answer.flags |= parallel_dirops;
+        memcpy(parts[1].iov_base, &answer, sizeof(answer));
     }
     return writev(fd, parts, count);
 }
@@ -89,16 +105,22 @@ static inline ssize_t apus_splice(
 }
 #endif
 
-// Has a mounted session answer INIT with all that it wants. Returns 0, or a negative error number.
-static inline int apus_session_complete_init(struct fuse_session *session) {
+// Has a mounted session answer INIT with FUSE_PARALLEL_DIROPS. Without it the mount works too; so
+// the only failure, a lack of memory, is ignored.
+static inline void apus_session_complete_init(struct fuse_session *session) {
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
+    // The version of the library in use, which may be newer than its header.
+    if (fuse_version() >= FUSE_MAKE_VERSION(3, 17)) return;
     const struct fuse_custom_io io = {
         .writev = apus_write_parts, .read = apus_read_request,
         .splice_receive = apus_splice, .splice_send = apus_splice};
-    return fuse_session_custom_io(session, &io, fuse_session_fd(session));
+#if FUSE_USE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+    (void)fuse_session_custom_io(session, &io, sizeof(io), fuse_session_fd(session));
+#else
+    (void)fuse_session_custom_io(session, &io, fuse_session_fd(session));
+#endif
 #else
     (void)session;
-    return 0;
 #endif
 }
 

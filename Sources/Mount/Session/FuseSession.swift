@@ -54,13 +54,13 @@ package final class FuseSession: Sendable {
         try Prerequisites.check(options, attempt: "cannot mount on \(options.mountPoint)")
         let session = try newSession()
         let (result, diagnostics) = MountDiagnostics.capturing {
-            let result = fuse_session_mount(session, options.mountPoint)
-            return result == 0 ? apus_session_complete_init(session) : result
+            fuse_session_mount(session, options.mountPoint)
         }
         guard result == 0 else {
             fuse_session_destroy(session)
             throw diagnostics.error("cannot mount on \(options.mountPoint)")
         }
+        apus_session_complete_init(session)
         state.withLock { $0 = .mounted(SessionHandle(session: session)) }
         logger.info(
             "mounted",
