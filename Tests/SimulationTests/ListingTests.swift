@@ -75,6 +75,40 @@ struct ListingTests {
         }
     }
 
+    /// Goal: new objects that are stored together do not displace others, nor each other.
+    @Test func `that has several objects of one name shows the last one of them`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("known"), [1])
+            try remote.otherClientMakesDirectory(Scenario.key("directory"))
+        } _: { it in
+            #expect(try await it.names(in: "").sorted() == ["directory", "known"])
+            let known = try await it.remote.stat(Scenario.key("known"))
+            let directory = try await it.remote.stat(Scenario.key("directory"))
+            try await it.write("local", [1, 2, 3])
+            func object(_ name: String, like other: RemoteObject, size: UInt64 = 1) -> RemoteObject
+            {
+                var object = other
+                object.name = FileName(name)!
+                guard object.kind == .file else { return object }
+                object.size = size
+                object.etag = ETag("\(name) \(size)")
+                return object
+            }
+            try it.engine.merge([
+                object("b", like: known, size: 5), object("new", like: directory), known,
+                object("a", like: known, size: 6), object("b", like: known, size: 7),
+                object("local", like: known, size: 9),
+            ])
+            let entries = try it.engine.entries(of: .root, after: 0, limit: 100)
+            let sizes = entries.filter { $0.attributes.kind == .file }.map {
+                "\($0.name) \($0.attributes.size)"
+            }
+            #expect(sizes.sorted() == ["a 6", "b 7", "known 1", "local 3"])
+            #expect(entries.count == 6)
+            #expect(try it.engine.attributes(of: .root).links == 4)
+        }
+    }
+
     /// Method: a listing takes 10 s, and the directory is in use all the time.
     @Test func `of a directory that takes long to list is repeated after a pause`() throws {
         try Self.run(latency: .seconds(1)) { it in
@@ -240,5 +274,16 @@ struct ListingTests {
             #expect(try await it.rest())
             #expect(try await it.names(in: "") == ["file"])
         }
+    }
+}
+
+extension Engine {
+    /// Merges objects as a part of a listing of the root.
+    fileprivate func merge(_ objects: [RemoteObject]) throws {
+        let watch = remote.activity.watch(ObjectKey([]))
+        defer { remote.activity.end(watch) }
+        let listing = ListingMerge(
+            directory: .root, key: ObjectKey([]), activity: remote.activity, watch: watch)
+        #expect(try remote.merger.merge { try $0.take(objects, listing) })
     }
 }

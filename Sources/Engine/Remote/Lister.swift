@@ -78,36 +78,53 @@ struct Lister: Sendable {
             directory: directory, key: key, activity: activity, watch: watch)
         var course = ListingCourse(
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
+        var batch = ListingBatch(at: clock.uptime)
         let cursor = gate.entries(of: key)
         var hasNews = false
         var page: ListingPage
-        repeat {
-            page = try await fetch(cursor, of: directory, at: key)
-            let newNames = try listing.seen.insert(page.objects.lazy.map(\.name))
-            if newNames > 0 { flight.noteProgress(at: clock.uptime) }
-            try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
-            try space.requireBallast("list \"\(key)\"")
-            if try merge(page.objects, of: listing) { hasNews = true }
-        } while !page.isLast
+        do {
+            repeat {
+                page = try await fetch(cursor, of: directory, at: key)
+                let newNames = try listing.seen.insert(page.objects.lazy.map(\.name))
+                if newNames > 0 { flight.noteProgress(at: clock.uptime) }
+                try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
+                try space.requireBallast("list \"\(key)\"")
+                if batch.add(page, at: clock.uptime),
+                    try merge(batch.take(at: clock.uptime), of: listing)
+                {
+                    hasNews = true
+                }
+            } while !page.isLast
+        } catch {
+            // The names found so far are kept, if there is room for them.
+            if (try? space.requireBallast("list \"\(key)\"")) != nil {
+                _ = try? merge(batch.take(at: clock.uptime), of: listing)
+            }
+            throw error
+        }
         return try finish(listing) || hasNews
     }
 
-    /// Merges a page, in transactions so small that other writers do not wait long.
+    /// Merges objects, in transactions so small that other writers do not wait long.
     ///
     /// - Returns: Whether anything differed from the known state.
     private func merge(_ objects: [RemoteObject], of listing: ListingMerge) throws -> Bool {
-        let compared = try merger.compare { try $0.differences(in: objects, listing) }
-        guard let differences = compared else { throw try outdated(listing) }
-        var rest = differences[...]
-        while !rest.isEmpty {
-            let piece = Array(rest.prefix(configuration.mergedEntriesMax))
-            rest = rest.dropFirst(piece.count)
-            guard try merger.merge({ try $0.take(piece, listing) }) else {
-                throw try outdated(listing)
+        var hasNews = false
+        for piece in objects.pieces(of: Self.comparedObjects) {
+            let compared = try merger.compare { try $0.differences(in: Array(piece), listing) }
+            guard let differences = compared else { throw try outdated(listing) }
+            for piece in differences.pieces(of: configuration.mergedEntriesMax) {
+                guard try merger.merge({ try $0.take(Array(piece), listing) }) else {
+                    throw try outdated(listing)
+                }
+                hasNews = true
             }
         }
-        return !differences.isEmpty
+        return hasNews
     }
+
+    /// Number of objects compared with the known state in one query.
+    private static var comparedObjects: Int { 1_000 }
 
     /// Merges the end of a complete listing.
     ///
@@ -175,5 +192,16 @@ struct Lister: Sendable {
                 "directory": "\(key)", "entries": "\(course.entries)",
                 "seconds": "\(duration.components.seconds)",
             ])
+    }
+}
+
+extension Collection {
+    /// Returns the collection in pieces, each of `count` elements except for the last.
+    fileprivate func pieces(of count: Int) -> some Sequence<SubSequence> {
+        sequence(state: self[...]) { rest -> SubSequence? in
+            guard !rest.isEmpty else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
     }
 }

@@ -38,18 +38,23 @@ extension Merge {
     mutating func install(_ object: RemoteObject, in directory: InodeNumber) throws {
         let former = try database.dirent(object.name, in: directory)
         if let former { try displace(former) }
-        try installNew(object, in: directory)
+        try installNew([object], in: directory)
         if former != nil, directory == firstListed {
             changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
         }
     }
 
-    /// Gives a remote object a local inode and a name that no local inode has.
-    mutating func installNew(_ object: RemoteObject, in directory: InodeNumber) throws {
-        let inode = try insert(object, in: directory)
-        try database.insertDirent(object.name, in: directory, to: inode, at: inode.changed)
+    /// Gives remote objects local inodes, and their names, which no local inodes have.
+    mutating func installNew(_ objects: [RemoteObject], in directory: InodeNumber) throws {
+        let inodes = try objects.map { try insert($0, in: directory) }
+        guard let first = inodes.first?.id else { return }
+        // SQLite numbers them in ascending order, and there is no other writer.
+        precondition(inodes.last?.id.rawValue == first.rawValue + Int64(inodes.count) - 1)
+        try database.insertDirents(
+            objects.map(\.name), in: directory, from: first,
+            directories: inodes.count { $0.kind == .directory }, at: clock.wallTime)
         if directory == firstListed { return }
-        changes.cacheChanges += [.name(object.name, directory), .inode(directory)]
+        changes.cacheChanges += objects.map { .name($0.name, directory) } + [.inode(directory)]
     }
 
     /// Stores a new nameless inode for an object, in agreement with the remote.

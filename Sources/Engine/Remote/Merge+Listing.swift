@@ -62,16 +62,36 @@ extension Merge {
         guard let directory = try currentDirectory(of: listing) else { return false }
         if !directory.isListed { firstListed = listing.directory }
         let hasIntents = try database.firstIntendedChild(of: listing.directory) != nil
-        for object in objects {
-            if listing.isTouched(object.name) { continue }
+        let objects = try objects.filter { object in
+            if listing.isTouched(object.name) { return false }
             // Possibly the result of our own request; its verification decides.
-            if hasIntents, try database.intendedInode(object.name, in: listing.directory) != nil {
-                continue
-            }
-            try observe(object, in: listing.directory)
+            return try !hasIntents
+                || database.intendedInode(object.name, in: listing.directory) == nil
         }
+        let (new, known) = try split(objects, in: listing.directory)
+        // First, so that no name that a conflict version gets is taken.
+        try installNew(new, in: listing.directory)
+        for object in known { try observe(object, in: listing.directory) }
         if !directory.isListed { try finishFilling(directory) }
         return true
+    }
+
+    /// Separates the objects with names unknown here. Of several objects of one name, the first one
+    /// counts as new.
+    private func split(
+        _ objects: [RemoteObject], in directory: InodeNumber
+    ) throws -> (new: [RemoteObject], known: [RemoteObject]) {
+        let names = objects.map(\.name)
+        var known = Set(try database.knownNames(names, in: directory).map { names[$0] })
+        var parts: (new: [RemoteObject], known: [RemoteObject]) = ([], [])
+        for object in objects {
+            if known.insert(object.name).inserted {
+                parts.new.append(object)
+            } else {
+                parts.known.append(object)
+            }
+        }
+        return parts
     }
 
     /// Restores the time of a directory that was filled: its first listing does not modify it.

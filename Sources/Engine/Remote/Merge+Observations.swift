@@ -42,7 +42,7 @@ extension Merge {
             guard try database.synced(dirent.inode) == nil else { return }
             try observe(.object(object), of: dirent.inode)
         } else {
-            try installNew(object, in: directory)
+            try installNew([object], in: directory)
         }
     }
 

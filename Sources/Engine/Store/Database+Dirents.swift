@@ -75,6 +75,22 @@ extension Database {
         try changeDirectory(parent, links: inode.kind == .directory ? 1 : 0, at: now)
     }
 
+    /// Adds names for stored inodes with consecutive numbers. The directory's times change to `now`.
+    ///
+    /// - Parameter directories: The number of directories among the inodes.
+    func insertDirents(
+        _ names: [FileName], in parent: InodeNumber, from first: InodeNumber, directories: Int,
+        at now: Timestamp
+    ) throws {
+        try run(
+            """
+            INSERT INTO dirents (parent, name, inode)
+            SELECT :parent, \(PackedNames.name), :first + page.key
+            FROM json_each(:places) AS page
+            """, PackedNames(names).arguments(["parent": parent, "first": first]))
+        try changeDirectory(parent, links: directories, at: now)
+    }
+
     /// Changes the inode of a name. The name keeps its cookie, so that a program that is reading
     /// the directory gets it once.
     func redirect(

@@ -64,7 +64,11 @@ extension Database {
     fileprivate func insertNames(_ names: some Sequence<FileName>) throws -> Int {
         let before = totalChangesCount
         try execute(sql: "BEGIN")
-        for name in names { try run("INSERT OR IGNORE INTO names VALUES (?)", [name]) }
+        try run(
+            """
+            INSERT OR IGNORE INTO names
+            SELECT \(PackedNames.name) FROM json_each(:places) AS page
+            """, PackedNames(names).arguments())
         try execute(sql: "COMMIT")
         return totalChangesCount - before
     }

@@ -49,25 +49,16 @@ extension Database {
     /// - Returns: One element for each name; nil if the name is unknown, or if its inode has a row
     ///   in `remote`.
     func knownObjects(_ names: [FileName], in parent: InodeNumber) throws -> [KnownObject?] {
-        // JSON cannot hold arbitrary bytes. The names are passed as one blob, beside a list of
-        // numbers: the offset of a name, and in the lowest byte its length.
-        var bytes = Data()
-        var places: [String] = []
-        for name in names {
-            places.append("\((bytes.count + 1) << 8 | name.bytes.count)")
-            bytes += name.bytes
-        }
         let statement = try cachedStatement(
             sql: """
                 SELECT page.key, remote_modified, \(SyncedRecord.columns), \(InodeRecord.columns)
-                FROM json_each(?) AS page
-                CROSS JOIN synced ON synced.parent = ?
-                    AND synced.name = substr(?, page.value >> 8, page.value & 255)
+                FROM json_each(:places) AS page
+                CROSS JOIN synced ON synced.parent = :parent AND synced.name = \(PackedNames.name)
                 CROSS JOIN inodes ON inodes.id = synced.inode
                 WHERE NOT EXISTS (SELECT 1 FROM remote WHERE remote.inode = synced.inode)
                 """)
         let rows = try Row.fetchCursor(
-            statement, arguments: ["[\(places.joined(separator: ","))]", parent, bytes])
+            statement, arguments: PackedNames(names).arguments(["parent": parent]))
         var known = [KnownObject?](repeating: nil, count: names.count)
         while let row = try rows.next() {
             known[row[0]] = KnownObject(
@@ -75,6 +66,17 @@ extension Database {
                 remoteModified: row[1])
         }
         return known
+    }
+
+    /// Returns the indices of those names that an object or a local inode in a directory has.
+    func knownNames(_ names: [FileName], in parent: InodeNumber) throws -> [Int] {
+        try rows(
+            """
+            SELECT page.key FROM json_each(:places) AS page
+            WHERE EXISTS (SELECT 1 FROM synced WHERE parent = :parent AND name = \(PackedNames.name))
+            OR EXISTS (SELECT 1 FROM dirents WHERE parent = :parent AND name = \(PackedNames.name))
+            """, PackedNames(names).arguments(["parent": parent])
+        ).map { $0[0] }
     }
 
     /// Returns the inode that has a name on the remote.

@@ -1,0 +1,28 @@
+/// Collects the pages of a listing until they are merged together, in the order of their names: names
+/// that are neighbours in the database's indexes then change in the same transaction, which writes a
+/// quarter of the pages. Has no clock: time is an argument.
+struct ListingBatch {
+    static let objectsMax = 8_192
+    /// How long the first page waits for others; pages of a slow store are merged at once.
+    static let delayMax: Duration = .seconds(1)
+
+    private var objects: [RemoteObject] = []
+    private var begin: Duration
+
+    init(at now: Duration) {
+        begin = now
+    }
+
+    /// - Returns: Whether the batch is to be merged.
+    mutating func add(_ page: ListingPage, at now: Duration) -> Bool {
+        objects += page.objects
+        return page.isLast || objects.count >= Self.objectsMax || now - begin >= Self.delayMax
+    }
+
+    /// Returns the objects by their names, and begins the next batch.
+    mutating func take(at now: Duration) -> [RemoteObject] {
+        defer { (objects, begin) = ([], now) }
+        let names = objects.map(\.name)
+        return names.indices.sorted { names[$0] < names[$1] }.map { objects[$0] }
+    }
+}
