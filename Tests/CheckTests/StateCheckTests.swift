@@ -176,7 +176,7 @@ import Testing
         let fixture = try StateFixture()
         let whole = try fixture.totals()
         #expect(whole.names == 7)
-        #expect(whole.localBytes == 3 * 4096, "allocated, not in use")
+        #expect(try whole.localBytes == fixture.allocatedBytes(of: [3, 4, 6]))
         #expect(whole.pending == 3)
         #expect(whole.pendingBytes == 11)
         for sql in [

@@ -126,6 +126,15 @@ final class StateFixture {
         "\(path)/\(StateFiles.content(of: InodeNumber(rawValue: inode)))"
     }
 
+    /// Returns the space on the disk of content files.
+    func allocatedBytes(of inodes: [Int64]) throws -> UInt64 {
+        let disk = try PosixDisk(directory: path, isReadOnly: true)
+        return try inodes.reduce(0) { sum, inode in
+            let file = try disk.open(StateFiles.content(of: InodeNumber(rawValue: inode)))
+            return sum + (try file.status().allocatedBytes)
+        }
+    }
+
     /// All files with their bytes but SQLite's own index of its log.
     func snapshot() throws -> [String: Data] {
         var files: [String: Data] = [:]
