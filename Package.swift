@@ -60,7 +60,8 @@ let package = Package(
         .target(
             name: "Host", dependencies: ["CLinux", "Engine", "SystemCalls"], swiftSettings: settings
         ),
-        .target(name: "Transport", dependencies: ["CCurl", log], swiftSettings: settings),
+        .target(
+            name: "Transport", dependencies: ["CCurl", "SystemCalls", log], swiftSettings: settings),
         // The clouds, a target each, so that none can refer to another.
         .target(
             name: "ProviderSupport",

@@ -7,12 +7,14 @@ import Synchronization
 /// Connections are kept and reused; libcurl resolves names on threads of its own. Each host gets
 /// as many concurrent requests of a kind as it serves well, see ``HostLimit``; further requests
 /// wait in order of arrival. Metadata requests, short reads, changes, downloads and uploads never
-/// wait for each other. Proxies are those of the environment. Nothing is decompressed.
+/// wait for each other. The thread only moves bytes: bodies are received on a pool, `apus-bodies`, by
+/// sinks that may wait. Proxies are those of the environment. Nothing is decompressed.
 ///
 /// The thread, `apus-transport`, ends with the last reference, which cancels all requests.
 package final class HTTPTransport: Sendable {
     private let options: TransportOptions
     private let shared: TransportThread
+    private let bodies = BodyPool()
     /// The known schemes of hosts that are sent negotiated credentials, by origin.
     private let schemes = Mutex<[String: AuthenticationScheme]>([:])
 
@@ -65,7 +67,10 @@ package final class HTTPTransport: Sendable {
         let start = ContinuousClock.now
         let transfer = try Transfer(
             request, into: sink, deadline: deadline, knownScheme: knownScheme(for: request),
-            options: options)
+            bodies: bodies, options: options)
+        transfer.onDelivery { [shared, weak transfer] in
+            if let transfer { shared.post(.resume(transfer)) }
+        }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 transfer.onEnd(continuation)
@@ -137,6 +142,8 @@ package final class BoundedSink: HTTPBodySink {
     package init(bytesMax: Int) {
         self.bytesMax = bytesMax
     }
+
+    package var isInMemory: Bool { true }
 
     package var bytes: [UInt8] { collected.withLock { $0 } }
 

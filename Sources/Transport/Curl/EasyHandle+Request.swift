@@ -2,7 +2,7 @@ import CCurl
 
 extension EasyHandle {
     /// The size of libcurl's reads from a socket or a body source.
-    private static var pieceBytes: Int { 256 * 1024 }
+    private static var pieceBytes: Int { BodyFeed.pieceBytes }
     /// The length from which a body waits for the server's approval (RFC 9110, 10.1.1).
     ///
     /// Sending a smaller one costs less than the wait: a round trip, or a second if a server or

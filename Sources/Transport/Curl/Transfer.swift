@@ -23,9 +23,9 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     private let request: HTTPRequest
     private var handle: EasyHandle
-    private var body: RequestBody?
+    private let body: BodyFeed?
     private var head = ResponseHead()
-    private let sink: any HTTPBodySink
+    private let delivery: BodyDelivery
     private(set) var progress: TransferProgress
     private var stallWatch: StallWatch
     private var end: CheckedContinuation<Outcome, Never>?
@@ -42,15 +42,15 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     /// - Throws: `.invalid` for a request that libcurl cannot send.
     init(
         _ request: HTTPRequest, into sink: any HTTPBodySink, deadline: ContinuousClock.Instant?,
-        knownScheme: AuthenticationScheme?, options: TransportOptions
+        knownScheme: AuthenticationScheme?, bodies: BodyPool, options: TransportOptions
     ) throws(TransportError) {
         let parts = URLParts(request.url)
         destination = Destination(request, parts)
         if let fault = request.fault(parts) { throw destination.error(.invalid, fault) }
         self.request = request
-        self.sink = sink
+        delivery = BodyDelivery(into: sink, on: bodies)
         self.deadline = deadline
-        body = RequestBody(request.body)
+        body = BodyFeed(request.body, on: bodies)
         progress = TransferProgress(at: .now)
         stallWatch = StallWatch(request, contentMax: options.contentStallMax, at: .now)
         guard let handle = EasyHandle() else { throw destination.error(.invalid, "out of memory") }
@@ -76,11 +76,19 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         end = continuation
     }
 
+    /// Sets the handler that is called, on any thread, when ``TransportThread/Command/resume(_:)`` is
+    /// due.
+    func onDelivery(_ handler: @escaping @Sendable () -> Void) {
+        delivery.onChange(handler)
+        body?.onChange(handler)
+    }
+
     /// Makes the transfer end with its next byte. May be called on any thread.
     ///
     /// Also post a ``TransportThread/Command/cancel(_:)``, as it may be that no byte moves.
     func noteCancellation() {
         isCancelled.store(true, ordering: .relaxed)
+        delivery.cancel()
     }
 
     // MARK: The end. Everything below runs on the transport's thread
@@ -128,9 +136,46 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
                 destination.error(kind, reason, errorNumber: errorNumber, cause: cause)))
     }
 
+    /// Resumes the requesting task once neither its sink nor its source is used any more.
     private func finish(with outcome: Outcome) {
-        end?.resume(returning: outcome)
-        end = nil
+        guard let end = end.take() else { return }
+        if case .failure(let error) = outcome, error.kind == .cancelled { delivery.cancel() }
+        delivery.end { [destination, body] error in
+            var outcome = outcome
+            if case .success = outcome, let error {
+                let (kind, reason) = Self.failure(ofSink: error)
+                outcome = .failure(destination.error(kind, reason, cause: error))
+            }
+            guard let body else { return end.resume(returning: outcome) }
+            body.end { [outcome] in end.resume(returning: outcome) }
+        }
+    }
+
+    private static func failure(ofSink error: any Error) -> (TransportError.Kind, String) {
+        if error is CancellationError {
+            (.cancelled, "it was cancelled")
+        } else if let full = error as? BoundedSink.Full {
+            (.tooLarge, "the body of the answer is longer than \(full.bytesMax) bytes")
+        } else {
+            (.sink, "the received bytes could not be stored")
+        }
+    }
+
+    /// Takes over the sink's failure, if it has failed.
+    func noteSinkFailure() -> Bool {
+        guard let error = delivery.failure else { return false }
+        let (kind, reason) = Self.failure(ofSink: error)
+        failure = (kind, reason, error)
+        return true
+    }
+
+    /// Makes libcurl offer the bytes again that were refused, and ask again for those that were not
+    /// there.
+    ///
+    /// - Returns: An error if a callback has stopped the transfer, which libcurl does not end then.
+    func resume() -> CURLcode {
+        stallWatch.noteActivity(at: .now)
+        return curl_easy_pause(pointer, CURLPAUSE_CONT)
     }
 
     private var errorNumber: Int32 { Int32(truncatingIfNeeded: handle.get(CURLINFO_OS_ERRNO)) }
@@ -160,7 +205,9 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     }
 
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
-        stallWatch.isStalled(phase, at: now)
+        // Waiting for the sink or the source is not the network's fault.
+        if delivery.isPaused || body?.isPaused ?? false { stallWatch.noteActivity(at: now) }
+        return stallWatch.isStalled(phase, at: now)
     }
 
     private var phase: StallWatch.Phase {
@@ -198,39 +245,40 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         return false
     }
 
-    fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let response = head.response, checkCancellation() else { return false }
-        noteActivity(received: bytes.count)
+    fileprivate enum Reception {
+        case received, paused, failed
+    }
+
+    fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Reception {
+        guard let response = head.response, checkCancellation() else { return .failed }
         guard head.next == nil else {
-            guard progress.receivedBytes > Self.redirectBytesMax else { return true }
+            noteActivity(received: bytes.count)
+            guard progress.receivedBytes > Self.redirectBytesMax else { return .received }
             failure = (.tooLarge, "the body of a redirect is too long", nil)
-            return false
+            return .failed
         }
-        do {
-            try sink.receive(bytes, of: response)
-            return true
-        } catch let full as BoundedSink.Full {
-            failure = (
-                .tooLarge, "the body of the answer is longer than \(full.bytesMax) bytes", full
-            )
-            return false
-        } catch {
-            failure = (.sink, "the received bytes could not be stored", error)
-            return false
+        switch delivery.append(bytes, of: response) {
+        case .accepted:
+            noteActivity(received: bytes.count)
+            return .received
+        case .full: return .paused
+        case .failed:
+            _ = noteSinkFailure()
+            return .failed
         }
     }
 
-    /// - Returns: The number of bytes; nil to end the transfer.
-    fileprivate func send(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+    /// - Returns: nil to end the transfer.
+    fileprivate func send(into buffer: UnsafeMutableRawBufferPointer) -> BodyFeed.Portion? {
         guard checkCancellation() else { return nil }
-        do {
-            let count = try body?.read(into: buffer) ?? 0
-            if count > 0 { noteActivity(sent: count) }
-            return count
-        } catch {
+        let portion = body?.read(into: buffer) ?? .bytes(count: 0)
+        switch portion {
+        case .bytes(let count): if count > 0 { noteActivity(sent: count) }
+        case .notYet: break
+        case .failed(let error):
             failure = (.source, "the body of the request could not be read", error)
-            return nil
         }
+        return portion
     }
 
     fileprivate func seek(to offset: UInt64) {
@@ -263,7 +311,11 @@ private func receiveBody(
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
     let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return transfer(context)?.receive(buffer) == true ? buffer.count : -1
+    return switch transfer(context)?.receive(buffer) {
+    case .received: buffer.count
+    case .paused: Int(CURL_WRITEFUNC_PAUSE)
+    case .failed, nil: -1
+    }
 }
 
 /// libcurl's read callback.
@@ -272,7 +324,11 @@ private func sendBody(
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
     let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-    return transfer(context)?.send(into: buffer) ?? Int(CURL_READFUNC_ABORT)
+    return switch transfer(context)?.send(into: buffer) {
+    case .bytes(let count): count
+    case .notYet: Int(CURL_READFUNC_PAUSE)
+    case .failed, nil: Int(CURL_READFUNC_ABORT)
+    }
 }
 
 /// libcurl's seek callback, for sending the body again.

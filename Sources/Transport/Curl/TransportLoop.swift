@@ -38,6 +38,13 @@ struct TransportLoop: ~Copyable {
         if end(transfer) { transfer.cancel() }
     }
 
+    /// Continues a paused transfer, or ends it if its sink has failed.
+    mutating func resume(_ transfer: Transfer) {
+        guard active[transfer.pointer] != nil else { return }
+        let code = transfer.noteSinkFailure() ? CURLE_WRITE_ERROR : transfer.resume()
+        if code != CURLE_OK, end(transfer) { _ = transfer.finish(code) }
+    }
+
     mutating func cancelAll() {
         for transfer in Array(active.values) + Array(waiting.values) { cancel(transfer) }
     }

@@ -7,6 +7,8 @@ final class TransportThread: Sendable {
         case start(Transfer)
         /// Has no effect on a transfer that has ended.
         case cancel(Transfer)
+        /// The transfer's sink has room again or has failed. Has no effect on one that has ended.
+        case resume(Transfer)
         case stop
     }
 
@@ -62,6 +64,7 @@ final class TransportThread: Sendable {
             switch command {
             case .start(let transfer): loop.start(transfer)
             case .cancel(let transfer): loop.cancel(transfer)
+            case .resume(let transfer): loop.resume(transfer)
             case .stop:
                 cancelStarts(in: commands[(index + 1)...])
                 return false

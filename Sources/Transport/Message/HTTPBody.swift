@@ -16,9 +16,9 @@ package enum HTTPBody: Sendable {
 
 /// Provides the bytes of a request's body.
 ///
-/// Called on the transport's thread, which serves all other transfers too, so a call must not block
-/// longer than a read from disk. The same bytes may be read again if the request must be sent
-/// again. Not called after ``HTTPTransport/send(_:into:)`` has returned.
+/// Called on a thread where it may wait for a disk or a lock; the transfer waits for it, others do
+/// not. The same bytes may be read again if the request must be sent again. Never called
+/// concurrently, nor after ``HTTPTransport/send(_:into:)`` has returned.
 package protocol HTTPBodySource: Sendable {
     /// Length in bytes; must not change.
     var size: UInt64 { get }
@@ -53,13 +53,20 @@ struct BytesSource: HTTPBodySource {
 
 /// Receives the body of a response.
 ///
-/// Called on the transport's thread, which serves all other transfers too, so a call must not block
-/// longer than a write to disk. Not called after ``HTTPTransport/send(_:into:)`` has returned.
+/// Called on a thread where it may wait for a disk or a lock; the transfer waits for it, others do
+/// not. Never called concurrently, nor after ``HTTPTransport/send(_:into:)`` has returned.
 package protocol HTTPBodySink: Sendable {
+    /// Whether it only keeps the bytes in memory, so that it may be called on the transport's thread.
+    var isInMemory: Bool { get }
+
     /// Receives the next bytes, in order; they are valid only during the call.
     ///
     /// - Parameter response: The same in each call of one transfer; it distinguishes the body of a
     ///   refusal from requested content.
     /// - Throws: To end the transfer, which then throws ``TransportError/Kind/sink``.
     func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws
+}
+
+extension HTTPBodySink {
+    package var isInMemory: Bool { false }
 }

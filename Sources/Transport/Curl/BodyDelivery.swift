@@ -1,0 +1,150 @@
+import Synchronization
+import SystemCalls
+
+/// Takes the body of one answer from the transport's thread to its sink.
+///
+/// A sink may wait for a disk or a lock. So it is called on a thread of a pool, and the transport's
+/// thread only copies the bytes. If the sink falls behind by ``bytesMax``, libcurl is paused, and
+/// with it the connection.
+final class BodyDelivery: Sendable {
+    /// How many bytes may wait for the sink.
+    static let bytesMax = 1 << 20
+
+    enum Acceptance {
+        case accepted
+        /// Offer the bytes again after `onChange` was called.
+        case full
+        /// The sink has failed.
+        case failed(any Error)
+    }
+
+    typealias EndHandler = @Sendable ((any Error)?) -> Void
+
+    private struct Chunk {
+        let bytes: [UInt8]
+        let response: HTTPResponse
+    }
+
+    private struct State {
+        var chunks: [Chunk] = []
+        var waitingBytes = 0
+        /// Whether a job of the pool is at work, or queued.
+        var isRunning = false
+        var isPaused = false
+        var failure: (any Error)?
+        var onChange: (@Sendable () -> Void)?
+        var onEnd: EndHandler?
+    }
+
+    private let sink: any HTTPBodySink
+    /// nil if the sink is called on the transport's thread.
+    private let pool: BodyPool?
+    private let state = Mutex(State())
+
+    init(into sink: any HTTPBodySink, on pool: BodyPool) {
+        self.sink = sink
+        self.pool = sink.isInMemory ? nil : pool
+    }
+
+    /// Sets the handler that is called, on any thread, when a full delivery has room again, or when
+    /// the sink has failed.
+    func onChange(_ handler: @escaping @Sendable () -> Void) {
+        state.withLock { $0.onChange = handler }
+    }
+
+    /// Whether libcurl is paused because the sink fell behind.
+    var isPaused: Bool { state.withLock(\.isPaused) }
+
+    var failure: (any Error)? { state.withLock(\.failure) }
+
+    /// Passes bytes on to the sink, in order.
+    func append(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) -> Acceptance {
+        guard let pool else {
+            do {
+                try sink.receive(bytes, of: response)
+                return .accepted
+            } catch {
+                state.withLock { $0.failure = error }
+                return .failed(error)
+            }
+        }
+        let (acceptance, isNew) = state.withLock { state -> (Acceptance, Bool) in
+            if let failure = state.failure { return (.failed(failure), false) }
+            guard state.waitingBytes < Self.bytesMax else {
+                state.isPaused = true
+                return (.full, false)
+            }
+            state.chunks.append(Chunk(bytes: [UInt8](bytes), response: response))
+            state.waitingBytes += bytes.count
+            defer { state.isRunning = true }
+            return (.accepted, !state.isRunning)
+        }
+        if isNew { pool.run { self.work() } }
+        return acceptance
+    }
+
+    /// Drops the bytes that still wait: the delivery then fails with `CancellationError`. May be
+    /// called on any thread.
+    func cancel() {
+        state.withLock { state in
+            guard !state.chunks.isEmpty else { return }
+            state.chunks = []
+            state.failure = state.failure ?? CancellationError()
+        }
+    }
+
+    /// Calls `handler` with the sink's error, if any, once the sink has all bytes and is not called
+    /// any more.
+    func end(_ handler: @escaping EndHandler) {
+        let (isIdle, failure) = state.withLock { state in
+            state.onChange = nil
+            if state.isRunning { state.onEnd = handler }
+            return (!state.isRunning, state.failure)
+        }
+        if isIdle { handler(failure) }
+    }
+
+    // MARK: On a thread of the pool
+
+    private func work() {
+        while let chunk = next() {
+            do {
+                try chunk.bytes.withUnsafeBytes { try sink.receive($0, of: chunk.response) }
+                noteDelivery(of: chunk)
+            } catch {
+                noteFailure(error)
+            }
+        }
+    }
+
+    /// - Returns: nil if none is left; the job then ends.
+    private func next() -> Chunk? {
+        let step = state.withLock { state -> (chunk: Chunk?, onEnd: EndHandler?) in
+            guard state.chunks.isEmpty else { return (state.chunks.removeFirst(), nil) }
+            state.isRunning = false
+            return (nil, state.onEnd.take())
+        }
+        if let onEnd = step.onEnd { onEnd(failure) }
+        return step.chunk
+    }
+
+    private func noteDelivery(of chunk: Chunk) {
+        let onChange = state.withLock { state -> (@Sendable () -> Void)? in
+            state.waitingBytes -= chunk.bytes.count
+            guard state.isPaused, state.waitingBytes <= Self.bytesMax / 2 else { return nil }
+            state.isPaused = false
+            return state.onChange
+        }
+        onChange?()
+    }
+
+    private func noteFailure(_ error: any Error) {
+        let onChange = state.withLock { state in
+            state.failure = error
+            state.chunks = []
+            state.isPaused = false
+            return state.onChange
+        }
+        onChange?()
+    }
+}
