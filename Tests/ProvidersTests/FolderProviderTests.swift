@@ -40,6 +40,42 @@ import Testing
         try String(contentsOfFile: folder.path(path), encoding: .utf8)
     }
 
+    // MARK: Other file systems
+
+    @Test(.enabled(if: geteuid() == 0, "only root can mount"), arguments: [false, true])
+    func `a file system mounted below is entered only if asked for`(isAsked: Bool) async throws {
+        for name in ["disk", "plain"] {
+            try FileManager.default.createDirectory(
+                atPath: folder.path(name), withIntermediateDirectories: false)
+        }
+        try folder.write("plain/file", "own")
+        try #require(mount("none", folder.path("disk"), "tmpfs", 0, "size=64k") == 0)
+        defer { umount2(folder.path("disk"), Int32(MNT_DETACH)) }
+        try folder.write("disk/file", "foreign")
+        var options = FolderOptions()
+        options.entersMounts = isAsked
+        let provider = try await FolderProvider.connect(
+            path: Array(folder.path.utf8), options: options)
+
+        let names = try await provider.entries(of: .root).next().objects
+            .map(\.name.description).sorted()
+        #expect(names == ["disk", "plain"])
+        _ = try await provider.stat(key("plain/file"))
+        guard isAsked else {
+            let listed = await #expect(throws: ProviderError.self) {
+                _ = try await provider.entries(of: key("disk")).next()
+            }
+            #expect(listed?.kind == .denied)
+            #expect(listed?.remedy?.contains("mounts=yes") == true)
+            let found = await #expect(throws: ProviderError.self) {
+                try await provider.stat(key("disk/file"))
+            }
+            #expect(found?.kind == .denied)
+            return
+        }
+        _ = try await provider.stat(key("disk/file"))
+    }
+
     // MARK: What other programs see
 
     @Test func `a file has its bytes, mode and time, and nothing else is left`() async throws {

@@ -28,13 +28,13 @@ static const long apus_utime_omit = (1L << 30) - 2L;
 /// For `posix_spawnattr_setflags`: the child leads a session of its own.
 enum { APUS_SPAWN_SETSID = 0x80 };
 
-/// statx(2), with the time of birth: looks at `name` in `directory`, or at `directory` itself if `name` is empty.
+/// statx(2), with the time of birth and the number of the mount: looks at `name` in `directory`, or at `directory` itself if `name` is empty.
 /// Follows no link, and mounts nothing.
 static inline int apus_status(int directory, const char *name, struct statx *status) {
     const int symlink_nofollow = 0x100, no_automount = 0x800, empty_path = 0x1000;
     return (int)syscall(
         SYS_statx, directory, name, symlink_nofollow | no_automount | empty_path,
-        STATX_BASIC_STATS | STATX_BTIME, status);
+        STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, status);
 }
 
 /// renameat2(2).

@@ -9,9 +9,12 @@ import SystemCalls
 /// No call follows a symbolic link, so a name never leads out of the directory.
 final class FolderDirectory: Sendable {
     private let descriptor: Descriptor
+    /// The mount that directories below must belong to; nil if they may belong to any.
+    private let mount: UInt64?
 
-    init(_ descriptor: Descriptor) {
+    init(_ descriptor: Descriptor, mount: UInt64?) {
         self.descriptor = descriptor
+        self.mount = mount
     }
 
     /// The effect of a rename on an object that has the new name, by the flags of renameat2(2).
@@ -32,8 +35,16 @@ final class FolderDirectory: Sendable {
     }
 
     /// Opens a directory in this one for access to its entries. It need not be readable.
+    ///
+    /// - Throws: `.denied` if another file system is mounted on it, which is not to be entered.
     func directory(_ name: FileName) throws(ProviderError) -> FolderDirectory {
-        FolderDirectory(try open(name, apus_o_path | O_DIRECTORY))
+        let found = try open(name, apus_o_path | O_DIRECTORY)
+        if let mount, try FolderStatus(of: found).mount != mount {
+            throw ProviderError(
+                .denied, "another file system is mounted there",
+                remedy: "add \"?mounts=yes\" to the source to include it")
+        }
+        return FolderDirectory(found, mount: mount)
     }
 
     /// Opens the same directory for listing or synchronising.

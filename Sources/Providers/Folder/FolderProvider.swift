@@ -8,7 +8,8 @@ import SystemCalls
 ///
 /// Modes, times and extended attributes are kept, owners are not. Every file appears in one step, by a
 /// rename, and is durable when the call returns. No path leads out of the tree: each part is opened
-/// separately, without following symbolic links. Read-only calls can be cancelled at any moment, even
+/// separately, without following symbolic links, and file systems mounted below are not entered unless
+/// that is asked for. Read-only calls can be cancelled at any moment, even
 /// on a file system that hangs; calls that make changes finish the current step.
 ///
 /// A file system cannot provide two guarantees. If a program writes to a file in place and keeps its
@@ -35,7 +36,7 @@ package struct FolderProvider: Provider {
             throw ProviderError(.busy, "no thread: \(error)")
         }
         let opened = await pool.run(onCancel: .abandon) { () throws(ProviderError) in
-            let root = try FolderRoot(path: path)
+            let root = try FolderRoot(path: path, entersMounts: options.entersMounts)
             return (root, FolderFileSystem(holding: try root.open()))
         }
         guard let opened else { throw ProviderError(.cancelled, "cancelled") }
@@ -135,6 +136,8 @@ package struct FolderOptions: Sendable {
     package var pageEntries = 1_000
     /// Bytes that are copied between two checks of the task's cancellation.
     package var pieceBytes = 1 << 20
+    /// Whether file systems that are mounted below the folder belong to it.
+    package var entersMounts = false
     /// Threads, and so concurrent calls.
     package var threads = 8
 

@@ -12,11 +12,14 @@ import SystemCalls
 struct FolderRoot: Sendable {
     /// Absolute, as bytes.
     let path: [UInt8]
+    /// Whether file systems that are mounted below the directory belong to it.
+    private let entersMounts: Bool
     private let identity: FolderStatus
 
     /// - Throws: `.missing`, `.wrongKind`, `.denied`, `.unreachable`.
-    init(path: [UInt8]) throws(ProviderError) {
+    init(path: [UInt8], entersMounts: Bool) throws(ProviderError) {
         self.path = path
+        self.entersMounts = entersMounts
         identity = try FolderStatus(of: Self.open(path, O_RDONLY))
     }
 
@@ -40,7 +43,7 @@ struct FolderRoot: Sendable {
                 .unreachable,
                 "another folder is in its place now: its disk was unmounted, or it was replaced")
         }
-        return FolderDirectory(descriptor)
+        return FolderDirectory(descriptor, mount: entersMounts ? nil : found.mount)
     }
 
     /// Opens the directory that `key` names.

@@ -10,10 +10,12 @@ package struct FolderSource: SourceForm, Hashable {
     let path: [UInt8]
     let latency: Duration
     let bytesPerSecond: UInt64?
+    /// Whether file systems that are mounted below the folder belong to it.
+    let entersMounts: Bool
 
-    package static let forms = "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB"
+    package static let forms = "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB&mounts=yes"
 
-    private static let parameters = ["latency", "rate"]
+    private static let parameters = ["latency", "rate", "mounts"]
 
     package init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
         let written = text.prefix { $0 != "?" }
@@ -29,19 +31,28 @@ package struct FolderSource: SourceForm, Hashable {
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
         let values = try SourceParameters.values(
             of: text.dropFirst(written.count + 1), names: Self.parameters, owner: "a folder",
-            hint: "it has latency and rate; a question mark in a path is written %3F")
+            hint: "it has latency, rate and mounts; a question mark in a path is written %3F")
         do {
             latency = try values["latency"].map(Quantity.duration) ?? .zero
             bytesPerSecond = try values["rate"].map(Self.rate)
         } catch {
             throw SourceError(.misspelled, "\(error)", remedy: "write \(Self.forms)")
         }
+        switch values["mounts"] {
+        case "yes": entersMounts = true
+        case "no", nil: entersMounts = false
+        case let other?:
+            throw SourceError(
+                .misspelled, "\"\(other)\" is neither yes nor no", remedy: "write \(Self.forms)")
+        }
     }
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         let folder: FolderProvider
         do {
-            folder = try await FolderProvider.connect(path: path)
+            var options = FolderOptions()
+            options.entersMounts = entersMounts
+            folder = try await FolderProvider.connect(path: path, options: options)
         } catch {
             throw SourceError(
                 .unavailable, "cannot open the folder \"\(String(decoding: path, as: UTF8.self))\"",
@@ -58,6 +69,7 @@ package struct FolderSource: SourceForm, Hashable {
         var parameters: [String] = []
         if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
         if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
+        if entersMounts { parameters.append("mounts=yes") }
         let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
         return identity + query
     }

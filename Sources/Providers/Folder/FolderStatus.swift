@@ -53,6 +53,14 @@ struct FolderStatus: Sendable {
 
     var etag: ETag { ETag(version) }
 
+    /// Identifies the mounted file system, or the device on a kernel before Linux 5.8. Unlike the
+    /// device, the mount is the same in a subvolume of btrfs, and another one in a bind mount.
+    var mount: UInt64 {
+        status.stx_mask & STATX_MNT_ID != 0
+            ? status.stx_mnt_id
+            : UInt64(status.stx_dev_major) << 32 | UInt64(status.stx_dev_minor)
+    }
+
     /// Whether both are the same object, in any version.
     func isSameObject(as other: FolderStatus) -> Bool {
         let (own, other) = (status, other.status)
