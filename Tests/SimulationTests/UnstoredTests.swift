@@ -163,6 +163,28 @@ struct UnstoredTests {
         }
     }
 
+    /// Goal: bytes that were cut off do not come back.
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func `it may be an emptied one`(seed: UInt64) throws {
+        try Self.run(seed: seed) { it in
+            try await it.write("file", Self.old)
+            try await it.wait(.seconds(12))
+            try await it.write("file", [])
+            try await Self.failSync(it)
+            let inode = try await it.find("file")
+            try it.engine.open(inode, access: .read, truncating: false)
+            #expect(throws: Blocked.self) { try it.engine.synchronize(inode) }
+            it.engine.release(inode, access: .read)
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            try await it.wait(.seconds(12))
+            #expect(try it.mount.disk.files(below: StateFiles.contentFolder).isEmpty)
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("file").isEmpty)
+        }
+    }
+
     @Test func `it is fetched again once the remote has it`() throws {
         try Self.run { it in
             try await it.write("file", Self.old)

@@ -65,7 +65,7 @@ struct Durability: Sendable {
                     if isAllStored { try file.requireStored() } else { try file.synchronize() }
                 } catch {
                     left.insert(inode)
-                    noteFailure(of: inode, file, error)
+                    noteFailure(of: inode, error)
                 }
             } catch {
                 // It could not be opened; its bytes may be all right.
@@ -180,7 +180,7 @@ struct Durability: Sendable {
         do throws(DiskError) {
             try content.synchronize()
         } catch {
-            noteFailure(of: inode, content, error)
+            noteFailure(of: inode, error)
             throw .failure(EngineError(error, attempt))
         }
     }
@@ -198,13 +198,11 @@ struct Durability: Sendable {
 
     /// Records that the disk could not store bytes of a file. The kernel reports that once, and takes
     /// the bytes for stored afterwards, so it is kept in the database, as soon as that can be written.
-    private func noteFailure(of inode: InodeNumber, _ content: any DiskFile, _ error: DiskError) {
+    private func noteFailure(of inode: InodeNumber, _ error: DiskError) {
         logger.error(
             "the disk has failed to store a file",
             metadata: ["inode": "\(inode)", "reason": "\(error.attempt): \(error.reason)"])
         guard error.kind == .failed || error.kind == .full else { return }
-        // An empty file has no bytes to lose.
-        if (try? content.status().size) == 0 { return }
         _ = unrecorded.withLock { $0.insert(inode) }
         do throws(Blocked) {
             try recordFailures()

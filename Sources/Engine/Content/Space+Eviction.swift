@@ -109,7 +109,7 @@ extension Space {
                     isLost
                         ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
             }
-            guard record.size > 0 else { return .nothingHere }
+            guard try record.size > 0 || database.isUnstored(inode) else { return .nothingHere }
             recorded = try database.localBytes(of: inode)
             // The database is updated first: bytes that it does not record are fetched again.
             record.presence = .remote
