@@ -155,7 +155,10 @@ struct LossJudge: Judge {
             let replaced = try? mount.engine.knownInode(target.name, in: target.parent),
             moved != replaced
         else { return replacedNames.forget(place(of: to)) }
-        let isDurable = durableNames[replaced].map { $0 == (target.parent, target.name) } ?? false
+        // A change since may be lost with the whole file.
+        let isDurable =
+            durableNames[replaced].map { $0 == (target.parent, target.name) } == true
+            && oracle.isDurable(replaced)
         replacedNames.note(target, of: replaced, isDurable: isDurable, by: moved)
     }
 
