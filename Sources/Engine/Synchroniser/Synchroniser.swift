@@ -90,8 +90,10 @@ struct Synchroniser: Sendable {
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
                 await Task.yield()
-            case .delete where try store.read({ try $0.isReplacedUnsafely(inode) }):
-                // A power cut may give it its name back until then.
+            case .delete
+            where try state.kind == .file && store.read({ try $0.isReplacedUnsafely(inode) }):
+                // A power cut may give it its name back until then. The state has all of a symbolic
+                // link, whose replacement may wait for this deletion.
                 return .again(after: .seconds(5))
             case .verify(let intent):
                 if let outcome = try await uploader.verifier.verify(intent, state) {
