@@ -71,13 +71,20 @@ struct Recovery: Sendable {
     /// clone is kept.
     private func clearAway() throws(Blocked) {
         var kept = 0
-        for path in try paths(below: StateFiles.contentFolder) {
-            let inode = StateFiles.inode(ofContentAt: path)
-            switch try store.read({ try $0.use(ofContentOf: inode) }) {
-            case .needed: continue
-            case .none: try onDisk("remove a leftover of a crash", do: disk.remove(path))
-            // If a power cut has lost its row, its number will be reused.
-            case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
+        var left = try paths(below: StateFiles.contentFolder)[...]
+        while !left.isEmpty {
+            let page = left.prefix(Self.pageFiles).map { ($0, StateFiles.inode(ofContentAt: $0)) }
+            left = left.dropFirst(Self.pageFiles)
+            let uses = try store.read { database in
+                try page.map { try database.use(ofContentOf: $0.1) }
+            }
+            for ((path, inode), use) in zip(page, uses) {
+                switch use {
+                case .needed: continue
+                case .none: try onDisk("remove a leftover of a crash", do: disk.remove(path))
+                // If a power cut has lost its row, its number will be reused.
+                case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
+                }
             }
         }
         for path in try paths(below: StateFiles.frozenFolder) {
@@ -120,32 +127,40 @@ struct Recovery: Sendable {
         }
         var last = InodeNumber(rawValue: 0)
         while true {
-            let inodes = try store.read { try $0.presentInodes(after: last, limit: 1_000) }
+            var inodes = try store.read { try $0.presentInodes(after: last, limit: Self.pageFiles) }
             guard let end = inodes.last else { return }
-            for inode in inodes {
-                var next: InodeNumber? = inode
-                while let inode = next { next = try distrustContent(of: inode) }
-            }
+            while !inodes.isEmpty { inodes = try distrustContent(of: inodes) }
             last = end
         }
     }
 
-    /// - Returns: The file that got its name back in place of this one: its bytes may be torn too.
-    private func distrustContent(of inode: InodeNumber) throws(Blocked) -> InodeNumber? {
-        let size = try onDisk(
-            "read the content size of inode \(inode)",
-            do: disk.open(StateFiles.content(of: inode)).status().size)
-        let trust = try store.write { database in
-            try examine(inode, ofSize: size, database)
+    /// The files that one transaction looks at.
+    private static var pageFiles: Int { 1_000 }
+
+    /// Discards bytes of some files that may be torn, in one transaction. If that fails, they are looked
+    /// at again, with the same result: see ``discardContent(of:_:)``.
+    ///
+    /// - Returns: The files that got their names back in place of these: their bytes may be torn too.
+    private func distrustContent(of inodes: [InodeNumber]) throws(Blocked) -> [InodeNumber] {
+        var sizes: [UInt64] = []
+        for inode in inodes {
+            sizes.append(
+                try onDisk(
+                    "read the content size of inode \(inode)",
+                    do: disk.open(StateFiles.content(of: inode)).status().size))
         }
-        if let length = trust.length, size > length {
+        let trusts = try store.write { database in
+            try zip(inodes, sizes).map { try examine($0, ofSize: $1, database) }
+        }
+        for (index, inode) in inodes.enumerated() {
+            guard let length = trusts[index].length, sizes[index] > length else { continue }
             // A truncation that did not reach the disk. Otherwise the next writer, and the next
             // synchronisation, would take the bytes beyond the end for the file's own.
             try onDisk(
                 "truncate the content of inode \(inode)",
                 do: disk.open(StateFiles.content(of: inode)).truncate(to: length))
         }
-        return trust.restored
+        return trusts.compactMap(\.restored)
     }
 
     /// The result of a look at content that a power cut may have torn.
