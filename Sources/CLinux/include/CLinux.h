@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/stat.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -71,6 +72,16 @@ static inline int apus_synchronize_file_system(int descriptor) {
 static inline int apus_await_written(int descriptor) {
     return (int)syscall(
         SYS_sync_file_range, descriptor, (int64_t)0, (int64_t)0, SYNC_FILE_RANGE_WAIT_BEFORE);
+}
+
+/// Limits the arenas of malloc. mallopt(3), glibc only; returns whether it succeeded.
+static inline bool apus_limit_arenas(int count) {
+#ifdef M_ARENA_MAX
+    return mallopt(M_ARENA_MAX, count) == 1;
+#else
+    (void)count;
+    return false;
+#endif
 }
 
 /// Names the calling thread. The kernel copies the name and keeps its first 15 bytes.

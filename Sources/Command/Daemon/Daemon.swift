@@ -20,6 +20,7 @@ func runDaemon(
     // The mount outlives its terminal and keeps no directory busy.
     signal(SIGHUP, SIG_IGN)
     chdir("/")
+    MemoryArenas.limit()
     // Content files and connections need more than the usual soft limit of 1,024. Nothing here may
     // depend on the log's level.
     let descriptorsMax = DescriptorLimit.raise()

@@ -64,7 +64,7 @@ package final class Store: Sendable {
         try self.init(pool, ballast: ballast, log: log)
     }
 
-    /// The caches are bounded: 8 MiB for the writer, 4 MiB for each reader. The file is not mapped
+    /// The caches are bounded: 8 MiB for the writer, 2 MiB for each of 8 readers. The file is not mapped
     /// into memory, where a failing disk would end the process (`SIGBUS`) instead of one call.
     ///
     /// - Parameter checkpointsAlone: Whether SQLite makes checkpoints, as part of commits.
@@ -73,7 +73,7 @@ package final class Store: Sendable {
         configuration.maximumReaderCount = 8
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { database in
-            let cacheKibibytes = database.configuration.readonly ? 4_096 : 8_192
+            let cacheKibibytes = database.configuration.readonly ? 2_048 : 8_192
             try database.execute(
                 sql: """
                     PRAGMA synchronous = NORMAL;

@@ -11,10 +11,13 @@ final class FolderDirectory: Sendable {
     private let descriptor: Descriptor
     /// The mount that directories below must belong to; nil if they may belong to any.
     private let mount: UInt64?
+    /// The path of the directory for calls without a directory descriptor, without a NUL.
+    private let processPath: [CChar]
 
     init(_ descriptor: Descriptor, mount: UInt64?) {
         self.descriptor = descriptor
         self.mount = mount
+        processPath = "/proc/self/fd/\(descriptor.rawValue)".utf8.map(CChar.init(bitPattern:))
     }
 
     /// The effect of a rename on an object that has the new name, by the flags of renameat2(2).
@@ -64,8 +67,7 @@ final class FolderDirectory: Sendable {
 
     /// The path of the directory, or of a name in it, for calls without a directory descriptor.
     func processPath(of name: FileName? = nil) -> [CChar] {
-        let directory = "/proc/self/fd/\(descriptor.rawValue)".utf8.map(CChar.init(bitPattern:))
-        return directory + (name.map { [47] + $0.path } ?? [0])
+        processPath + (name.map { [47] + $0.path } ?? [0])
     }
 
     /// - Throws: `.missing`.
