@@ -88,7 +88,13 @@ import Testing
             try await it.wait(.seconds(4))
             try await it.write("movie", [1, 2, 3])
             #expect(try it.copiedBytes == 0)
-            #expect(try await it.rest(within: .seconds(10)))
+            let inode = try await it.find("movie")
+            for _ in 0..<90 {
+                try await it.wait(.milliseconds(100))
+                let failure = try it.engine.store.read { try $0.pending(inode)?.failure }
+                #expect(failure?.isFinal != true, "fsync would report it")
+            }
+            #expect(try await it.rest(within: .seconds(1)))
             #expect(it.remote.versions(of: Scenario.key("movie")).map(\.bytes) == [[1, 2, 3]])
         }
     }

@@ -194,6 +194,9 @@ extension FrozenContent {
         changes.notify()
     }
 
+    /// Whether it gave way to a change of the file before its upload ended.
+    var isAbandoned: Bool { state.withLock { $0.end != nil } }
+
     /// Makes all further reads fail, and removes the copy. Only the first call has an effect.
     ///
     /// - Returns: The error, if the copy was not removed.

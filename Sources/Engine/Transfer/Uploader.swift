@@ -167,12 +167,28 @@ struct Uploader: Sendable {
         let object = try await progress.tracking(state.inode, .move) {
             try await gate.move(place.key, etag: state.baseVersion, to: destination, base: base)
         }
+        try await requireKind(of: object, at: destination, state, from: place.key)
         try commit(
             object, of: state.inode, at: place,
             sent: ObjectAttributes(
                 modified: synced.modified, mode: synced.mode,
                 extendedAttributes: synced.extendedAttributes),
             generation: synced.generation, replaced: replaced)
+    }
+
+    /// Moves an object back that another client had put in the place of the one to be moved: only
+    /// files have a version that the store compares. If it cannot go back, it stays for the user to
+    /// see.
+    ///
+    /// - Throws: `.changed` if the moved object is of another kind.
+    private func requireKind(
+        of object: RemoteObject, at place: ObjectKey, _ state: SyncState, from former: ObjectKey
+    ) async throws {
+        guard object.kind != state.kind else { return }
+        _ = try await gate.move(place, etag: object.etag, to: former, base: .absent)
+        throw ProviderError(
+            .changed, attempt: "move \"\(former)\"",
+            reason: "another client has replaced it by a \(object.kind)")
     }
 
     /// Stores the newly agreed state, in one transaction.
@@ -270,8 +286,13 @@ struct Uploader: Sendable {
             $0.begin(inode, generation: record.generation, goesOn: session.token != nil)
         }
         let object = try await progress.tracking(inode, .upload, bytes: frozen.size) {
-            try await gate.write(
-                place.key, from: frozen, attributes: attributes, base: base, session: session)
+            () async throws(ProviderError) in
+            do throws(ProviderError) {
+                return try await gate.write(
+                    place.key, from: frozen, attributes: attributes, base: base, session: session)
+            } catch {
+                throw frozen.isAbandoned ? error.ofChangedContent : error
+            }
         }
         progress.sentBytes.withLock { $0.end(inode) }
         let generation = record.generation
@@ -287,5 +308,12 @@ struct Uploader: Sendable {
             throw ProviderError(
                 .source, attempt: "digest the content to be sent", reason: "\(error)", cause: error)
         }
+    }
+}
+
+extension ProviderError {
+    /// The error of an upload whose snapshot gave way to a writer: the content is sent anew.
+    fileprivate var ofChangedContent: ProviderError {
+        ProviderError(.busy, attempt: attempt, reason: "it is being changed locally", cause: self)
     }
 }
