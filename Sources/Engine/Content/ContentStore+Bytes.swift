@@ -267,16 +267,24 @@ extension ContentStore {
         guard kept != state.stored || kept == .partial else { return }
         let (size, present, bytes) = (state.size, state.present, state.bytesUsed)
         let isSafe = try synchronizeIfOwed(inode, state)
-        try store.write { database in
-            guard var record = try database.inode(inode) else { return }
+        let wasSafe = try store.write { database in
+            guard var record = try database.inode(inode) else { return false }
             try database.setLocalBytes(bytes, of: inode)
-            if !isSafe { try database.markUnsafe(inode) }
+            if kept == .partial, record.presence == kept, record.size == size,
+                try database.extents(of: inode) == present
+            {
+                return false
+            }
+            let wasSafe = try !isSafe && database.markUnsafe(inode)
             record.presence = kept
             record.size = size
             try database.update(record)
             try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
+            return wasSafe
         }
         state.stored = kept
+        // The next write relies on this record.
+        if wasSafe { try store.synchronize() }
         space.cache.noteRecorded(&state)
     }
 

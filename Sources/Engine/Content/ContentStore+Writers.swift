@@ -86,6 +86,7 @@ extension ContentStore {
         try file.withState { state throws(Blocked) in
             snapshots.share(&state)
             try markWriting(file.inode, &state)
+            durability.noteWriter(of: file.inode, state)
             state.writers += 1
         }
     }

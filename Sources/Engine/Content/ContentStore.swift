@@ -32,12 +32,18 @@ struct ContentStore: Sendable {
                 }
                 space.cache.noteClosed()
                 try noteAccess(of: file)
-                try reaper.reapUnused(inode)
             } catch {
                 // Fetched bytes are fetched again; written bytes are stored already.
                 logger.warning(
                     "state of closed file not stored",
                     metadata: ["inode": "\(inode)", "reason": "\(error)"])
+            }
+            do throws(Blocked) {
+                try reaper.reapUnused(inode)
+            } catch {
+                // The next start removes it.
+                logger.warning(
+                    "removed content kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
             }
         }
     }

@@ -131,7 +131,16 @@ struct Durability: Sendable {
         guard !state.isMarkedUnsafe else { return }
         if try store.write({ try $0.markUnsafe(inode) }) { try store.synchronize() }
         state.isMarkedUnsafe = true
-        let file = state.file
+        keepOpen(inode, state.file)
+    }
+
+    /// Records a writer of a file. One that was just created is marked as unsafe already.
+    func noteWriter(of inode: InodeNumber, _ state: OpenFile.State) {
+        if state.isMarkedUnsafe { keepOpen(inode, state.file) }
+    }
+
+    /// Keeps a file open until it is safe: a new descriptor would not show earlier failures.
+    private func keepOpen(_ inode: InodeNumber, _ file: any DiskFile) {
         writtenFiles.withLock { files in
             if files.count < Self.writtenMax || files[inode] != nil { files[inode] = file }
         }

@@ -46,7 +46,10 @@ extension Space {
     ) throws(Blocked) -> UInt64 {
         var freed: UInt64 = 0
         let idle = files.all.compactMap { file in
-            file.state.withLock { $0.isPunchable ? (time: $0.reads.lastRead, file: file) : nil }
+            // A file that is being truncated or copied may stay locked for long.
+            file.state.withLockIfAvailable {
+                $0.isPunchable ? (time: $0.reads.lastRead, file: file) : nil
+            } ?? nil
         }
         for (_, file) in idle.sorted(by: { ($0.time, $0.file.inode) < ($1.time, $1.file.inode) })
         where freed < wanted {
@@ -124,6 +127,8 @@ extension Space {
     ) -> [Range<UInt64>] {
         var idle = state.present.intersection(0..<state.size)
         for range in used { idle.remove(range) }
+        // Bytes of a former version may still arrive where a writer has put new ones.
+        for range in state.inFlight.ranges { idle.remove(range) }
         var dropped: [Range<UInt64>] = []
         var bytes: UInt64 = 0
         for range in idle.ranges where bytes < wanted {

@@ -11,6 +11,20 @@ struct NameFinder: Sendable {
     let answers: OutdatedAnswers
     let lister: Lister
     let merger: Merger
+    private let places = QuestionPlaces()
+
+    init(
+        store: Store, clock: any Clock, gate: RemoteGate, activity: RemoteActivity,
+        answers: OutdatedAnswers, lister: Lister, merger: Merger
+    ) {
+        self.store = store
+        self.clock = clock
+        self.gate = gate
+        self.activity = activity
+        self.answers = answers
+        self.lister = lister
+        self.merger = merger
+    }
 
     /// The duration of a listing that costs no further request.
     static var headStart: Duration { .milliseconds(200) }
@@ -69,6 +83,8 @@ struct NameFinder: Sendable {
         guard let key = try? store.read({ try $0.remoteKey(of: directory) }) else {
             return .unclear
         }
+        guard await places.take(for: directory) else { return .unclear }
+        defer { places.free(for: directory) }
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         let question = ListingMerge(
