@@ -390,6 +390,82 @@ struct PowerCutReplacementTests {
         }
     }
 
+    /// Goal: a file that falls back to the remote's version does not keep the name of a synchronised one.
+    ///
+    /// Method: the renames are on the disk, and the last bytes of `former` are not.
+    ///
+    /// - Parameter body: Runs after the rename over `file`, before the power cut.
+    private static func replaceByChanged(
+        seed: UInt64, _ body: (@Sendable (Scenario) async throws -> Void)? = nil,
+        after: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("former"), Self.old)
+        } _: { it in
+            #expect(try await it.read("former") == Self.old)
+            it.remote.setReachable(false)
+            try await it.write("file", Self.new)
+            try await synchronize("file", it)
+            try await it.write("former", [UInt8](repeating: 3, count: 26))
+            try await it.rename("former", to: "file")
+            try await body?(it)
+            try await synchronizeDatabase(it)
+            try await restart(it)
+            #expect(try await it.read("file") == Self.new)
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("file") == Self.new)
+            try await after(it)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a file gets its name back from one that returns to its place`(seed: UInt64) throws {
+        try Self.replaceByChanged(seed: seed) { it in
+            #expect(it.remotePaths == ["file", "former", "other"])
+            #expect(it.remoteBytes("former") == Self.old)
+        }
+    }
+
+    /// Method: the place is taken, by another file that is on the disk.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a file gets its name back from one that has lost its place`(seed: UInt64) throws {
+        try Self.replaceByChanged(seed: seed) { it in
+            try await it.write("former", [4])
+            try await Self.synchronize("former", it)
+        } after: { it in
+            #expect(it.remoteBytes("former") == [4])
+            let others = it.remotePaths.filter { !["file", "former", "other"].contains($0) }
+            #expect(others.count == 1)
+            #expect(others.allSatisfy { $0.contains("conflict") })
+            #expect(others.allSatisfy { it.remoteBytes($0) == Self.old })
+        }
+    }
+
+    /// Goal: a file whose bytes were only fetched keeps the name that it was given.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a fetched file keeps the name of the file that it replaced`(seed: UInt64) throws {
+        var settings = SimulatedMountSettings()
+        settings.keepsDatabaseOnDisk = true
+        try Scenario.run(seed: seed, settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("former"), Self.old)
+        } _: { it in
+            try await it.write("file", Self.new)
+            try await Self.synchronize("file", it)
+            #expect(try await it.read("former") == Self.old)
+            it.remote.setReachable(false)
+            try await it.rename("former", to: "file")
+            try await Self.synchronizeDatabase(it)
+            try await Self.restart(it)
+            it.remote.setReachable(true)
+            #expect(try await it.read("file") == Self.old)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["file", "other"])
+        }
+    }
+
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func `a removed file is there with its content or gone`(seed: UInt64) throws {
         try Self.run(seed: seed) { it in

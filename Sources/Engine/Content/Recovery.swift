@@ -216,7 +216,14 @@ struct Recovery: Sendable {
         let replaced = try database.replaced(by: record.id)
         try database.forgetDurability(of: record.id)
         if let synced = try database.synced(record.id), synced.etag != nil {
+            let isChanged = record.isWriting || record.generation != synced.generation
             try revert(&record, to: synced, database)
+            if isChanged, let replaced, let dirent = try database.dirent(of: record.id),
+                let former = try former(replaced, at: dirent, database)
+            {
+                try stepAside(record, from: dirent, to: synced, database)
+                restored = try restore(former, at: dirent, database)
+            }
         } else {
             record.presence = .remote
             record.isWriting = false
@@ -225,7 +232,9 @@ struct Recovery: Sendable {
             try database.removeIntent(of: record.id)
             if let dirent = try database.dirent(of: record.id) {
                 try database.removeDirent(dirent, kind: record.kind, at: clock.wallTime)
-                restored = try restore(replaced, at: dirent, database)
+                if let former = try former(replaced, at: dirent, database) {
+                    restored = try restore(former, at: dirent, database)
+                }
             }
             record.links = 0
         }
@@ -259,12 +268,10 @@ struct Recovery: Sendable {
         try database.setSynced(agreed, of: record.id)
     }
 
-    /// Gives the place of a lost file to the one that it has replaced: here, or else on the remote.
-    ///
-    /// - Returns: The file that has the place now.
-    private func restore(
+    /// Returns the file that a lost one has replaced, here or else on the remote, if it is still whole.
+    private func former(
         _ replaced: InodeNumber?, at place: Dirent, _ database: Database
-    ) throws -> InodeNumber? {
+    ) throws -> InodeRecord? {
         let candidates = [replaced, try database.syncedInode(place.name, in: place.parent)]
         for former in candidates.compactMap(\.self) {
             guard var record = try database.inode(former), record.links == 0,
@@ -277,13 +284,49 @@ struct Recovery: Sendable {
                 }
                 try revert(&record, to: synced, database)
             }
-            record.links = 1
-            try database.update(record)
-            try database.insertDirent(place.name, in: place.parent, to: record, at: clock.wallTime)
-            try database.markPending(former, at: clock.wallTime)
-            return former
+            return record
         }
         return nil
+    }
+
+    /// Gives a file the place of a lost one that has replaced it.
+    ///
+    /// - Returns: The file.
+    private func restore(
+        _ former: InodeRecord, at place: Dirent, _ database: Database
+    ) throws -> InodeNumber {
+        var record = former
+        record.links = 1
+        try database.update(record)
+        try database.insertDirent(place.name, in: place.parent, to: record, at: clock.wallTime)
+        try database.markPending(record.id, at: clock.wallTime)
+        return record.id
+    }
+
+    /// Takes a file that has lost its changes from a place that it has got with them: back to its place
+    /// on the remote, or else, if that is taken too, to a conflict name.
+    private func stepAside(
+        _ record: InodeRecord, from place: Dirent, to synced: SyncedRecord, _ database: Database
+    ) throws {
+        let now = clock.wallTime
+        try database.removeDirent(place, kind: record.kind, at: now)
+        let isFree =
+            try database.inode(synced.parent).map { $0.kind == .directory && $0.links > 0 } == true
+            && database.dirent(synced.name, in: synced.parent) == nil
+            && !database.isAside(record.id, at: synced)
+            && (synced.parent, synced.name) != (place.parent, place.name)
+        if isFree {
+            try database.insertDirent(synced.name, in: synced.parent, to: record, at: now)
+            return
+        }
+        var (name, attempt) = (place.name, 0)
+        repeat {
+            name = ConflictName.make(
+                of: place.name, host: configuration.hostName, at: now, attempt: attempt)
+            attempt += 1
+        } while try database.dirent(name, in: place.parent) != nil
+        try database.insertDirent(name, in: place.parent, to: record, at: now)
+        try database.noteConflict(record.id, original: place.name, at: now)
     }
 }
 
