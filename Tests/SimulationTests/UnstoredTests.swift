@@ -73,6 +73,49 @@ struct UnstoredTests {
         }
     }
 
+    /// Goal: the deletion of the file that it replaced does not wait for ever.
+    ///
+    /// Method: a program keeps the bad file open.
+    ///
+    /// - Parameter body: Runs with `bad` changed, not stored, and open.
+    private static func holdOpen(_ body: @escaping @Sendable (Scenario) async throws -> Void) throws
+    {
+        try Scenario.run { remote in
+            for path in ["bad", "file"] { try remote.otherClientWrites(Scenario.key(path), old) }
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.write("bad", new)
+            try await failSync(it)
+            #expect(try it.status().unstoredCount == 1)
+            let inode = try await it.find("bad")
+            try it.engine.open(inode, access: .read, truncating: false)
+            defer { it.engine.release(inode, access: .read) }
+            try await body(it)
+        }
+    }
+
+    @Test func `it does not hold back a deletion once it is removed`() throws {
+        try Self.holdOpen { it in
+            try await it.rename("bad", to: "file")
+            try await it.unlink("file")
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths.isEmpty)
+        }
+    }
+
+    @Test func `it does not hold back a deletion once the remote has it`() throws {
+        try Self.holdOpen { it in
+            try await it.rename("file", to: "other")
+            try await it.rename("bad", to: "other")
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["other"])
+            #expect(it.remoteBytes("other") == Self.new)
+        }
+    }
+
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
     func `it does not hold up other files`(seed: UInt64) throws {
         try Self.run(seed: seed) { it in

@@ -40,9 +40,9 @@ extension Database {
         try hasRow("unsynced WHERE inode = ? AND state < 2", [inode])
     }
 
-    /// Records that the remote has the bytes that a program synchronised.
+    /// Records that the remote has an inode's bytes: a power cut does not take them.
     func markSent(_ inode: InodeNumber) throws {
-        try run("UPDATE unsynced SET fsynced = 0 WHERE inode = ?", [inode])
+        try run("UPDATE unsynced SET fsynced = 0, replaced = NULL WHERE inode = ?", [inode])
         try run("DELETE FROM unsynced WHERE inode = ? AND state = 2", [inode])
     }
 
@@ -203,8 +203,17 @@ extension Database {
     }
 
     /// Whether an inode may get its name back, see ``noteReplacement(of:by:)``.
+    ///
+    /// A file without a name gives none back, unless it may get one itself. A power cut may undo the
+    /// loss of the name until the database is synchronised.
     func isReplacedUnsafely(_ inode: InodeNumber) throws -> Bool {
-        try hasRow("unsynced WHERE replaced = ?", [inode])
+        try hasRow(
+            """
+            (WITH RECURSIVE successors (id) AS (
+                SELECT inode FROM unsynced WHERE replaced = ?
+                UNION SELECT inode FROM unsynced JOIN successors ON replaced = successors.id)
+            SELECT 1 FROM successors JOIN inodes ON inodes.id = successors.id WHERE links > 0)
+            """, [inode])
     }
 
     /// Returns the first files after `inode` with a name and local bytes, ascending.
