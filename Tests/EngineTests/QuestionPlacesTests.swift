@@ -6,7 +6,9 @@ import Testing
     private let places = QuestionPlaces()
     private let directory = InodeNumber(rawValue: 7)
 
-    @Test(.timeLimit(.minutes(1))) func `beyond the bound wait for a place in their directory`() async {
+    @Test(.timeLimit(.minutes(1))) func `beyond the bound wait for a place in their directory`()
+        async
+    {
         for _ in 0..<QuestionPlaces.placesMax { #expect(await places.take(for: directory)) }
         #expect(await places.take(for: .root), "directories do not wait for each other")
         let (places, directory) = (places, directory)
