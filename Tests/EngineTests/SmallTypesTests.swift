@@ -192,6 +192,33 @@ struct RefreshScheduleTests {
         #expect(due(from: 50_000, news: true) == .seconds(200))
     }
 
+    /// Goal: a directory that is listed in 1.5 s is listed every 30 s, and a slow answer now and then
+    /// does not make it one that takes long.
+    @Test func `are listed every interval if that is short, whatever single answers take`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        func due(from begin: Duration, taking busy: Duration) -> Duration {
+            _ = used.note(directory, at: begin)
+            used.noteListing(directory, at: begin)
+            used.noteEnd(
+                of: directory, begunAt: begin, busy: busy, hasNews: false, at: begin + busy)
+            var pause = Duration.zero
+            var isDue = false
+            while !isDue {
+                pause += .milliseconds(500)
+                isDue = used.note(directory, at: begin + pause)
+            }
+            return pause
+        }
+        for begin in stride(from: 0, to: 200, by: 50) {
+            #expect(due(from: .seconds(begin), taking: .milliseconds(1_500)) == .seconds(30))
+        }
+        for begin in [1_000, 2_000] {
+            #expect(due(from: .seconds(begin), taking: .seconds(10)) == .seconds(410))
+            let short = due(from: .seconds(begin + 500), taking: .milliseconds(500))
+            #expect(short == .seconds(30))
+        }
+    }
+
     @Test func `keep the pause after a long listing beyond their use, an hour at most`() {
         var used = RefreshSchedule(interval: .seconds(30))
         _ = used.note(directory, at: .zero)

@@ -127,6 +127,24 @@ struct ListingTests {
         }
     }
 
+    /// Goal: a change of another client is shown within `--refresh` and the time of a listing, if
+    /// that is 1.5 s or less, however long nothing has changed.
+    /// Method: two pages, each after 0.7 s.
+    @Test func `of less than two seconds is no reason to list less often`() throws {
+        try Self.run(latency: .milliseconds(700), pageEntries: 5) { it in
+            #expect(try await it.names(in: "").count == Self.count)
+            for _ in 0..<10 {
+                try await it.wait(.seconds(35))
+                _ = try await it.names(in: "")
+            }
+            // In place of another object, so that there are still two pages.
+            try it.remote.otherClientWrites(Scenario.key("file 0"), [1, 2, 3])
+            try await it.wait(it.engine.configuration.refreshInterval + .seconds(2))
+            let shown = try it.engine.entries(of: .root, after: 0, limit: 100)
+            #expect(shown.first { $0.name.description == "file 0" }?.attributes.size == 3)
+        }
+    }
+
     @Test func `does not delay other directories`() throws {
         try Scenario.run { remote in
             for name in ["slow", "fast"] {

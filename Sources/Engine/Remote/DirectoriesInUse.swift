@@ -10,13 +10,13 @@ struct RefreshSchedule {
     private static let age: Duration = .seconds(300)
     /// Maximum number of concurrent listings.
     static let runningMax = 4
-    /// The duration of a listing from which on a pause follows that depends on it. The interval is
-    /// enough for shorter ones.
-    static let restMin: Duration = .seconds(1)
+    /// Maximum duration of a listing that is followed by no pause other than the interval, which is
+    /// 20 times as long by default. With a shorter one, doubled pauses would outlast the interval.
+    static let shortMax: Duration = .milliseconds(1_500)
     /// The pause after a long listing, as a multiple of its duration: a directory is being listed
     /// for at most a twentieth of the time.
     static let restFactor = 20
-    /// How often the pause doubles, once after each listing without news.
+    /// How often the pause doubles, once after each long listing without news.
     static let doublingsMax = 3
     /// Maximum duration of a doubled pause.
     static let doubledRestMax: Duration = .seconds(3_600)
@@ -26,7 +26,8 @@ struct RefreshSchedule {
         /// When it is due; nil if it was not listed since the start: the remote may have changed
         /// meanwhile.
         var due: Duration?
-        /// The number of listings without news since the last one with news.
+        /// The number of long listings without news since the last one with news or the last short
+        /// one: a single slow answer is no reason for the longest pause.
         var quietListings = 0
     }
 
@@ -66,8 +67,10 @@ struct RefreshSchedule {
         at now: Duration
     ) {
         guard var use = uses[directory] else { return }
-        use.quietListings = hasNews ? 0 : min(use.quietListings + 1, Self.doublingsMax)
-        let rest = busy < Self.restMin ? .zero : busy * Self.restFactor
+        let isShort = busy <= Self.shortMax
+        use.quietListings =
+            hasNews || isShort ? 0 : min(use.quietListings + 1, Self.doublingsMax)
+        let rest = isShort ? .zero : busy * Self.restFactor
         let doubled = min(rest * (1 << use.quietListings), Self.doubledRestMax)
         use.due = max(begin + interval, now + max(rest, doubled))
         uses[directory] = use

@@ -6,6 +6,9 @@ struct ConvergenceCheck {
     /// listing, and deep trees need one listing per level.
     private static let roundsMax = 12
 
+    /// Long enough for all directories in use to be listed again, if each takes 1.5 s or less.
+    private static let refreshMax: Duration = .seconds(35)
+
     let mount: SimulatedMount
     /// Whether, because of a stale listing, an object may have counted as deleted while it had a
     /// temporary name, and then as new.
@@ -16,6 +19,7 @@ struct ConvergenceCheck {
     /// - Throws: ``ProgramFailure`` if both sides do not become equal in time.
     func waitForAgreement() async throws -> Set<InodeNumber> {
         var complaint = ProgramFailure("I7: changes stay pending")
+        var pause = Self.refreshMax
         for _ in 0..<Self.roundsMax {
             let incomplete = try await settle()
             do throws(ProgramFailure) {
@@ -24,10 +28,23 @@ struct ConvergenceCheck {
             } catch {
                 complaint = ProgramFailure("I7: \(error.reason)")
             }
-            // Long enough for all directories in use to be listed again.
-            try await mount.clock.sleep(until: mount.clock.uptime + .seconds(35))
+            try await mount.clock.sleep(until: mount.clock.uptime + pause)
+            pause = min(pause * 2, relistingMax)
         }
         throw complaint
+    }
+
+    /// Long enough for all directories in use to be listed again: docs/semantics.md, "Remote
+    /// changes", has the time for those that take longer.
+    private var relistingMax: Duration {
+        let settings = mount.provider.settings
+        let directories = Dictionary(grouping: mount.provider.snapshot().keys) {
+            $0.names.dropLast()
+        }
+        let pages = (directories.values.map(\.count).max() ?? 0) / settings.pageEntries + 1
+        let duration = settings.latency.upperBound * pages
+        guard duration > .milliseconds(1_500) else { return Self.refreshMax }
+        return Self.refreshMax + min(duration * 160, .seconds(3_600))
     }
 
     private func settle() async throws -> Set<InodeNumber> {
