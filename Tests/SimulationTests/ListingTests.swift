@@ -180,6 +180,26 @@ struct ListingTests {
         }
     }
 
+    /// Goal: a listing that this machine cannot store fails with the reason, not after a minute as
+    /// if the remote did not answer, and the next one shows everything.
+    @Test func `that finds no room here fails at once, for lack of space`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("file"), [1])
+        } _: { it in
+            let full = DiskError(
+                .full, attempt: "store the answer in /tmp", reason: "No space left on device")
+            it.remote.refuse(.busy, attempts: "list", cause: full)
+            let begin = it.mount.clock.uptime
+            let error = await #expect(throws: EngineError.self) { try await it.names(in: "") }
+            #expect(error?.kind == .outOfSpace)
+            #expect(error?.attempt.contains(full.attempt) == true, "\(error?.attempt ?? "")")
+            #expect(it.mount.clock.uptime - begin < .seconds(1))
+            it.remote.refuse(nil)
+            let names = try await it.names(in: "")
+            #expect(names == ["file"])
+        }
+    }
+
     @Test func `that arrives in one late page serves later callers`() throws {
         try Self.run(latency: .seconds(200), pageEntries: 100) { scenario in
             let error = await #expect(throws: EngineError.self) {

@@ -131,7 +131,7 @@ extension Engine {
             }
             // If the store asks for more time than is left, the request fails at once.
             let next = clock.uptime + max(backoff.next(random), failure.retryAfter ?? .zero)
-            guard failure.isPassing, !failure.isForLackOfDescriptors, next < deadline
+            guard failure.isPassing, !failure.isOfLocalDisk, next < deadline
             else { throw EngineError(failure) }
             logger.debug(
                 "request waiting for the remote",

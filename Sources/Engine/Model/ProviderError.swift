@@ -81,9 +81,9 @@ package struct ProviderError: Error {
             cause: error)
     }
 
-    /// Whether this machine ran out of descriptors: the program is told at once, as it may be the
-    /// one that holds them.
-    var isForLackOfDescriptors: Bool { (cause as? DiskError)?.kind == .tooManyOpen }
+    /// Whether the cause is this machine's disk, or a lack of descriptors: the program is told at
+    /// once, as waiting for the remote does not help.
+    var isOfLocalDisk: Bool { cause is DiskError }
 
     /// Whether the same call may succeed later with nothing else changed.
     package var isPassing: Bool {

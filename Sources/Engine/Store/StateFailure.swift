@@ -45,7 +45,9 @@ extension EngineError {
     }
 
     /// Describes a failure of the state directory's disk.
-    package init(_ error: DiskError, _ attempt: String) {
+    ///
+    /// - Parameter remedy: That of another directory.
+    package init(_ error: DiskError, _ attempt: String, remedy other: String? = nil) {
         let (kind, remedy): (Kind, String?) =
             switch error.kind {
             case .full: (.outOfSpace, Self.fullRemedy)
@@ -55,7 +57,8 @@ extension EngineError {
             case .missing, .failed: (.failed, nil)
             }
         self.init(
-            kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: remedy, cause: error)
+            kind, "\(attempt): \(error.attempt): \(error.reason)", remedy: other ?? remedy,
+            cause: error)
     }
 
     private static let openFilesRemedy =

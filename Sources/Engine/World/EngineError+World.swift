@@ -17,10 +17,9 @@ extension EngineError {
             case .unsupported: (.unsupported, nil)
             case .sink, .source: (.failed, nil)
             }
-        let isLocal =
-            error.kind == .sink || error.kind == .source || error.isForLackOfDescriptors
-        if isLocal, let inner = error.cause as? DiskError {
-            self.init(inner, error.attempt)
+        let isLocal = error.kind == .sink || error.kind == .source
+        if let inner = error.cause as? DiskError {
+            self.init(inner, error.attempt, remedy: error.remedy)
         } else if isLocal, let inner = error.cause.flatMap(EngineError.contained) {
             self = inner
         } else {

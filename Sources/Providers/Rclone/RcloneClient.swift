@@ -50,9 +50,7 @@ struct RcloneClient: Sendable {
             response = try await transport.send(request, into: body)
         } catch {
             guard error.kind == .sink else { throw Self.failure(error) }
-            throw ProviderError(
-                error.cause is SpooledBody.TooLong ? .unsupported : .busy,
-                "rclone's answer cannot be stored: \(error.cause ?? error)", cause: error)
+            throw ProviderError(error, storingAnswerOf: "rclone", tooLong: .unsupported)
         }
         guard response.status == 200 else {
             do {

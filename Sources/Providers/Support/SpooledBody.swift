@@ -1,3 +1,4 @@
+package import Engine
 import Glibc
 package import SystemCalls
 package import Transport
@@ -15,7 +16,11 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
     /// Several million objects; a body without an end must not fill the disk.
     package static let bytesMax = 2 << 30
 
+    /// The directory of the files.
+    package static var folder: String { getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp" }
+
     private let status: Int
+    private let folder: String
     private let refusalBytesMax: Int
     private var buffer: [UInt8] = []
     private var file: SpoolFile?
@@ -25,7 +30,9 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
     /// - Parameters:
     ///   - status: That of the expected answer; any other is a refusal.
     ///   - refusalBytesMax: The limit of the bytes kept of a refusal.
-    package init(ofStatus status: Int, refusalBytesMax: Int) {
+    ///   - folder: The directory of the file.
+    package init(ofStatus status: Int, refusalBytesMax: Int, folder: String = folder) {
+        self.folder = folder
         self.status = status
         self.refusalBytesMax = refusalBytesMax
     }
@@ -41,9 +48,12 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
         guard stored + buffer.count + bytes.count <= Self.bytesMax else { throw TooLong() }
         buffer += bytes
         guard buffer.count > Self.memoryBytesMax else { return }
-        let file = try self.file ?? SpoolFile()
-        self.file = file
-        try file.append(buffer, at: stored)
+        do throws(SystemError) {
+            if file == nil { file = try SpoolFile(in: folder) }
+            try file?.append(buffer, at: stored)
+        } catch {
+            throw DiskError(error, storingIn: folder)
+        }
         stored += buffer.count
         buffer.removeAll(keepingCapacity: true)
     }
@@ -65,8 +75,7 @@ package final class SpooledBody: HTTPBodySink, @unchecked Sendable {
 private final class SpoolFile: Sendable {
     private let descriptor: Descriptor
 
-    init() throws(SystemError) {
-        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/var/tmp"
+    init(in folder: String) throws(SystemError) {
         var template = Array("\(folder)/apus-listing.XXXXXX".utf8CString)
         let number = mkstemp(&template)
         guard number >= 0 else { throw .last }
@@ -84,5 +93,40 @@ private final class SpoolFile: Sendable {
             descriptor.rawValue, count: range.count, at: Int64(range.lowerBound))
         guard bytes.count == range.count else { throw SystemError(EIO) }
         return bytes
+    }
+}
+
+extension DiskError {
+    /// Describes the failure to store an answer in a file.
+    package init(_ error: SystemError, storingIn folder: String) {
+        let kind: Kind =
+            switch error.code {
+            case ENOSPC, EDQUOT: .full
+            case ENOENT, ENOTDIR: .missing
+            case EACCES, EPERM, EROFS: .denied
+            case EMFILE, ENFILE: .tooManyOpen
+            default: .failed
+            }
+        self.init(kind, attempt: "store the answer in \(folder)", reason: "\(error)")
+    }
+}
+
+extension ProviderError {
+    /// Converts the failure to store an answer in a ``SpooledBody``. The remote has answered.
+    ///
+    /// - Parameters:
+    ///   - sender: `the server`.
+    ///   - tooLong: The kind of error if the answer is too long.
+    package init(_ error: TransportError, storingAnswerOf sender: String, tooLong: Kind) {
+        let cause = error.cause ?? error
+        let failure = cause as? DiskError
+        let isCurable = failure.map { [.full, .missing, .denied].contains($0.kind) } ?? false
+        self.init(
+            cause is SpooledBody.TooLong ? tooLong : .busy,
+            "\(sender)'s answer cannot be stored: "
+                + (failure.map { "\($0.attempt): \($0.reason)" } ?? "\(cause)"),
+            remedy: isCurable
+                ? "free space there, or mount with TMPDIR set to a directory with more" : nil,
+            cause: cause)
     }
 }

@@ -85,10 +85,7 @@ struct WebDAVClient: Sendable {
                 .propfind, url, headers: headers, body: .bytes(request), into: body)
         } catch {
             guard error.kind == .sink else { throw ProviderError(error, invalid: .corrupt) }
-            let isTooLong = error.cause is SpooledBody.TooLong
-            throw ProviderError(
-                isTooLong ? .corrupt : .busy,
-                "the server's answer cannot be stored: \(error.cause ?? error)", cause: error)
+            throw ProviderError(error, storingAnswerOf: "the server", tooLong: .corrupt)
         }
         guard response.status == 207 else { throw answer(response, body.refusal).failure }
         return try Multistatus(body)

@@ -35,6 +35,7 @@ package final class SimulatedProvider: Provider {
         let kind: ProviderError.Kind
         let attempts: String
         let retryAfter: Duration?
+        let cause: (any Error)?
     }
 
     /// The pages after the last one, of a store whose listings do not end.
@@ -95,12 +96,14 @@ package final class SimulatedProvider: Provider {
     ///   - kind: `nil` to refuse none.
     ///   - attempts: Only calls whose text contains this.
     ///   - retryAfter: The delay that the refusal asks for.
+    ///   - cause: The underlying failure.
     package func refuse(
-        _ kind: ProviderError.Kind?, attempts: String = "", retryAfter: Duration? = nil
+        _ kind: ProviderError.Kind?, attempts: String = "", retryAfter: Duration? = nil,
+        cause: (any Error)? = nil
     ) {
         state.withLock { state in
             state.refusal = kind.map {
-                Refusal(kind: $0, attempts: attempts, retryAfter: retryAfter)
+                Refusal(kind: $0, attempts: attempts, retryAfter: retryAfter, cause: cause)
             }
         }
     }
@@ -323,7 +326,8 @@ package final class SimulatedProvider: Provider {
             {
                 state.refusalsGiven += 1
                 throw ProviderError(
-                    refusal.kind, "it is refused", retryAfter: refusal.retryAfter)
+                    refusal.kind, "it is refused", retryAfter: refusal.retryAfter,
+                    cause: refusal.cause)
             }
             if state.random.happens(state.faults[.unreachableBefore]) {
                 throw ProviderError(.unreachable, "the request was lost")

@@ -1,4 +1,5 @@
 import Engine
+import Glibc
 import Host
 import Logging
 import SystemCalls
@@ -205,5 +206,31 @@ import Transport
             }
             #expect(read == sent)
         }
+    }
+
+    /// Goal: an answer without room on this machine is no failure of the remote, and the message
+    /// names the directory and the remedy.
+    @Test func `an answer that cannot be stored names the directory and the remedy`() throws {
+        let short = SpooledBody(ofStatus: 207, refusalBytesMax: 0, folder: "/no such directory")
+        let long = SpooledBody(ofStatus: 207, refusalBytesMax: 0, folder: "/no such directory")
+        func receive(_ count: Int, into body: SpooledBody) throws {
+            try [UInt8](repeating: 1, count: count).withUnsafeBytes {
+                try body.receive($0, of: HTTPResponse(status: 207))
+            }
+        }
+        try receive(SpooledBody.memoryBytesMax, into: short)
+        let missing = try #require(throws: DiskError.self) {
+            try receive(SpooledBody.memoryBytesMax + 1, into: long)
+        }
+        #expect(missing.kind == .missing)
+        #expect(missing.attempt.contains("/no such directory"))
+        let full = DiskError(SystemError(ENOSPC), storingIn: "/spool")
+        #expect(full.kind == .full)
+        let error = ProviderError(
+            TransportError(.sink, attempt: "list", reason: "-", cause: full),
+            storingAnswerOf: "the server", tooLong: .corrupt)
+        #expect(error.kind == .busy && error.cause is DiskError)
+        #expect(error.reason.contains("/spool: No space left on device"), "\(error.reason)")
+        #expect(error.remedy?.contains("TMPDIR") == true)
     }
 }
