@@ -417,4 +417,29 @@ struct DeletionTests {
             #expect(it.remotePaths.count == 50)
         }
     }
+
+    /// Goal: the record of a lost answer does not outlast the file that the remote has deleted since.
+    /// Method: an empty file, whose row stays until the database is safe, and a kill before that.
+    @Test func `of a file whose last answer was lost leaves a sound state`() throws {
+        try Scenario.run { it in
+            let key = Scenario.key("d/file")
+            try await it.makeDirectory("d")
+            try await it.write("d/file", [])
+            #expect(try await it.rest())
+            it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
+            var change = AttributeChange()
+            change.mode = 0o600
+            _ = try it.engine.setAttributes(of: try await it.find("d/file"), to: change)
+            for _ in 0..<100 where it.remote.attributes()[key]?.mode != 0o600 {
+                try await it.wait(.milliseconds(200))
+            }
+            it.remote.refuse(.unreachable, attempts: "stat \"d")
+            it.remote.setFaults(SimulatedProviderFaults())
+            try it.remote.otherClientDeletesTree(Scenario.key("d"))
+            try await it.refresh()
+            #expect(try await it.names(in: "") == [])
+            await it.mount.kill()
+            try it.mount.check()
+        }
+    }
 }

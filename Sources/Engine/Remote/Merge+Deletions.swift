@@ -110,6 +110,8 @@ extension Merge {
         record.links = 0
         try database.update(record)
         try removePending(inode)
+        // The row may have to stay for a while, and nothing would resolve a lost answer any more.
+        try database.removeIntent(of: inode)
         changes.unlinked.append(inode)
     }
 }
