@@ -28,7 +28,7 @@ struct UploadCostTests {
 
     /// The state of an inode is read once before its upload and once after, with one statement
     /// each. The statements include those of the listing that follows.
-    @Test(arguments: [(true, 40), (false, 48)])
+    @Test(arguments: [(true, 41), (false, 48)])
     func `uploads a new or changed small file with few statements`(
         isNew: Bool, statementsMax: Int
     ) throws {
