@@ -273,6 +273,8 @@ extension MountedTests {
                     options.otherSource = "webdav+http://127.0.0.1:\(relay.port)/room"
                     options.mount = ["--refresh", "1h"]
                     try MountedFolder.with(options) { folder in
+                        // All names are known then, also those that are not there.
+                        #expect(try Files.names(in: folder.point) == ["old"])
                         #expect(try Files.read(folder.local("old")) == [1, 2, 3])
                         relay.hold(.fromServer, after: 0)
                         try Files.rename(folder.local("old"), to: folder.local("new"))
