@@ -267,7 +267,7 @@ extension ContentStore {
         guard kept != state.stored || kept == .partial else { return }
         let (size, present, bytes) = (state.size, state.present, state.bytesUsed)
         let isSafe = try synchronizeIfOwed(inode, state)
-        let wasSafe = try store.write { database in
+        let isMarkOwed = try store.write { database in
             guard var record = try database.inode(inode) else { return false }
             try database.setLocalBytes(bytes, of: inode)
             if kept == .partial, record.presence == kept, record.size == size,
@@ -275,16 +275,18 @@ extension ContentStore {
             {
                 return false
             }
-            let wasSafe = try !isSafe && database.markUnsafe(inode)
+            // A power cut before this commit is on the disk leaves what the database has now: if
+            // that is nothing, new bytes are discarded; bytes of before would be trusted.
+            let isMarkOwed =
+                try !isSafe && database.markUnsafe(inode) && record.presence != .remote
             record.presence = kept
             record.size = size
             try database.update(record)
             try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
-            return wasSafe
+            return isMarkOwed
         }
         state.stored = kept
-        // The next write relies on this record.
-        if wasSafe { try store.synchronize() }
+        if isMarkOwed { try store.synchronize() }
         space.cache.noteRecorded(&state)
     }
 

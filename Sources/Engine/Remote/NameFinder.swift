@@ -11,20 +11,7 @@ struct NameFinder: Sendable {
     let answers: OutdatedAnswers
     let lister: Lister
     let merger: Merger
-    private let places = QuestionPlaces()
-
-    init(
-        store: Store, clock: any Clock, gate: RemoteGate, activity: RemoteActivity,
-        answers: OutdatedAnswers, lister: Lister, merger: Merger
-    ) {
-        self.store = store
-        self.clock = clock
-        self.gate = gate
-        self.activity = activity
-        self.answers = answers
-        self.lister = lister
-        self.merger = merger
-    }
+    let places = QuestionPlaces()
 
     /// The duration of a listing that costs no further request.
     static var headStart: Duration { .milliseconds(200) }
