@@ -220,7 +220,10 @@ extension MountedTests {
             through relay: Relay, _ source: String, environment: [String: String] = [:],
             kill: () throws -> Void, restart: () throws -> Void
         ) throws {
-            try MountedFolder.with(options(source, environment)) { folder in
+            // The server is away for longer than programs wait by default.
+            var options = options(source, environment)
+            options.mount = ["--offline=wait"]
+            try MountedFolder.with(options) { folder in
                 let copy = "\(folder.base)/copy"
                 relay.hold(.fromServer, after: Self.size / 2)
                 let reader = try Program.start(

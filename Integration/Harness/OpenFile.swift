@@ -64,6 +64,12 @@ final class OpenFile {
         try CallError.check(ftruncate(descriptor, off_t(size)), "ftruncate \(path)")
     }
 
+    /// Takes the file's clean pages out of the kernel's cache.
+    func dropPages() throws(CallError) {
+        let code = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+        if code != 0 { throw CallError(call: "posix_fadvise \(path)", code: code) }
+    }
+
     func synchronize() throws(CallError) {
         try CallError.check(fsync(descriptor), "fsync \(path)")
     }

@@ -76,6 +76,9 @@ final class Program: Sendable {
 
     func signal(_ number: Int32) { kill(process, number) }
 
+    /// Sends a signal to it and all that it has started.
+    func signalAll(_ number: Int32) { kill(-process, number) }
+
     /// Kills it and all that it has started, at once. `timeout` leads their process group.
     func killAll() { kill(-process, SIGKILL) }
 

@@ -16,6 +16,9 @@ final class WebDAVServer: Sendable {
         case nginx
     }
 
+    /// A name that Apache answers all requests for with status 500.
+    static let failingName = "answered-with-500"
+
     /// The available servers, one of each make.
     static let kinds: [Kind] = [.apache, .rclone] + (hasNginx ? [.nginx] : [])
 
@@ -140,6 +143,11 @@ final class WebDAVServer: Sendable {
         if Files.exists("\(base)/run/pid") { try Files.unlink("\(base)/run/pid") }
     }
 
+    /// Stops its processes: connections are accepted, and never answered, until ``resume()``.
+    func pause() { running.withLock { $0?.signalAll(SIGSTOP) } }
+
+    func resume() { running.withLock { $0?.signalAll(SIGCONT) } }
+
     /// Brings it back after ``kill()``, on its port and with its data.
     func restart() throws { try start() }
 
@@ -195,7 +203,7 @@ final class WebDAVServer: Sendable {
         let modules = "/usr/lib/apache2/modules"
         let names = [
             "mpm_event", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic",
-            "auth_digest", "dav", "dav_fs", "dav_lock",
+            "auth_digest", "dav", "dav_fs", "dav_lock", "alias",
         ]
         let isSecure = kind == .secureApache
         let loading = (names + (isSecure ? ["ssl", "http2"] : [])).map {
@@ -231,6 +239,7 @@ final class WebDAVServer: Sendable {
             LimitRequestLine 65536
             LimitRequestFieldSize 65536
             DocumentRoot \(folder)
+            RedirectMatch 500 "\(Self.failingName)"
             <Directory \(folder)>
             Dav On
             \(access)

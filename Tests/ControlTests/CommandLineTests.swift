@@ -7,7 +7,8 @@ struct CommandLineTests {
         ["mount"], ["mount", "folder:/x"], ["evict"], ["unmount"], ["nonsense"],
         ["mount", "folder:/x", "/tmp", "--cache-size", "much"],
         ["mount", "folder:/x", "/tmp", "--cache-size", "63MiB"],
-        ["mount", "folder:/x", "/tmp", "--refresh", "soon"], ["status", "--nonsense"],
+        ["mount", "folder:/x", "/tmp", "--refresh", "soon"],
+        ["mount", "folder:/x", "/tmp", "--offline", "sulk"], ["status", "--nonsense"],
         ["status", "--watch", "/a", "/b"], ["check", "a", "b"],
         ["apply", "sepia", "/tmp", "--max-pixels", "0"],
         ["apply", "sepia", "/tmp", "--max-memory", "127MiB"],
@@ -54,6 +55,12 @@ struct CommandLineTests {
         #expect(words.contains("from 1GiB to 4GiB"))
         #expect(words.contains("--max-seconds <max-seconds>"))
         #expect(words.contains("(default: 300)"))
+    }
+
+    @Test func `the help of mount has the choices while the remote is out of reach`() async throws {
+        let outcome = try await Program.run([Program.apus, "mount", "--help"])
+        #expect(outcome.output.contains("--offline <fail|wait>"))
+        #expect(outcome.output.contains("(default: fail)"))
     }
 
     @Test func `a password in a source is not repeated`() async throws {

@@ -291,6 +291,24 @@ struct RenderingTests {
                 == "3 changes (5 B) not yet on the remote, 2 could not be sent")
     }
 
+    @Test func `a sync's progress names the reason of a delay`() {
+        let wait = SyncProgress.Wait(
+            path: "a", error: Problem(what: "upload \"a\"", why: "status 500"), attempts: 4,
+            retryAt: Sample.start.addingTimeInterval(12))
+        var progress = SyncProgress(pending: 2, bytesPending: 5, waiting: [wait])
+        #expect(
+            progress.line(now: Sample.start)
+                == "2 changes (5 B) to go, a: status 500, retried in 12 s")
+        #expect(
+            progress.line(now: Sample.start.addingTimeInterval(12))
+                == "2 changes (5 B) to go, a: status 500, retried now")
+        progress.unreachable = Problem(
+            what: "reach it", why: "the remote has not answered for 9 s (gone)")
+        #expect(
+            progress.line(now: Sample.start)
+                == "2 changes (5 B) to go, the remote has not answered for 9 s (gone)")
+    }
+
     @Test func `a problem is one line`() {
         let problem = Problem(what: "upload", why: "it said:\nno", remedy: "ask")
         #expect(problem.description == "upload: it said: no; ask")

@@ -3,11 +3,10 @@ import Testing
 @testable import Mount
 
 struct RequestLedgerTests {
-    private var ledger = RequestLedger<String>()
+    private var ledger = RequestLedger<String>(countMax: 2)
 
     private mutating func admitted() throws -> RequestTicket {
-        let ticket = ledger.admit()
-        return try #require(ticket)
+        try #require(ledger.admit().ticket)
     }
 
     @Test
@@ -66,8 +65,24 @@ struct RequestLedgerTests {
         let toCancel = ledger.stop()
         #expect(toCancel == ["running"])
         let refused = ledger.admit()
-        #expect(refused == nil)
+        #expect(refused == .stopped)
         let isCancelled = ledger.started(admitted, "admitted")
         #expect(isCancelled)
+    }
+
+    @Test
+    mutating func `a request beyond the bound is refused until another ends`() throws {
+        let first = try admitted()
+        _ = try admitted()
+        let refused = ledger.admit()
+        #expect(refused == .full)
+        ledger.finished(first)
+        _ = try admitted()
+    }
+}
+
+extension RequestAdmission {
+    var ticket: RequestTicket? {
+        if case .admitted(let ticket) = self { ticket } else { nil }
     }
 }

@@ -16,7 +16,7 @@ struct RequestServerTests {
             try mount.start()
             let engine = mount.engine
             let server = RequestServer(
-                engine: engine, tasks: RequestTasks(slots: 1, executor: PoolExecutor()),
+                engine: engine, tasks: RequestTasks(countMax: 1, executor: PoolExecutor()),
                 notifier: KernelNotifier(logger: Logger(label: "test")), timeouts: CacheTimeouts(),
                 readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
                 cachesSymlinks: false, logger: Logger(label: "test"))

@@ -7,8 +7,8 @@ import Testing
 struct RequestTasksTests {
     @Test
     func `a cancelled request's task is cancelled`() async throws {
-        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        let ticket = try #require(await blocking { tasks.admit()?.ticket })
+        let tasks = RequestTasks(countMax: 1, executor: PoolExecutor())
+        let ticket = try #require(tasks.admit().ticket)
         let (ended, end) = AsyncStream<Void>.makeStream()
         tasks.start(ticket) {
             await untilCancelled()
@@ -21,8 +21,8 @@ struct RequestTasksTests {
 
     @Test
     func `a request interrupted before its task exists is cancelled at once`() async throws {
-        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        let ticket = try #require(await blocking { tasks.admit()?.ticket })
+        let tasks = RequestTasks(countMax: 1, executor: PoolExecutor())
+        let ticket = try #require(tasks.admit().ticket)
         tasks.cancel(ticket)
         let (ended, end) = AsyncStream<Void>.makeStream()
         tasks.start(ticket) {
@@ -33,29 +33,36 @@ struct RequestTasksTests {
     }
 
     @Test
-    func `a request waits for a slot until another one ends`() async throws {
-        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        let (first, firstHasWaited) = try #require(await blocking { tasks.admit() })
-        #expect(!firstHasWaited)
-        let hasEnded = Mutex(false)
-        let second = Task {
-            let ticket = await blocking { tasks.admit()?.ticket }
-            return (ticket, hasEnded.withLock { $0 })
+    func `a request beyond the bound is refused at once, and admitted after another ended`()
+        async throws
+    {
+        let tasks = RequestTasks(countMax: 1, executor: PoolExecutor())
+        let first = try #require(tasks.admit().ticket)
+        #expect(tasks.admit() == .full)
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        tasks.start(first) {
+            await untilCancelled()
+            end.finish()
         }
-        tasks.start(first) { hasEnded.withLock { $0 = true } }
-        let (ticket, firstHadEnded) = await second.value
-        #expect(firstHadEnded)
-        tasks.start(try #require(ticket)) {}
+        tasks.cancel(first)
+        for await _ in ended {}
+        var second = tasks.admit()
+        // The place is free soon after the task's last statement.
+        while second == .full {
+            await Task.yield()
+            second = tasks.admit()
+        }
+        tasks.start(try #require(second.ticket)) {}
         tasks.stop()
         await blocking { tasks.drain() }
     }
 
     @Test
     func `stopping cancels all tasks, and draining waits for the last`() async throws {
-        let tasks = RequestTasks(slots: 16, executor: PoolExecutor())
+        let tasks = RequestTasks(countMax: 16, executor: PoolExecutor())
         let ended = Atomic(0)
         for _ in 0..<16 {
-            let ticket = try #require(await blocking { tasks.admit()?.ticket })
+            let ticket = try #require(tasks.admit().ticket)
             tasks.start(ticket) {
                 await untilCancelled()
                 ended.add(1, ordering: .relaxed)
@@ -64,14 +71,7 @@ struct RequestTasksTests {
         tasks.stop()
         await blocking { tasks.drain() }
         #expect(ended.load(ordering: .relaxed) == 16)
-        #expect(await blocking { tasks.admit() == nil })
-    }
-
-    @Test
-    func `a refused request frees its slot`() async {
-        let tasks = RequestTasks(slots: 1, executor: PoolExecutor())
-        tasks.stop()
-        for _ in 0..<3 { #expect(await blocking { tasks.admit() == nil }) }
+        #expect(tasks.admit() == .stopped)
     }
 }
 

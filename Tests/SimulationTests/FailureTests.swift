@@ -179,7 +179,7 @@ struct FailureTests {
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
         } _: { it in
             let inode = try await it.find("a")
-            it.remote.stand(true)
+            it.remote.stand(true, attempts: "read")
             let start = it.mount.clock.uptime
             let cancelled = Signal()
             let error = try await withThrowingTaskGroup(of: EngineError?.self) { group in
@@ -208,7 +208,7 @@ struct FailureTests {
             try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
         } _: { it in
             _ = try await it.names(in: "")
-            it.remote.stand(true)
+            it.remote.stand(true, attempts: "read")
             let start = it.mount.clock.uptime
             await #expect(throws: EngineError.self) { _ = try await it.read("a") }
             #expect(it.mount.clock.uptime - start <= .seconds(61))

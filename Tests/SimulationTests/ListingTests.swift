@@ -15,6 +15,7 @@ struct ListingTests {
     ) throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = latency...latency
+        settings.provider.answersProbesAtOnce = true
         settings.provider.pageEntries = pageEntries
         try Scenario.run(settings: settings) { remote in
             for number in 0..<count {
@@ -175,6 +176,7 @@ struct ListingTests {
                 #expect(error.kind == .unreachable)
             }
             scenario.remote.setReachable(true)
+            try await scenario.awaitReach()
             let names = try await scenario.names(in: "")
             #expect(names.count == Self.count)
         }
@@ -250,6 +252,7 @@ struct ListingTests {
     @Test func `is waited for until the caller's deadline, continues, and is reported`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .seconds(20)...(.seconds(20))
+        settings.provider.answersProbesAtOnce = true
         settings.provider.pageEntries = 1
         try Scenario.run(settings: settings, logLines: 10_000) { remote in
             for number in 0..<50 {

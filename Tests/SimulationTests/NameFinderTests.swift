@@ -16,6 +16,8 @@ struct NameFinderTests {
         settings.provider.latency = latency...latency
         settings.provider.pageEntries = 1
         settings.provider.listsMetadata = listsMetadata
+        // A deletion is not sent while the question is asked.
+        settings.engine.settleTime = .seconds(5)
         try Scenario.run(settings: settings) { remote in
             for number in 0..<count {
                 try remote.otherClientWrites(

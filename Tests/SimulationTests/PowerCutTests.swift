@@ -86,6 +86,7 @@ struct PowerCutTests {
             try await scenario.wait(.seconds(30))
             scenario.remote.refuse(.unreachable, attempts: "write")
             scenario.remote.setReachable(true)
+            try await scenario.awaitReach()
             #expect(try await scenario.read("file").starts(with: Self.new))
             try await Self.makeDatabaseDurable(scenario)
             let bytes = try await Self.bytesAfterCut(scenario)

@@ -119,8 +119,14 @@ struct Scenario: Sendable {
         }
     }
 
+    /// Waits until the engine has found that the remote is back.
+    func awaitReach() async throws {
+        for _ in 0..<50 where engine.outage != nil { try await wait(.milliseconds(100)) }
+    }
+
     /// Lists a directory on the remote like a refresh.
     func refresh(_ path: String = "") async throws {
+        try await awaitReach()
         try await engine.remote.lister.list(try await find(path))
     }
 

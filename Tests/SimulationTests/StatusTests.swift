@@ -24,7 +24,8 @@ struct StatusTests {
             }
             let status = try it.status()
             #expect(status.downloading == 1)
-            #expect(status.localBytes == 1 << 20)
+            // The next piece may have arrived at the same instant.
+            #expect((1 << 20...2 << 20).contains(status.localBytes))
             let download = try #require(status.downloads.first)
             #expect(download.path == "film")
             #expect(download.state == .partial)

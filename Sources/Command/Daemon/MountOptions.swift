@@ -1,3 +1,5 @@
+import Engine
+
 /// The options of `apus mount`, checked and with absolute paths.
 struct MountOptions: Sendable {
     /// The source in its canonical form, which has the same meaning in any directory.
@@ -10,6 +12,7 @@ struct MountOptions: Sendable {
     let isReadOnly: Bool
     /// The interval at which directories in use are checked for remote changes.
     let refresh: Duration
+    let offline: OfflineBehavior
     /// Whether users other than the one who mounts have access.
     let allowsOthers: Bool
     /// Whether remote symbolic links that lead out of the mount are not followed.
@@ -26,6 +29,7 @@ struct MountOptions: Sendable {
             "--refresh", "\(Int(refresh / .milliseconds(1)))ms",
         ]
         if let cacheBytesMax { arguments += ["--cache-size", "\(cacheBytesMax)"] }
+        if offline != .fail { arguments += ["--offline", offline.rawValue] }
         if isReadOnly { arguments.append("--read-only") }
         if allowsOthers { arguments.append("--allow-other") }
         if !containsSymlinks { arguments.append("--no-contain-symlinks") }

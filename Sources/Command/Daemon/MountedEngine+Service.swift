@@ -1,11 +1,14 @@
 import Control
 import Engine
 import Foundation
+import Host
 import Synchronization
 
 // The control API in terms of the engine.
 
 extension MountedEngine {
+    /// The number of failing items in a report of a sync.
+    private static var waitingMax: Int { 20 }
     /// The number of items among which a sync looks for uploads and failures.
     private static var syncItemsMax: Int { 1_000 }
     /// Limit for the texts of a report's items, so that a report of 100,000 stays within memory.
@@ -15,6 +18,8 @@ extension MountedEngine {
     /// How many times as long as the preparation of a report the pause after it is at least: below a
     /// directory with very many changes, a report takes long.
     private static var restFactor: Int { 9 }
+    /// The maximum time between two reports of a sync that is delayed.
+    private static var delayInterval: Duration { .seconds(1) }
 
     var about: About {
         About(
@@ -200,7 +205,7 @@ extension MountedEngine {
     /// Returns the pending changes of the whole mount, or the reason why they are not known.
     private func pendingProgress() async -> SyncProgress {
         do throws(ControlError) {
-            return try await progress(of: [.root], sentBefore: 0)
+            return try await progress(of: [.root], sentBefore: 0).progress
         } catch {
             var progress = SyncProgress(isDone: false)
             progress.unverified = Problem(
@@ -240,23 +245,32 @@ extension MountedEngine {
             for inode in inodes { try engine.hasten(below: inode) }
             return inodes
         }
+        var patience = SyncPatience()
+        let clock = SystemClock()
+        var reported: SyncProgress?
         while true {
             let count = engine.changeCount
             let start = ContinuousClock.now
-            let progress = try await progress(of: inodes, sentBefore: sentBefore)
+            var (progress, isSending) = try await progress(of: inodes, sentBefore: sentBefore)
             let cost = start.duration(to: .now)
-            report(progress)
+            patience.limit(&progress, isSending: isSending, at: clock.uptime)
+            let isDelayed = progress.waiting != nil || progress.unreachable != nil
+            // The time to the next attempt changes although nothing else does.
+            if progress != reported || isDelayed { report(progress) }
+            reported = progress
             if progress.isDone { return progress }
-            await engine.waitForChange(after: count)
             try await Task.sleep(for: max(Self.reportInterval, cost * Self.restFactor))
+            await engine.waitForChange(
+                after: count, within: isDelayed ? Self.delayInterval : SyncPatience.limit)
         }
     }
 
     private func progress(
         of inodes: [InodeNumber], sentBefore: UInt64
-    ) async throws(ControlError) -> SyncProgress {
+    ) async throws(ControlError) -> (progress: SyncProgress, isSending: Bool) {
         try await onEngine { () async throws(EngineError) in
             var progress = SyncProgress(isDone: true)
+            var isSending = false
             var refusal: Problem?
             for inode in inodes {
                 let status = try engine.status(
@@ -284,10 +298,8 @@ extension MountedEngine {
                 }) {
                     progress.resting = rest.why + (rest.remedy.map { " (\($0))" } ?? "")
                 }
-                for item in status.items {
-                    guard let failure = item.failure, failure.isFinal else { continue }
-                    progress.failed.append(.init(path: item.path, error: Problem(failure)))
-                }
+                isSending = isSending || status.pending.transferring > 0
+                for item in status.items { progress.add(item) }
             }
             if let refusal {
                 progress.isDone = true
@@ -295,7 +307,32 @@ extension MountedEngine {
             }
             progress.uploading = Array(progress.uploading.prefix(5))
             progress.bytesSent = engine.bytesSent - sentBefore
-            return progress
+            progress.waiting = progress.waiting.map { Array($0.prefix(Self.waitingMax)) }
+            if !progress.isDone, let (reason, duration) = engine.outage {
+                let time = HumanDuration.format(seconds: Double(duration.components.seconds))
+                progress.unreachable = Problem(
+                    what: "reach the remote",
+                    why: "the remote has not answered for \(time) (\(reason))",
+                    remedy: "check the connection; the changes are sent once it answers")
+            }
+            return (progress, isSending)
+        }
+    }
+}
+
+extension SyncProgress {
+    /// Adds the last failure of an item, if it has one.
+    fileprivate mutating func add(_ item: PendingItem) {
+        guard let failure = item.failure else { return }
+        if failure.isFinal {
+            failed.append(.init(path: item.path, error: Problem(failure)))
+        } else if failure.isPassing {
+            waiting =
+                (waiting ?? []) + [
+                    Wait(
+                        path: item.path, error: Problem(failure), attempts: item.attempts,
+                        retryAt: item.retry?.date)
+                ]
         }
     }
 }

@@ -101,6 +101,7 @@ final class MountedEngine: MountService {
         configuration.mountPoint = Array(options.mountPoint.utf8)
         configuration.containsSymlinks = options.containsSymlinks
         configuration.refreshInterval = options.refresh
+        configuration.offline = options.offline
         configuration.boot = Boot.identifier
         return configuration
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Engine
 import Foundation
 import Host
 import ProviderSupport
@@ -64,6 +65,15 @@ struct MountCommand: AsyncParsableCommand {
         transform: parseDuration)
     var refresh: Duration = .seconds(30)
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            What programs get that need the remote while it is out of reach: fail, an error at once; \
+            or wait, until it is back. (default: fail)
+            """, valueName: "fail|wait"),
+        transform: parseOffline)
+    var offline: OfflineBehavior = .fail
+
     @Flag(help: "Give other users access, according to the files' modes.")
     var allowOther = false
 
@@ -112,6 +122,7 @@ struct MountCommand: AsyncParsableCommand {
         return MountOptions(
             source: parsed.description, mountPoint: resolved, stateDirectory: stateDirectory,
             cacheBytesMax: cacheSize, isReadOnly: readOnly, refresh: refresh,
+            offline: offline,
             allowsOthers: allowOther, containsSymlinks: containSymlinks,
             caFile: try caFile.map(MountChecks.readable), isForeground: readyDescriptor == nil)
     }
@@ -141,6 +152,13 @@ struct MountCommand: AsyncParsableCommand {
             throw ValidationError("\"\(text)\" is too small for a cache; give at least 64MiB")
         }
         return bytes
+    }
+
+    private static func parseOffline(_ text: String) throws -> OfflineBehavior {
+        guard let offline = OfflineBehavior(rawValue: text) else {
+            throw ValidationError("\"\(text)\" is not a choice; write fail or wait")
+        }
+        return offline
     }
 
     private static func parseDuration(_ text: String) throws -> Duration {

@@ -8,7 +8,8 @@ struct SyncCommand: AsyncParsableCommand {
         abstract: "Returns when everything below the paths is on the remote.",
         discussion: """
             Without a path, this applies to every mount. Items that cannot be sent are listed with the \
-            reason, at most 20 of them; the exit status is then 1.
+            reason, at most 20 of them; the exit status is then 1. Failed attempts are repeated, but not \
+            waited for once nothing was sent for 30 seconds; they go on without this command.
 
             EXAMPLES:
               apus sync ~/Cloud/Photos

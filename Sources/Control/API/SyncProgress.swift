@@ -1,3 +1,5 @@
+package import FoundationEssentials
+
 /// The progress of a sync, or of an unmount that waits for one.
 package struct SyncProgress: Codable, Hashable, Sendable {
     package struct Upload: Codable, Hashable, Sendable {
@@ -21,6 +23,23 @@ package struct SyncProgress: Codable, Hashable, Sendable {
         }
     }
 
+    /// An item whose last attempt failed, and which is retried.
+    package struct Wait: Codable, Hashable, Sendable {
+        package var path: String
+        package var error: Problem
+        /// Failed attempts since the last success.
+        package var attempts: Int
+        /// The time of the next attempt; nil if it is under way or not known.
+        package var retryAt: Date?
+
+        package init(path: String, error: Problem, attempts: Int, retryAt: Date?) {
+            self.path = path
+            self.error = error
+            self.attempts = attempts
+            self.retryAt = retryAt
+        }
+    }
+
     /// Items with changes that are not on the remote.
     package var pending: UInt64 = 0
     /// Bytes still to be sent for these changes.
@@ -29,7 +48,12 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     package var bytesSent: UInt64 = 0
     /// Some of the current uploads, for display.
     package var uploading: [Upload] = []
-    /// Failures that only the user can fix, for which the sync does not wait.
+    /// Some of the items that failed and are retried; nil if there are none.
+    package var waiting: [Wait]?
+    /// The reason why nothing can be sent now: the remote does not answer.
+    package var unreachable: Problem?
+    /// Failures for which the sync does not wait: those that only the user can fix and, in the last
+    /// report, those of ``SyncPatience``.
     package var failed: [Failure] = []
     /// The number of items that these failures keep from the remote: all that are pending if the
     /// credentials are refused. ``failed`` may list fewer.
@@ -41,11 +65,14 @@ package struct SyncProgress: Codable, Hashable, Sendable {
     /// The reason why the pending changes are not known, if the state cannot be read; the numbers
     /// are then meaningless.
     package var unverified: Problem?
-    /// Whether this is the last report: everything is on the remote or has failed permanently.
+    /// Whether this is the last report: everything is on the remote or in
+    /// ``failed``.
     package var isDone = false
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytesPending, bytesSent, uploading, failed, unsent, held, resting, unverified
+        case pending, bytesPending, bytesSent, uploading, waiting, unreachable, failed, unsent,
+            held,
+            resting, unverified
         case isDone = "done"
     }
 }

@@ -1,11 +1,28 @@
+package import FoundationEssentials
+
 extension SyncProgress {
-    /// The progress as one line: `3 changes (1.5 MiB) to go, 12 % a/b.mov`.
-    package var line: String {
+    /// The progress as one line: `3 changes (1.5 MiB) to go, 12 % a/b.mov`, with the reason of a
+    /// delay.
+    package var line: String { line(now: Date()) }
+
+    /// - Parameter now: The time to which the next attempt is relative.
+    package func line(now: Date) -> String {
         if isDone { return doneLine }
         guard pending > 0 else { return "Waiting for the last changes" }
         let sending = uploading.prefix(2).map { "\($0.percent) % \($0.path.singleLine)" }
         let rest = resting.map { [$0.singleLine] } ?? []
-        return (["\(changes) to go"] + sending + rest).joined(separator: ", ")
+        let delay = [delay(now: now)].compactMap(\.self)
+        return (["\(changes) to go"] + delay + sending + rest).joined(separator: ", ")
+    }
+
+    /// Returns why something is not sent now.
+    private func delay(now: Date) -> String? {
+        if let unreachable { return unreachable.why.singleLine }
+        guard let first = waiting?.first else { return nil }
+        let reason = "\(first.path.singleLine): \(first.error.why.singleLine)"
+        guard let retryAt = first.retryAt, retryAt > now else { return reason + ", retried now" }
+        let delay = HumanDuration.format(seconds: retryAt.timeIntervalSince(now).rounded(.up))
+        return reason + ", retried in \(delay)"
     }
 
     private var doneLine: String {

@@ -164,9 +164,17 @@ extension Engine {
     /// The number of changes so far to anything that ``status(below:limit:)`` shows.
     package var changeCount: UInt64 { local.agenda.changes.notifications }
 
-    /// Returns once ``changeCount`` exceeds `count`, or the task is cancelled.
-    package func waitForChange(after count: UInt64) async {
-        await local.agenda.changes.wait(after: count)
+    /// Returns once ``changeCount`` exceeds `count`, the task is cancelled, or `limit` has passed.
+    package func waitForChange(after count: UInt64, within limit: Duration? = nil) async {
+        guard let limit else { return await local.agenda.changes.wait(after: count) }
+        await local.agenda.changes.wait(after: count, until: clock.uptime + limit, on: clock)
+    }
+
+    /// The store's error text, and how long it has not answered; nil unless it is out of reach.
+    package var outage: (reason: String, duration: Duration)? {
+        let (state, now) = (remote.gate.reachability.withLock { $0 }, clock.uptime)
+        guard state.isOutOfReach(at: now), let lostAt = state.lostAt else { return nil }
+        return (state.reason ?? "no answer", now - lostAt)
     }
 
     /// The bytes that uploads have sent since the start, each counted once.

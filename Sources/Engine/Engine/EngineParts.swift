@@ -55,6 +55,7 @@ struct LocalParts: Sendable {
 struct RemoteParts: Sendable {
     let deadlines: Deadlines
     let gate: RemoteGate
+    let offline: OfflinePolicy
     let activity = RemoteActivity()
     let answers: OutdatedAnswers
     let deletions: DeletionHold
@@ -78,6 +79,7 @@ struct RemoteParts: Sendable {
             provider, grace: configuration.shutdownGrace, clock: clock, deadlines: deadlines,
             logger: logger, random: random, agenda: agenda,
             resumes: [agenda.signal, schedule.signal, looks.signal])
+        offline = OfflinePolicy(configuration: configuration, clock: clock, gate: gate)
         answers = OutdatedAnswers(store: store, activity: activity, agenda: agenda)
         deletions = DeletionHold(
             store: store, clock: clock, agenda: agenda, removalsMax: configuration.removalsMax)

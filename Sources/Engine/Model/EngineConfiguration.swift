@@ -1,3 +1,11 @@
+/// What a request does that needs the remote while that is out of reach.
+package enum OfflineBehavior: String, CaseIterable, Sendable {
+    /// It fails at once.
+    case fail
+    /// It waits until the remote is back, or the program is interrupted.
+    case wait
+}
+
 /// The configuration of a mount's engine.
 package struct EngineConfiguration: Sendable {
     /// The source of the files, for messages and for recognising a state directory.
@@ -24,6 +32,8 @@ package struct EngineConfiguration: Sendable {
     package var snapshotCutBytesMax: UInt64 = 64 << 20
     /// Limit of the time for which a kernel request waits for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
+    /// What requests do that need the remote while it is out of reach.
+    package var offline = OfflineBehavior.fail
     /// Limit of the time for which a request waits for a listing that keeps making progress.
     package var listingDeadline: Duration = .seconds(600)
     /// Limit of the entries in one directory; a longer listing is taken for a faulty store (I9).

@@ -13,6 +13,16 @@ package enum ProviderCall: Sendable {
     case delete(ObjectKey)
     case space
     case publicLink(ObjectKey)
+
+    /// Whether it changes nothing, so that it can be given up at any time.
+    var isLook: Bool {
+        switch self {
+        case .list, .stat, .read, .space: true
+        case .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move, .delete,
+            .publicLink:
+            false
+        }
+    }
 }
 
 extension ProviderCall: CustomStringConvertible {

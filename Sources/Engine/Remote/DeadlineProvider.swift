@@ -1,5 +1,6 @@
 /// Ends provider calls that take too long, so that they are retried (I8), and waits no longer than
-/// the grace period at shutdown.
+/// the grace period at shutdown. Calls that change nothing also end once the remote is out of reach,
+/// which frees their connections for the probes.
 ///
 /// A transfer may take any time: the provider ends it if it makes no progress.
 struct DeadlineProvider: ProviderWrapper {
@@ -19,8 +20,9 @@ struct DeadlineProvider: ProviderWrapper {
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         // A cancelled read ends at once, so it needs no task that outlives the caller's.
-        if case .read = call { return try await request() }
-        return try await departure.outlasting(call.description, within: limit(call), request)
+        if case .read = call { return try await departure.untilOutage(call.description, request) }
+        return try await departure.outlasting(
+            call.description, within: limit(call), endsAtOutage: call.isLook, request)
     }
 
     /// Returns the maximum duration of a call; nil for a transfer, and for a directory that is moved

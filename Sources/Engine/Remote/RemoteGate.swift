@@ -1,20 +1,10 @@
 import Logging
 import Synchronization
 
-/// Whether the remote answered the last request.
-package struct Reachability: Hashable, Sendable {
-    package var isReachable = true
-    /// Whether the remote answers but rejects our credentials; synchronisation is then paused.
-    package var isUnauthorized = false
-    /// The store's error text, while it does not answer.
-    package var reason: String?
-    package var since: Timestamp?
-    /// ``since`` by the monotonic clock.
-    var lostAt: Duration?
-}
-
-/// The only way to the provider: sets deadlines, records whether the remote answers, and pauses
+/// The only way to the provider: sets deadlines, finds out whether the remote answers, and pauses
 /// synchronisation while it refuses the credentials.
+///
+/// While the remote is out of reach, calls that change nothing fail at once; see ``OutageWatch``.
 final class RemoteGate: ProviderWrapper {
     let inner: any Provider
     let clock: any Clock
@@ -29,6 +19,7 @@ final class RemoteGate: ProviderWrapper {
     /// Inodes whose request was refused for its credentials and has not been retried.
     let refusals = Mutex<Set<InodeNumber>>([])
     let departure: ShutdownGrace
+    let outage: OutageWatch
     private let knownSpace = Mutex<StorageSpace?>(nil)
 
     init(
@@ -40,6 +31,7 @@ final class RemoteGate: ProviderWrapper {
         self.random = random
         self.agenda = agenda
         self.resumes = resumes
+        outage = OutageWatch(deadlines: deadlines)
         departure = ShutdownGrace(
             grace: grace, clock: clock, deadlines: deadlines, logger: logger)
         inner = DeadlineProvider(inner: provider, departure: departure)
@@ -49,6 +41,9 @@ final class RemoteGate: ProviderWrapper {
         _ call: ProviderCall,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
+        if call.isLook { try requireReach(for: call) }
+        outage.begin(at: clock.uptime)
+        defer { outage.end() }
         do throws(ProviderError) {
             let value = try await request()
             noteReachable()
@@ -57,6 +52,33 @@ final class RemoteGate: ProviderWrapper {
             let error = error.during(call)
             noteFailure(error)
             throw error
+        }
+    }
+
+    /// Arriving bytes are a sign of life during a long read.
+    func read(
+        _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
+    ) async throws(ProviderError) {
+        let observed = ObservedSink(sink: sink) { [self] in noteAnswer() }
+        try await around(.read(key)) {
+            [inner] () async throws(ProviderError) in
+            try await inner.read(key, range: range, etag: etag, into: observed)
+        }
+    }
+
+    /// Bytes that the network accepts are a sign of life during a long upload, but not enough to
+    /// end an outage: the first ones go no further than this machine.
+    func write(
+        _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
+        base: BaseVersion, session: any UploadSession
+    ) async throws(ProviderError) -> RemoteObject {
+        let observed = ObservedUpload(session: session) { [outage, clock] in
+            outage.noteSign(at: clock.uptime)
+        }
+        return try await around(.write(key)) {
+            [inner] () async throws(ProviderError) in
+            try await inner.write(
+                key, from: source, attributes: attributes, base: base, session: observed)
         }
     }
 
@@ -78,42 +100,64 @@ final class RemoteGate: ProviderWrapper {
 
     var isPaused: Bool { reachability.withLock(\.isUnauthorized) }
 
+    /// Notes that the remote has done what it was asked.
     func noteReachable() {
+        let now = clock.uptime
+        outage.noteSign(at: now)
         let before = reachability.withLock { state in
-            defer { state = Reachability() }
+            let before = state
+            guard !before.isReachable else { return before }
+            state = Reachability()
+            state.outageEnd = before.isOutOfReach(at: now) ? now : before.outageEnd
             // Under the same lock as the state, so that the two always agree.
-            if state.isUnauthorized { agenda.setPaused(false) }
-            return state
+            if before.isUnauthorized { agenda.setPaused(false) }
+            return before
         }
         guard !before.isReachable else { return }
         logger.info("remote reachable again")
         if before.isUnauthorized {
             for signal in resumes { signal.notify() }
         }
-        if let lostAt = before.lostAt, clock.uptime - lostAt >= Self.outageMin {
+        if let lostAt = before.lostAt, now - lostAt >= Self.outageMin {
             agenda.hastenUnreachable()
         }
+        outage.recoveries.notify()
+        outage.signal.notify()
         agenda.changes.notify()
+    }
+
+    /// Notes an answer that says nothing about the credentials: a refusal, or some bytes.
+    func noteAnswer() {
+        let isLost = reachability.withLock { !$0.isReachable && !$0.isUnauthorized }
+        if isLost { noteReachable() } else { outage.noteSign(at: clock.uptime) }
     }
 
     /// Shorter outages are single requests that failed beside successful ones.
     private static var outageMin: Duration { .seconds(10) }
 
-    func noteFailure(_ error: ProviderError) {
+    /// - Parameter start: Since when the remote was silent; nil if it is lost only now.
+    func noteFailure(
+        _ error: ProviderError, duringProbe isProbe: Bool = false,
+        silentSince start: Duration? = nil
+    ) {
+        if error.isAnswer { return noteAnswer() }
         let isUnauthorized = error.kind == .unauthorized
         guard isUnauthorized || error.kind == .unreachable else { return }
         let now = clock.wallTime
         let isNew = reachability.withLock { state in
             guard state.isReachable || (isUnauthorized && !state.isUnauthorized) else {
+                state.isConfirmed = state.isConfirmed || isProbe
                 return false
             }
             state = Reachability(
                 isReachable: false, isUnauthorized: isUnauthorized, reason: error.reason,
-                since: now, lostAt: state.lostAt ?? clock.uptime)
+                since: now, lostAt: state.lostAt ?? start ?? clock.uptime, isConfirmed: isProbe,
+                outageEnd: state.outageEnd)
             if isUnauthorized { agenda.setPaused(true) }
             return true
         }
         guard isNew else { return }
+        outage.signal.notify()
         if isUnauthorized {
             pauseBell.notify()
         } else {
@@ -122,9 +166,17 @@ final class RemoteGate: ProviderWrapper {
         agenda.changes.notify()
     }
 
+    /// Probes a silent or lost remote, and refused credentials.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.watchCredentials() }
+            group.addTask { await self.watchReachability() }
+        }
+    }
+
     /// Probes refused credentials until they are accepted: at once, because the refusal may concern
     /// a single object, then periodically.
-    func run() async {
+    private func watchCredentials() async {
         while !Task.isCancelled {
             let notifications = pauseBell.notifications
             if isPaused { await probe() }
@@ -159,14 +211,10 @@ final class RemoteGate: ProviderWrapper {
         }
     }
 
-    /// Whether the remote has been unreachable for some time; a connection that broke a moment ago
-    /// is not an outage.
+    /// Whether requests should do without the remote: it is out of reach, or refuses the
+    /// credentials.
     func isOutOfReach(at now: Duration) -> Bool {
-        reachability.withLock { state in
-            !state.isReachable
-                && (state.isUnauthorized
-                    || state.lostAt.map { now - $0 >= Self.outageMin / 2 } ?? true)
-        }
+        reachability.withLock { $0.isUnauthorized || $0.isOutOfReach(at: now) }
     }
 }
 

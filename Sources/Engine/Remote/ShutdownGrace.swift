@@ -71,10 +71,14 @@ final class ShutdownGrace: Sendable {
     ///
     /// It runs in its own task; cancellation of the calling task is passed on to it.
     ///
-    /// - Parameter limit: Its maximum duration, after which it is cancelled; nil for none.
-    /// - Throws: The request's error; `.cancelled` if it is abandoned; `.unreachable` after `limit`.
+    /// - Parameters:
+    ///   - limit: Its maximum duration, after which it is cancelled; nil for none.
+    ///   - endsAtOutage: Whether it is also cancelled once the remote is out of reach.
+    /// - Throws: The request's error; `.cancelled` if it is abandoned; `.unreachable` if it was
+    ///   cancelled as above.
     func outlasting<Value: Sendable>(
         _ attempt: @escaping @autoclosure @Sendable () -> String, within limit: Duration?,
+        endsAtOutage: Bool,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         if state.withLock(\.isOver) {
@@ -103,11 +107,32 @@ final class ShutdownGrace: Sendable {
                 task.cancel()
             }
         }
-        guard let limit else { return try await wait().get() }
+        guard limit != nil || endsAtOutage else { return try await wait().get() }
+        let start = clock.uptime
         let (result, isLate) = await deadlines.limiting(
-            to: clock.uptime + limit, cancel: { task.cancel() }, wait)
+            to: limit.map { start + $0 }, endsAtOutage: endsAtOutage, cancel: { task.cancel() },
+            wait)
         guard isLate, case .failure = result else { return try result.get() }
-        throw ProviderError(.unreachable, attempt: attempt(), reason: "no answer for \(limit)")
+        throw ProviderError(silentSince: start, at: clock.uptime, attempt: attempt())
+    }
+
+    /// Performs a request that ends at once when it is cancelled, until the remote is out of reach.
+    ///
+    /// - Throws: The request's error; `.unreachable` if the remote is out of reach.
+    func untilOutage<Value: Sendable>(
+        _ attempt: @autoclosure () -> String,
+        _ request: @escaping @Sendable () async throws(ProviderError) -> Value
+    ) async throws(ProviderError) -> Value {
+        let start = clock.uptime
+        let (result, isLate) = await deadlines.limitingTask(to: nil, endsAtOutage: true) {
+            do throws(ProviderError) {
+                return Result<Value, ProviderError>.success(try await request())
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard isLate, case .failure = result else { return try result.get() }
+        throw ProviderError(silentSince: start, at: clock.uptime, attempt: attempt())
     }
 
     private func enter(_ leave: @escaping @Sendable () -> Void) -> UInt64 {
@@ -118,5 +143,14 @@ final class ShutdownGrace: Sendable {
         }
         if isOver { leave() }
         return ticket
+    }
+}
+
+extension ProviderError {
+    /// A request that was not answered.
+    fileprivate init(silentSince start: Duration, at now: Duration, attempt: String) {
+        self.init(
+            .unreachable, attempt: attempt,
+            reason: "no answer for \((now - start).components.seconds) seconds")
     }
 }

@@ -1,12 +1,14 @@
 import Synchronization
 
-/// Cancels work at its deadline.
+/// Cancels work at its deadline, or when the remote turns out to be out of reach.
 ///
 /// One task waits for the earliest of all deadlines, so that a deadline that is not reached costs
 /// neither a task nor a timer.
 final class Deadlines: Sendable {
     private struct Entry {
-        var instant: Duration
+        /// nil if only an outage ends it.
+        var instant: Duration?
+        let endsAtOutage: Bool
         /// Returns a later instant if the deadline is extended.
         let extend: @Sendable () -> Duration?
         let cancel: @Sendable () -> Void
@@ -30,23 +32,59 @@ final class Deadlines: Sendable {
 
     /// Performs `work`, and calls `cancel` if that takes longer than until `instant`.
     ///
-    /// - Parameter extend: Called at the deadline; returns a later instant to wait on.
-    /// - Returns: The result of `work`, and whether the deadline passed before.
+    /// - Parameters:
+    ///   - instant: nil if there is no deadline.
+    ///   - endsAtOutage: Whether ``endForOutage()`` calls `cancel` too.
+    ///   - extend: Called at the deadline; returns a later instant to wait on.
+    /// - Returns: The result of `work`, and whether `cancel` was called.
     func limiting<Value>(
-        to instant: Duration, extend: @escaping @Sendable () -> Duration? = { nil },
+        to instant: Duration?, endsAtOutage: Bool = false,
+        extend: @escaping @Sendable () -> Duration? = { nil },
         cancel: @escaping @Sendable () -> Void, _ work: () async -> Value
     ) async -> (value: Value, isLate: Bool) {
-        let ticket = add(Entry(instant: instant, extend: extend, cancel: cancel))
+        let ticket = add(
+            Entry(instant: instant, endsAtOutage: endsAtOutage, extend: extend, cancel: cancel))
         let value = await work()
         return (value, state.withLock { $0.entries.removeValue(forKey: ticket) == nil })
+    }
+
+    /// Performs `work` in a task of its own, which is cancelled with the calling one, and otherwise
+    /// as ``limiting(to:endsAtOutage:extend:cancel:_:)`` says.
+    func limitingTask<Value: Sendable>(
+        to instant: Duration?, endsAtOutage: Bool = false,
+        _ work: @escaping @Sendable () async -> Value
+    ) async -> (value: Value, isLate: Bool) {
+        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+        let task = Task(executorPreference: executor) { await work() }
+        return await limiting(
+            to: instant, endsAtOutage: endsAtOutage, cancel: { task.cancel() }
+        ) {
+            await withTaskCancellationHandler {
+                await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        }
+    }
+
+    /// Cancels the work that must not wait for a remote that is out of reach.
+    func endForOutage() {
+        let ended = state.withLock { state in
+            let ended = state.entries.filter { $0.value.endsAtOutage }
+            for ticket in ended.keys { state.entries[ticket] = nil }
+            // In the order of their arrival, so that a run can be replayed.
+            return ended.sorted { $0.key < $1.key }
+        }
+        for (_, entry) in ended { entry.cancel() }
     }
 
     private func add(_ entry: Entry) -> UInt64 {
         let (ticket, isFirst) = state.withLock { state in
             state.nextTicket += 1
             state.entries[state.nextTicket] = entry
-            let isFirst = state.nextCheck.map { entry.instant < $0 } ?? true
-            if isFirst { state.nextCheck = entry.instant }
+            guard let instant = entry.instant else { return (state.nextTicket, false) }
+            let isFirst = state.nextCheck.map { instant < $0 } ?? true
+            if isFirst { state.nextCheck = instant }
             return (state.nextTicket, isFirst)
         }
         if isFirst { signal.notify() }
@@ -59,7 +97,7 @@ final class Deadlines: Sendable {
             let notifications = signal.notifications
             cancelOverdue()
             let next = state.withLock { state in
-                state.nextCheck = state.entries.values.map(\.instant).min()
+                state.nextCheck = state.entries.values.compactMap(\.instant).min()
                 return state.nextCheck
             }
             if let next {
@@ -73,8 +111,10 @@ final class Deadlines: Sendable {
     private func cancelOverdue() {
         let now = clock.uptime
         // In the order of their arrival, so that a run can be replayed.
-        let overdue = state.withLock { $0.entries.filter { $0.value.instant <= now } }
-            .sorted { $0.key < $1.key }
+        let overdue = state.withLock {
+            $0.entries.filter { $0.value.instant.map { $0 <= now } ?? false }
+        }
+        .sorted { $0.key < $1.key }
         for (ticket, entry) in overdue {
             let later = entry.extend()
             let isOver = state.withLock { state in

@@ -38,8 +38,10 @@ extension fuse_conn_info {
         max_write = min(max_write, Self.writeBytesMax)
         // libfuse requires the value of the mount option with this name.
         max_read = Self.readBytesMax
-        // Read-ahead requests of several readers wait for the network in parallel.
-        max_background = 64
+        // The kernel reads files by requests that it holds back while this many are unanswered,
+        // also those for local bytes: as many as may wait for the network.
+        max_background = 4_096
+        // Beyond, the kernel reads only the pages that programs wait for.
         congestion_threshold = 48
     }
 

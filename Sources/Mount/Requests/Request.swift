@@ -69,22 +69,28 @@ struct Request: ~Copyable {
         answer: @escaping @Sendable (consuming Request, Value) -> Void
     ) {
         let server = server
-        guard let admission = server.tasks.admit() else {
+        let ticket: RequestTicket
+        switch server.tasks.admit() {
+        case .admitted(let admitted): ticket = admitted
+        case .full:
+            server.logger.warning(
+                "request refused: too many wait for the remote", metadata: ["request": "\(name)"])
+            reply.fail(EAGAIN)
+            return
+        case .stopped:
             reply.fail(ENOTCONN)
             return
         }
-        reply.onInterrupt(admission.ticket) { request, data in
+        reply.onInterrupt(ticket) { request, data in
             guard let request, let ticket = RequestTicket(data) else { return }
             RequestServer.serving(request).tasks.cancel(ticket)
         }
         // The kernel holds locks of the inode until the answer.
         let wait = server.notifier.begin(waitingAt: [inode] + [otherDirectory].compactMap(\.self))
-        // Another request may have fetched the same data during a wait for a slot.
-        let need = admission.hasWaited ? nil : need
         let slot = RequestSlot(self)
-        server.tasks.start(admission.ticket) {
+        server.tasks.start(ticket) {
             let outcome = await server.complete(operation, startingWith: need) {
-                server.tasks.cancel(admission.ticket)
+                server.tasks.cancel(ticket)
             }
             defer { server.notifier.end(wait) }
             guard let request = slot.take() else { return }

@@ -1,3 +1,12 @@
+/// Whether a request may continue as a task.
+enum RequestAdmission: Hashable {
+    case admitted(RequestTicket)
+    /// Too many requests wait already.
+    case full
+    /// The session is ending.
+    case stopped
+}
+
 /// Tracks the requests that continue as tasks, and decides which work to cancel.
 ///
 /// A request is admitted before its task exists, because the kernel may interrupt it in between.
@@ -10,19 +19,24 @@ struct RequestLedger<Work> {
         case running(Work)
     }
 
+    private let countMax: Int
     private var states: [RequestTicket: State] = [:]
     private var ticketLast: UInt = 0
     private(set) var isStopping = false
 
     var count: Int { states.count }
 
-    /// - Returns: nil after ``stop()``.
-    mutating func admit() -> RequestTicket? {
-        guard !isStopping else { return nil }
+    init(countMax: Int) {
+        self.countMax = countMax
+    }
+
+    mutating func admit() -> RequestAdmission {
+        guard !isStopping else { return .stopped }
+        guard states.count < countMax else { return .full }
         ticketLast += 1
         let ticket = RequestTicket(rawValue: ticketLast)
         states[ticket] = .admitted
-        return ticket
+        return .admitted(ticket)
     }
 
     /// - Returns: Whether `work` must be cancelled at once.

@@ -3,34 +3,29 @@ import Synchronization
 
 /// The requests that wait for the network, each a task on the engine's executor.
 ///
-/// At most `slots` run at a time. This is the only owner of the tasks: ``stop()`` cancels them all,
-/// and ``drain()`` returns when none is left.
+/// Starting one never blocks: a FUSE thread must not wait for the network, because a few threads
+/// serve all requests. This is the only owner of the tasks: ``stop()`` cancels them all, and
+/// ``drain()`` returns when none is left.
 final class RequestTasks: Sendable {
     private let executor: any TaskExecutor
-    private let ledger = Mutex(RequestLedger<Task<Void, Never>>())
-    private let freeSlots: DispatchSemaphore
+    private let ledger: Mutex<RequestLedger<Task<Void, Never>>>
     private let running = DispatchGroup()
 
-    init(slots: Int, executor: any TaskExecutor) {
+    /// - Parameter countMax: How many may wait at a time; more are refused.
+    init(countMax: Int, executor: any TaskExecutor) {
         self.executor = executor
-        freeSlots = DispatchSemaphore(value: slots)
+        ledger = Mutex(RequestLedger(countMax: countMax))
     }
 
-    /// Takes a slot, blocking the calling thread until one is free.
-    ///
-    /// This is the only place where a FUSE thread may wait for the network. Every ticket must be
-    /// followed by one ``start(_:_:)``.
-    ///
-    /// - Returns: The ticket, and whether the call had to wait; nil after ``stop()``.
-    func admit() -> (ticket: RequestTicket, hasWaited: Bool)? {
-        let hasWaited = freeSlots.wait(timeout: .now()) == .timedOut
-        if hasWaited { freeSlots.wait() }
-        guard let ticket = ledger.withLock({ $0.admit() }) else {
-            freeSlots.signal()
-            return nil
+    /// Admits a request, or refuses it at once. Every ticket must be followed by one
+    /// ``start(_:_:)``.
+    func admit() -> RequestAdmission {
+        ledger.withLock { ledger in
+            let admission = ledger.admit()
+            // Under the lock, so that ``drain()`` after ``stop()`` misses none.
+            if case .admitted = admission { running.enter() }
+            return admission
         }
-        running.enter()
-        return (ticket, hasWaited)
     }
 
     /// Runs the work of a ticket, as a cancelled task if the ticket has been cancelled.
@@ -59,7 +54,6 @@ final class RequestTasks: Sendable {
 
     private func finish(_ ticket: RequestTicket) {
         ledger.withLock { $0.finished(ticket) }
-        freeSlots.signal()
         running.leave()
     }
 }

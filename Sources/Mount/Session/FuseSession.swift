@@ -35,7 +35,7 @@ package final class FuseSession: Sendable {
         self.options = options
         notifier = KernelNotifier(logger: logger)
         self.logger = logger
-        tasks = RequestTasks(slots: options.waitingRequestsMax, executor: executor)
+        tasks = RequestTasks(countMax: options.waitingRequestsMax, executor: executor)
         server = RequestServer(
             engine: engine, tasks: tasks, notifier: notifier, timeouts: options.timeouts,
             readAhead: ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint),

@@ -18,8 +18,8 @@ package struct MountOptions: Sendable {
     /// be read but not followed, as the kernel would follow a cached target.
     package var cachesSymlinks = false
     package var timeouts = CacheTimeouts()
-    /// How many requests may wait for the network at a time; further ones block their threads.
-    package var waitingRequestsMax = 256
+    /// How many requests may wait for the network at a time; further ones fail with `EAGAIN`.
+    package var waitingRequestsMax = 4_096
     /// How many requests are answered at a time, if libfuse supports the limit (from 3.12 on).
     package var threadsMax = 32
     /// How far the kernel reads ahead, in bytes, if root mounts; else the kernel's 128 KiB hold.

@@ -5,6 +5,10 @@ import Engine
 struct FaultPlan {
     var faults = SimulatedProviderFaults()
     private var isReachable = true
+    /// Until when requests may fail after an outage: a probe has to find that the remote is back.
+    private var recoveryEnd: Duration = .zero
+    /// The longest time from the end of an outage to its discovery.
+    static let recoveryMax: Duration = .seconds(5)
     private var isAuthorized = true
     /// Whether listings were ever stale: then objects may have seemed deleted.
     private(set) var hadStaleListings = false
@@ -13,8 +17,14 @@ struct FaultPlan {
     /// Whether a sync of a content file ever failed, but nothing else on the local disk.
     var hadSyncFaults = false
 
+    /// Whether requests may find no remote.
+    private var isOutage: Bool { !isReachable || faults.isAny }
+
     /// Applies a step that changes the plan.
-    mutating func change(_ step: ProgramStep) {
+    ///
+    /// - Parameter now: The time of the monotonic clock.
+    mutating func change(_ step: ProgramStep, at now: Duration) {
+        if isOutage { recoveryEnd = now + Self.recoveryMax }
         switch step {
         case .setFaults(let perMille): faults = .all(Double(perMille) / 1_000)
         case .setFault(let kind, let perMille):
@@ -32,10 +42,12 @@ struct FaultPlan {
         provider.setAuthorized(isAuthorized)
     }
 
-    /// Whether the plan explains a failure.
-    func excuses(_ error: EngineError) -> Bool {
+    /// Whether the plan explains the failure of a request.
+    ///
+    /// - Parameter start: When it was made. The plan has not changed since then.
+    func excuses(_ error: EngineError, since start: Duration) -> Bool {
         switch error.kind {
-        case .unreachable: faults.isAny || !isReachable || hadDiskFaults
+        case .unreachable: isOutage || start < recoveryEnd || hadDiskFaults
         case .denied: !isAuthorized
         // If replies are damaged until the request times out.
         case .failed:

@@ -19,7 +19,7 @@ package struct SimulatedMountSettings: Sendable {
     package var keepsDatabaseOnDisk = false
 
     /// The number of task steps after which a run counts as endless.
-    package var stepsMax = 30_000
+    package var stepsMax = 100_000
 
     package init() {}
 

@@ -1,5 +1,7 @@
 /// The behaviour of a ``SimulatedProvider``.
 package struct SimulatedProviderSettings: Sendable {
+    /// Whether a query of the root's metadata is answered without ``latency``.
+    package var answersProbesAtOnce = false
     /// The delay of a call before it does anything.
     package var latency: ClosedRange<Duration> = .milliseconds(1)...(.milliseconds(50))
     /// The delay between two pieces of a transfer.

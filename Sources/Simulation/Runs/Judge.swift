@@ -14,7 +14,8 @@ protocol Judge {
     ///   before.
     mutating func judge(
         _ step: ProgramStep, _ answer: Result<ProgramAnswer, EngineError>,
-        _ touched: (inode: InodeNumber, version: ETag?)?, _ faultPlan: FaultPlan
+        _ touched: (inode: InodeNumber, version: ETag?)?, since start: Duration,
+        _ faultPlan: FaultPlan
     ) throws(ProgramFailure)
 
     /// Called before an orderly unmount.

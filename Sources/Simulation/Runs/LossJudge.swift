@@ -40,12 +40,14 @@ struct LossJudge: Judge {
 
     mutating func judge(
         _ step: ProgramStep, _ answer: Result<ProgramAnswer, EngineError>,
-        _ touched: (inode: InodeNumber, version: ETag?)?, _ faultPlan: FaultPlan
+        _ touched: (inode: InodeNumber, version: ETag?)?, since start: Duration,
+        _ faultPlan: FaultPlan
     ) throws(ProgramFailure) {
         switch answer {
         case .success(let answer): try noteGranted(step, answer, touched?.inode, faultPlan)
         case .failure(let error):
-            guard mount.life.isDead || faultPlan.excuses(error) || error.isPlausible else {
+            guard mount.life.isDead || faultPlan.excuses(error, since: start) || error.isPlausible
+            else {
                 throw ProgramFailure("refused: \(error)")
             }
         }

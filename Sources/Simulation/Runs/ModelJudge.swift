@@ -37,7 +37,8 @@ struct ModelJudge: Judge {
 
     mutating func judge(
         _ step: ProgramStep, _ answer: Result<ProgramAnswer, EngineError>,
-        _ touched: (inode: InodeNumber, version: ETag?)?, _ faultPlan: FaultPlan
+        _ touched: (inode: InodeNumber, version: ETag?)?, since start: Duration,
+        _ faultPlan: FaultPlan
     ) throws(ProgramFailure) {
         var after = model
         let expected = Result { () throws(ReferenceModel.Refusal) in
@@ -55,7 +56,7 @@ struct ModelJudge: Judge {
             try compare(answer, expected, step)
         case (.failure(let error), .failure(let refusal)) where refusal.kinds.contains(error.kind):
             break
-        case (.failure(let error), _) where faultPlan.excuses(error): break
+        case (.failure(let error), _) where faultPlan.excuses(error, since: start): break
         case (.failure(let error), _): throw ProgramFailure("refused: \(error)")
         case (.success, .failure(let refusal)):
             throw ProgramFailure("granted, not refused as \(refusal.kinds)")

@@ -63,7 +63,7 @@ struct ProgramRun {
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
         case .remount(let cutsPower): try await remount(cutsPower: cutsPower)
         case .setFaults, .setFault, .setReachable, .setAuthorized:
-            faultPlan.change(step)
+            faultPlan.change(step, at: mount.clock.uptime)
             // Without another client, nothing would excuse a stale listing.
             if program.scenario == .alone { faultPlan.faults[.staleListing] = 0 }
             faultPlan.apply(to: mount.provider)
@@ -85,6 +85,7 @@ struct ProgramRun {
     private mutating func ask(_ step: ProgramStep) async throws {
         judge.prepare(for: step)
         touched = nil
+        let start = mount.clock.uptime
         let answer: Result<ProgramAnswer, EngineError>
         do throws(EngineError) {
             guard let given = try await perform(step) else { return }
@@ -92,7 +93,7 @@ struct ProgramRun {
         } catch {
             answer = .failure(error)
         }
-        try judge.judge(step, answer, touched, faultPlan)
+        try judge.judge(step, answer, touched, since: start, faultPlan)
     }
 
     mutating func close(_ slot: Int) {

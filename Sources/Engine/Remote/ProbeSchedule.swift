@@ -1,0 +1,124 @@
+/// Decides when to probe the remote, without clock, I/O or lock: time is an argument.
+///
+/// A call may take long although the remote is well: it lists a large directory, or moves a large
+/// file. So silence alone means nothing, and a probe during the silence finds out. Once the remote
+/// is lost, probes find out when it is back.
+struct ProbeSchedule {
+    enum Action: Equatable {
+        case probe(Probe)
+        case wait(until: Duration?)
+    }
+
+    enum Probe: Equatable {
+        case quick
+        /// For a remote that answers, but slowly.
+        case patient
+    }
+
+    /// How long a call may be silent before the first probe.
+    static var silenceMax: Duration { .seconds(2) }
+    /// The longest interval of probes that are answered during the same silence.
+    private static var gapMax: Duration { .seconds(10) }
+    /// Interval between the starts of probes while the remote is lost.
+    static var interval: Duration { .seconds(2) }
+    /// The least interval, if the remote was found again and lost again in between.
+    private static var intervalMin: Duration { .milliseconds(500) }
+    /// How long a quick probe may take, unless the remote is known to be slow.
+    private static var quickMax: Duration { .seconds(3) }
+    private static var slowMax: Duration { .seconds(30) }
+
+    private var calls = 0
+    /// The last sign of life, or the start of the first call without one; nil without a call.
+    private(set) var silentSince: Duration?
+    private var lastSign: Duration?
+    private var gap = Self.silenceMax
+    private var nextProbe: Duration = .zero
+    /// The loss of the remote that the last call of ``next(lostAt:at:)`` knew of.
+    private var knownLoss: Duration?
+    private var isProbing = false
+    private var isProbingPatiently = false
+    /// When the current probes were started.
+    private var (quickStart, patientStart) = (Duration.zero, Duration.zero)
+    /// The time that the last answer to a probe has taken; zero after a late one.
+    private var answerTime: Duration = .zero
+    /// Whether the last quick probe was not answered in time.
+    private var wasLate = false
+    /// The instant of the next check that the caller knows of.
+    private var planned: Duration?
+
+    /// Notes the start of a call.
+    ///
+    /// - Returns: Whether ``next(lostAt:at:)`` must be called again.
+    mutating func begin(at now: Duration) -> Bool {
+        calls += 1
+        gap = Self.silenceMax
+        if silentSince == nil { silentSince = now }
+        return planned.map { $0 > now + gap } ?? true
+    }
+
+    mutating func end() {
+        calls -= 1
+        if calls == 0 { silentSince = nil }
+    }
+
+    /// Notes that the remote has answered a call or sent bytes.
+    mutating func noteSign(at now: Duration) {
+        gap = Self.silenceMax
+        lastSign = now
+        if calls > 0 { silentSince = now }
+    }
+
+    /// Whether the remote has answered anything from an instant on.
+    func hasSign(since start: Duration) -> Bool { lastSign.map { $0 >= start } ?? false }
+
+    /// Returns how long a probe may take: a remote whose answers take long is not lost for that.
+    func limit(of probe: Probe) -> Duration {
+        switch probe {
+        case .quick: min(max(Self.quickMax, answerTime * 2), Self.slowMax)
+        case .patient: DeadlineProvider.lookMax
+        }
+    }
+
+    /// Notes the end of a probe.
+    mutating func noteEnd(of probe: Probe, isAnswered: Bool, isLate: Bool, at now: Duration) {
+        switch probe {
+        case .quick:
+            isProbing = false
+            wasLate = isLate
+            if isLate { answerTime = .zero }
+        case .patient: isProbingPatiently = false
+        }
+        guard isAnswered else { return }
+        answerTime = now - (probe == .quick ? quickStart : patientStart)
+        if calls > 0 { silentSince = now }
+        gap = min(gap * 2, Self.gapMax)
+    }
+
+    /// - Parameter lostAt: When the remote was lost; nil while it answers.
+    mutating func next(lostAt: Duration?, at now: Duration) -> Action {
+        if lostAt != knownLoss {
+            knownLoss = lostAt
+            if lostAt != nil { nextProbe = min(nextProbe, quickStart + Self.intervalMin) }
+        }
+        if lostAt != nil, wasLate, !isProbingPatiently {
+            wasLate = false
+            isProbingPatiently = true
+            patientStart = now
+            return .probe(.patient)
+        }
+        let due: Duration? =
+            isProbing
+            ? nil : lostAt != nil ? nextProbe : silentSince.map { max($0 + gap, nextProbe) }
+        if let due, due <= now {
+            isProbing = true
+            quickStart = now
+            nextProbe = now + Self.interval
+            planned = now
+            return .probe(.quick)
+        }
+        let outage = lostAt.map { $0 + Reachability.doubtTime }.flatMap { $0 > now ? $0 : nil }
+        let next = [due, outage].compactMap(\.self).min()
+        planned = next
+        return .wait(until: next)
+    }
+}

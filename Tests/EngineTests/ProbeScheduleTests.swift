@@ -1,0 +1,91 @@
+import Testing
+
+@testable import Engine
+
+@Suite("When to probe the remote") struct ProbeScheduleTests {
+    private var schedule = ProbeSchedule()
+
+    @Test mutating func `never, without a call`() {
+        #expect(schedule.next(lostAt: nil, at: .seconds(100)) == .wait(until: nil))
+    }
+
+    @Test mutating func `when a call has been silent for some time`() {
+        let isNews = schedule.begin(at: .seconds(10))
+        #expect(isNews)
+        #expect(schedule.next(lostAt: nil, at: .seconds(10)) == .wait(until: .seconds(12)))
+        #expect(schedule.next(lostAt: nil, at: .seconds(12)) == .probe(.quick))
+        #expect(
+            schedule.next(lostAt: nil, at: .seconds(12)) == .wait(until: nil), "one at a time")
+    }
+
+    @Test mutating func `not while bytes arrive`() {
+        _ = schedule.begin(at: .seconds(10))
+        schedule.noteSign(at: .seconds(11))
+        #expect(schedule.next(lostAt: nil, at: .seconds(12)) == .wait(until: .seconds(13)))
+        schedule.end()
+        #expect(schedule.next(lostAt: nil, at: .seconds(13)) == .wait(until: nil))
+    }
+
+    @Test mutating func `less and less often during a long silence with answered probes`() {
+        _ = schedule.begin(at: .zero)
+        var (now, gaps) = (Duration.seconds(2), [Duration]())
+        for _ in 0..<5 {
+            #expect(schedule.next(lostAt: nil, at: now) == .probe(.quick))
+            schedule.noteEnd(of: .quick, isAnswered: true, isLate: false, at: now)
+            guard case .wait(let until?) = schedule.next(lostAt: nil, at: now) else {
+                Issue.record("the call is still silent")
+                return
+            }
+            gaps.append(until - now)
+            now = until
+        }
+        #expect(gaps == [4, 8, 10, 10, 10].map { .seconds($0) })
+        let isNews = schedule.begin(at: now - .seconds(9))
+        #expect(isNews, "a new call may find the remote gone")
+        #expect(
+            schedule.next(lostAt: nil, at: now - .seconds(9)) == .wait(until: now - .seconds(8)))
+    }
+
+    @Test mutating func `at intervals while the remote is lost, without a call`() {
+        #expect(schedule.next(lostAt: .seconds(10), at: .seconds(10)) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: .seconds(10))
+        #expect(schedule.next(lostAt: .seconds(10), at: .seconds(10)) == .wait(until: .seconds(12)))
+        #expect(schedule.next(lostAt: .seconds(10), at: .seconds(12)) == .probe(.quick))
+        #expect(
+            schedule.next(lostAt: .seconds(10), at: .seconds(13)) == .wait(until: .seconds(15)),
+            "the remote is out of reach then")
+    }
+
+    @Test mutating func `soon again if the remote is lost again, but not without a pause`() {
+        #expect(schedule.next(lostAt: .seconds(10), at: .seconds(10)) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: true, isLate: false, at: .seconds(10))
+        #expect(schedule.next(lostAt: nil, at: .seconds(10)) == .wait(until: nil))
+        let again = Duration.milliseconds(10_200)
+        #expect(schedule.next(lostAt: again, at: again) == .wait(until: .milliseconds(10_500)))
+        #expect(schedule.next(lostAt: again, at: .milliseconds(10_500)) == .probe(.quick))
+    }
+
+    @Test mutating func `patiently too, if an answer takes long`() {
+        #expect(schedule.next(lostAt: .zero, at: .zero) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: true, at: .seconds(3))
+        #expect(schedule.next(lostAt: .zero, at: .seconds(3)) == .probe(.patient))
+        #expect(schedule.next(lostAt: .zero, at: .seconds(5)) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: true, at: .seconds(8))
+        #expect(
+            schedule.next(lostAt: .zero, at: .seconds(8)) == .probe(.quick),
+            "one patient probe at a time")
+    }
+
+    @Test mutating func `with more time for a remote that is known to be slow`() {
+        #expect(schedule.limit(of: .quick) == .seconds(3))
+        #expect(schedule.next(lostAt: .zero, at: .zero) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: true, at: .seconds(3))
+        #expect(schedule.next(lostAt: .zero, at: .seconds(3)) == .probe(.patient))
+        schedule.noteEnd(of: .patient, isAnswered: true, isLate: false, at: .seconds(9))
+        #expect(schedule.limit(of: .quick) == .seconds(12))
+        _ = schedule.begin(at: .seconds(20))
+        #expect(schedule.next(lostAt: nil, at: .seconds(22)) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: true, at: .seconds(34))
+        #expect(schedule.limit(of: .quick) == .seconds(3), "it may be gone")
+    }
+}

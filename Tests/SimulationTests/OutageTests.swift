@@ -1,0 +1,165 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+@Suite("A remote out of reach") struct OutageTests {
+    private static func run(
+        offline: OfflineBehavior = .fail,
+        _ body: @escaping @Sendable (Scenario) async throws -> Void
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.engine.offline = offline
+        try Scenario.run(settings: settings) { remote in
+            for name in ["a", "b", "c"] {
+                try remote.otherClientWrites(Scenario.key(name), [1, 2, 3])
+            }
+        } _: { it in
+            #expect(try await it.names(in: "").count == 3)
+            try await body(it)
+        }
+    }
+
+    @Test func `that refuses connections fails a read within two seconds`() throws {
+        try Self.run { it in
+            it.remote.setReachable(false)
+            let error = try await it.failure(toRead: "a", within: .seconds(2))
+            #expect(error.kind == .unreachable)
+        }
+    }
+
+    @Test func `that does not answer fails a read within a few seconds`() throws {
+        try Self.run { it in
+            it.remote.stand(true)
+            let error = try await it.failure(toRead: "a", within: .seconds(6))
+            #expect(error.kind == .unreachable)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `once known, fails reads and listings at once, and not what is local`(
+        isSilent: Bool
+    ) throws {
+        try Self.run { it in
+            #expect(try await it.read("b") == [1, 2, 3])
+            if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
+            _ = try await it.failure(toRead: "a", within: .seconds(6))
+            try await it.wait(.seconds(6))
+            let asked = it.mount.clock.uptime
+            _ = try await it.failure(toRead: "a", within: .milliseconds(100))
+            _ = try await it.failure(toRead: "c", within: .milliseconds(100))
+            #expect(try await it.read("b") == [1, 2, 3])
+            try await it.write("new", [4])
+            #expect(it.mount.clock.uptime - asked < .seconds(1))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `is used again within five seconds of its return`(isSilent: Bool) throws {
+        try Self.run { it in
+            if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
+            _ = try await it.failure(toRead: "a", within: .seconds(6))
+            try await it.wait(.seconds(3_600))
+            if isSilent { it.remote.stand(false) } else { it.remote.setReachable(true) }
+            try await it.wait(.seconds(5))
+            #expect(try await it.read("a") == [1, 2, 3])
+            #expect(it.engine.outage == nil)
+        }
+    }
+
+    @Test func `delays requests until it is back, if they wait`() throws {
+        try Self.run(offline: .wait) { it in
+            it.remote.setReachable(false)
+            async let bytes = it.read("a")
+            async let later = it.read("b")
+            try await it.wait(.seconds(3_600))
+            it.remote.setReachable(true)
+            let back = it.mount.clock.uptime
+            #expect(try await bytes == [1, 2, 3])
+            #expect(try await later == [1, 2, 3])
+            #expect(it.mount.clock.uptime - back < .seconds(5))
+        }
+    }
+
+    @Test func `interrupts a request that waits, with its task`() throws {
+        try Self.run(offline: .wait) { it in
+            it.remote.setReachable(false)
+            let inode = try await it.find("a")
+            let error = try await withThrowingTaskGroup(of: EngineError?.self) { group in
+                group.addTask {
+                    do throws(EngineError) {
+                        _ = try await it.engine.retrying { () throws(Blocked) in
+                            try it.engine.read(inode, at: 0, length: 3)
+                        }
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+                try await it.wait(.seconds(600))
+                group.cancelAll()
+                return try await group.next() ?? nil
+            }
+            #expect(error?.kind == .interrupted)
+        }
+    }
+
+    /// Method: an answer takes longer than the first probe may take. A first request may fail.
+    @Test func `is not one whose answers take long`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .seconds(6)...(.seconds(6))
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1, 2, 3])
+        } _: { it in
+            _ = try? await it.names(in: "")
+            try await it.wait(.seconds(60))
+            #expect(try await it.names(in: "") == ["a"])
+            #expect(try await it.read("a") == [1, 2, 3])
+            try await it.write("b", [4])
+            #expect(try await it.rest(within: .seconds(60)))
+            #expect(it.engine.outage == nil)
+        }
+    }
+
+    /// A store that lists a huge directory, or merges a huge upload, says nothing meanwhile.
+    @Test func `is not what a slow answer means`() throws {
+        try Self.run { it in
+            it.remote.stand(true, attempts: "read \"a\"")
+            async let slow = it.read("a")
+            try await it.wait(.seconds(20))
+            #expect(it.engine.outage == nil)
+            #expect(try await it.read("b") == [1, 2, 3])
+            it.remote.stand(false)
+            #expect(try await slow == [1, 2, 3])
+        }
+    }
+
+    @Test func `is not what one failing file means`() throws {
+        try Self.run { it in
+            it.remote.refuse(.unreachable, attempts: "\"a\"")
+            async let failing = it.read("a")
+            try await it.wait(.seconds(20))
+            #expect(it.engine.outage == nil)
+            #expect(try await it.read("b") == [1, 2, 3])
+            it.remote.refuse(nil)
+            #expect(try await failing == [1, 2, 3], "it is retried for a minute")
+        }
+    }
+}
+
+extension Scenario {
+    /// Reads a file, which has to fail in time.
+    fileprivate func failure(
+        toRead path: String, within limit: Duration
+    ) async throws -> EngineError {
+        let start = mount.clock.uptime
+        let inode = try await find(path)
+        let error = try await #require(throws: EngineError.self) {
+            _ = try await engine.retrying { () throws(Blocked) in
+                try engine.read(inode, at: 0, length: 3)
+            }
+        }
+        #expect(mount.clock.uptime - start <= limit)
+        return error
+    }
+}
