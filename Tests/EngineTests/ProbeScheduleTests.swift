@@ -5,6 +5,29 @@ import Testing
 @Suite("When to probe the remote") struct ProbeScheduleTests {
     private var schedule = ProbeSchedule()
 
+    /// The first probe is answered at once.
+    init() {
+        _ = schedule.next(lostAt: nil, at: .zero)
+        schedule.noteEnd(of: .patient, isAnswered: true, isLate: false, at: .zero)
+    }
+
+    /// Goal: the first request to a slow remote does not fail for its slowness.
+    @Test func `patiently at the start, which shows how long an answer takes`() {
+        var schedule = ProbeSchedule()
+        #expect(schedule.limit(of: .quick) == .seconds(10), "not known yet")
+        #expect(schedule.next(lostAt: nil, at: .zero) == .probe(.patient))
+        #expect(schedule.next(lostAt: nil, at: .zero) == .wait(until: nil))
+        schedule.noteEnd(of: .patient, isAnswered: true, isLate: false, at: .seconds(4))
+        #expect(schedule.limit(of: .quick) == .seconds(8))
+    }
+
+    @Test func `as usual, if the first answer does not come`() {
+        var schedule = ProbeSchedule()
+        #expect(schedule.next(lostAt: nil, at: .zero) == .probe(.patient))
+        schedule.noteEnd(of: .patient, isAnswered: false, isLate: true, at: .seconds(60))
+        #expect(schedule.limit(of: .quick) == .seconds(3))
+    }
+
     @Test mutating func `never, without a call`() {
         #expect(schedule.next(lostAt: nil, at: .seconds(100)) == .wait(until: nil))
     }

@@ -100,7 +100,7 @@ struct NameFinderTests {
         try Scenario.run(settings: settings) { remote in
             try remote.otherClientWrites(Scenario.key("file"), [1])
         } _: { it in
-            it.remote.refuse(.denied, attempts: "stat")
+            it.remote.refuse(.denied, attempts: "stat \"file\"")
             _ = try await it.find("file")
             #expect(it.remote.refusalsGiven == 0)
         }

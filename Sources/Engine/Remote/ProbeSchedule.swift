@@ -25,6 +25,8 @@ struct ProbeSchedule {
     private static var intervalMin: Duration { .milliseconds(500) }
     /// How long a quick probe may take, unless the remote is known to be slow.
     private static var quickMax: Duration { .seconds(3) }
+    /// How long it may take while it is not known yet whether the remote is slow.
+    private static var firstMax: Duration { .seconds(10) }
     private static var slowMax: Duration { .seconds(30) }
 
     private var calls = 0
@@ -37,10 +39,13 @@ struct ProbeSchedule {
     private var knownLoss: Duration?
     private var isProbing = false
     private var isProbingPatiently = false
+    /// Whether the first probe was started, which shows how quick the remote is.
+    private var isMeasured = false
     /// When the current probes were started.
     private var (quickStart, patientStart) = (Duration.zero, Duration.zero)
-    /// The time that the last answer to a probe has taken; zero after a late one.
-    private var answerTime: Duration = .zero
+    /// The time that the last answer to a probe has taken; zero after a late one, nil before the
+    /// first probe has ended.
+    private var answerTime: Duration?
     /// Whether the last quick probe was not answered in time.
     private var wasLate = false
     /// The instant of the next check that the caller knows of.
@@ -74,7 +79,8 @@ struct ProbeSchedule {
     /// Returns how long a probe may take: a remote whose answers take long is not lost for that.
     func limit(of probe: Probe) -> Duration {
         switch probe {
-        case .quick: min(max(Self.quickMax, answerTime * 2), Self.slowMax)
+        case .quick:
+            answerTime.map { min(max(Self.quickMax, $0 * 2), Self.slowMax) } ?? Self.firstMax
         case .patient: DeadlineProvider.lookMax
         }
     }
@@ -86,7 +92,9 @@ struct ProbeSchedule {
             isProbing = false
             wasLate = isLate
             if isLate { answerTime = .zero }
-        case .patient: isProbingPatiently = false
+        case .patient:
+            isProbingPatiently = false
+            answerTime = answerTime ?? .zero
         }
         guard isAnswered else { return }
         answerTime = now - (probe == .quick ? quickStart : patientStart)
@@ -100,7 +108,8 @@ struct ProbeSchedule {
             knownLoss = lostAt
             if lostAt != nil { nextProbe = min(nextProbe, quickStart + Self.intervalMin) }
         }
-        if lostAt != nil, wasLate, !isProbingPatiently {
+        if !isMeasured || lostAt != nil && wasLate, !isProbingPatiently {
+            isMeasured = true
             wasLate = false
             isProbingPatiently = true
             patientStart = now

@@ -14,11 +14,10 @@ package struct Reachability: Hashable, Sendable {
     var outageEnd: Duration?
 
     /// How long the remote must be lost before it counts as out of reach: a connection that broke a
-    /// moment ago is not an outage.
+    /// moment ago, or a server that starts anew, is not an outage. Requests wait for as long, and at
+    /// least until a probe has failed too. A probe that succeeds shows that only this request fails,
+    /// which is then retried for longer.
     static var doubtTime: Duration { .seconds(5) }
-    /// How long a request waits for a lost remote, at least until a probe has failed too. A probe that
-    /// succeeds shows that only this request fails, which is then retried for longer.
-    static var patience: Duration { .milliseconds(1_500) }
 
     /// Whether the remote has answered nothing for ``doubtTime``, and a probe has failed in that time.
     package func isOutOfReach(at now: Duration) -> Bool {
