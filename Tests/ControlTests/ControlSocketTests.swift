@@ -55,8 +55,9 @@ struct ControlSocketTests {
         }
         for await _ in readiness {
             #expect(FileManager.default.fileExists(atPath: path))
-            serving.cancel()
+            break
         }
+        serving.cancel()
         try await serving.value
         #expect(!FileManager.default.fileExists(atPath: path))
     }
