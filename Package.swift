@@ -151,7 +151,7 @@ let package = Package(
             name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),
         .testTarget(
             name: "HostTests",
-            dependencies: ["CLinux", "Engine", "Host", "Simulation", "SystemCalls"],
+            dependencies: ["CLinux", "Engine", "Host", "Simulation", "SystemCalls", log],
             swiftSettings: settings),
         .testTarget(
             name: "CheckTests",

@@ -26,7 +26,7 @@ package final class ThreadPoolExecutor: TaskExecutor {
     /// Starts the threads. They keep the pool alive until ``shutDown()``.
     ///
     /// - Parameters:
-    ///   - name: The prefix of the threads' names (`apus-engine-0`), as `top -H` and debuggers show
+    ///   - name: The prefix of the threads' names (`apus-transfer-0`), as `top -H` and debuggers show
     ///     them; the kernel keeps 15 bytes.
     ///   - threadCount: At least 1; more than the machine has cores, as the threads mostly wait.
     /// - Throws: ``HostError`` if the system refuses a thread.

@@ -17,6 +17,8 @@ struct RequestServerTests {
             let engine = mount.engine
             let server = RequestServer(
                 engine: engine, tasks: RequestTasks(countMax: 1, executor: PoolExecutor()),
+                syncs: RequestTasks(countMax: 1, executor: PoolExecutor()),
+                syncThreads: ThreadAllowance(1),
                 notifier: KernelNotifier(logger: Logger(label: "test")), timeouts: CacheTimeouts(),
                 readAhead: ReadAhead(bytes: 0, mountPoint: "/"),
                 cachesSymlinks: false, logger: Logger(label: "test"))

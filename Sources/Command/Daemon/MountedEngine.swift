@@ -21,13 +21,10 @@ final class MountedEngine: MountService {
     /// How many bytes local copies may take.
     let cacheBytesMax: UInt64
     private let session: FuseSession
-    private let executor: ThreadPoolExecutor
+    private let pools: DaemonPools
     private let store: Store
     /// Held during the life of this object.
     private let stateDirectory: StateDirectory
-
-    /// How many of the engine's tasks may wait for the disk at a time.
-    private static let engineThreads = 8
 
     /// Takes the state directory, opens the engine's database in it, and connects the source's
     /// provider.
@@ -71,11 +68,11 @@ final class MountedEngine: MountService {
                 ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
             var configuration = Self.configuration(options, source: source)
             configuration.cacheBytesMax = cacheBytesMax
+            pools = try DaemonPools()
             engine = try Engine(
                 configuration: configuration, store: store, disk: disk, clock: clock,
-                provider: provider, logger: logger, random: { UInt64.random(in: .min ... .max) })
-            executor = try ThreadPoolExecutor(
-                name: "apus-engine", threadCount: Self.engineThreads)
+                provider: provider, pools: pools.forEngine, logger: logger,
+                random: { UInt64.random(in: .min ... .max) })
         } catch {
             throw CommandFailure(mounting: options, error)
         }
@@ -87,7 +84,9 @@ final class MountedEngine: MountService {
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
         session = FuseSession(
-            engine: engine, options: mountOptions, executor: executor, logger: logger)
+            engine: engine, options: mountOptions, executor: pools.requests,
+            syncExecutor: pools.syncs,
+            logger: logger)
     }
 
     private static func configuration(
@@ -130,14 +129,14 @@ final class MountedEngine: MountService {
         since.withLock { $0 = Date() }
         usable()
         let session = session
-        let work = Task(executorPreference: executor) { [engine] in await engine.run() }
+        let work = Task(executorPreference: pools.transfers) { [engine] in await engine.run() }
         let served = await Result { try await onOwnThread { try session.run() } }
         // Before the engine ends, which may take seconds: the mount is gone, by whichever command.
         bare?.release()
         work.cancel()
         await work.value
-        try? await onOwnThread { [executor, store] in
-            executor.shutDown()
+        try? await onOwnThread { [pools, store] in
+            pools.shutDown()
             store.close()
         }
         do {
@@ -172,11 +171,11 @@ final class MountedEngine: MountService {
         }
     }
 
-    /// Calls the engine on its own threads, where it may block.
+    /// Calls the engine on threads that may block.
     func onEngine<Value: Sendable>(
         _ call: @Sendable () async throws(EngineError) -> Value
     ) async throws(ControlError) -> Value {
-        let result = await withTaskExecutorPreference(executor) {
+        let result = await withTaskExecutorPreference(pools.upkeep) {
             await Result { () async throws(EngineError) in try await call() }
         }
         do throws(EngineError) {

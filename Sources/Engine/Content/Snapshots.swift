@@ -12,6 +12,7 @@ struct Snapshots: Sendable {
     let configuration: EngineConfiguration
     let disk: any Disk
     let files: OpenFileTable
+    let pools: WorkPools
     let logger: Logger
 
     /// Freezes the current content of a file.
@@ -86,13 +87,20 @@ struct Snapshots: Sendable {
     /// abandoned and repeated later; the change can be made.
     func preserve(_ inode: InodeNumber, _ range: Range<UInt64>) async {
         guard let file = files.existing(inode) else { return }
-        for frozen in file.state.withLock(\.frozen) {
-            do throws(DiskError) {
-                try await frozen.preserve(range)
-            } catch {
-                noteAbandoned(error)
+        await withTaskExecutorPreference(pools.content) {
+            for frozen in file.state.withLock(\.frozen) {
+                do throws(DiskError) {
+                    try await frozen.preserve(range)
+                } catch {
+                    noteAbandoned(error)
+                }
             }
         }
+    }
+
+    /// - Throws: The failure of the disk, or of a snapshot that was abandoned.
+    func digest(of frozen: FrozenContent) async throws -> ContentDigest {
+        try await withTaskExecutorPreference(pools.content) { try ContentDigest(of: frozen) }
     }
 
     private func abandon(_ frozen: FrozenContent, _ error: DiskError) {

@@ -17,25 +17,29 @@ package final class Engine: Sendable {
     let local: LocalParts
     let remote: RemoteParts
     let transfer: TransferParts
+    private let pools: WorkPools
 
     /// Opens a state directory as the last engine left it, however that ended.
     ///
     /// - Parameters:
     ///   - disk: Holds the content files; the folders of ``StateFiles`` belong to the engine.
+    ///   - pools: Their threads outlive ``run()``.
     ///   - random: The source of jitter; a simulation passes a seeded one.
     /// - Throws: `.damaged` for a state of another source or version; errors of store and disk.
     package init(
         configuration: EngineConfiguration, store: Store, disk: any Disk, clock: any Clock,
-        provider: any Provider, logger: Logger, random: @escaping @Sendable () -> UInt64
+        provider: any Provider, pools: WorkPools = WorkPools(), logger: Logger,
+        random: @escaping @Sendable () -> UInt64
     ) throws(EngineError) {
         self.configuration = configuration
         self.store = store
         self.clock = clock
         self.logger = logger
         self.random = random
+        self.pools = pools
         local = LocalParts(
             configuration, store: store, disk: disk, clock: clock, traits: provider.traits,
-            logger: logger)
+            pools: pools, logger: logger)
         remote = RemoteParts(
             configuration, store: store, clock: clock, provider: provider, logger: logger,
             random: random, local: local)
@@ -62,13 +66,19 @@ package final class Engine: Sendable {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
-                group.addTask { [local] in await local.reaper.run() }
+                group.addTask(executorPreference: pools.upkeep) { [local] in
+                    await local.reaper.run()
+                }
                 group.addTask { [transfer] in await transfer.synchroniser.run() }
                 group.addTask { [remote] in await remote.lister.run() }
                 group.addTask { [transfer] in await transfer.downloader.run() }
                 group.addTask { [remote] in await remote.refresher.run() }
-                group.addTask { [local] in await local.evictor.run() }
-                group.addTask { [local] in await local.flusher.run() }
+                group.addTask(executorPreference: pools.upkeep) { [local] in
+                    await local.evictor.run()
+                }
+                group.addTask(executorPreference: pools.upkeep) { [local] in
+                    await local.flusher.run()
+                }
                 group.addTask { [remote] in await remote.deadlines.run() }
                 group.addTask { [remote] in await remote.gate.run() }
                 group.addTask { [remote] in await remote.metadata.run() }

@@ -18,7 +18,7 @@ struct LocalParts: Sendable {
 
     init(
         _ configuration: EngineConfiguration, store: Store, disk: any Disk, clock: any Clock,
-        traits: ProviderTraits, logger: Logger
+        traits: ProviderTraits, pools: WorkPools, logger: Logger
     ) {
         agenda = Agenda(
             store: store, clock: clock, logger: logger, runningMax: traits.transfersMax)
@@ -42,7 +42,8 @@ struct LocalParts: Sendable {
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
             files: files,
             snapshots: Snapshots(
-                configuration: configuration, disk: disk, files: files, logger: logger),
+                configuration: configuration, disk: disk, files: files, pools: pools,
+                logger: logger),
             space: space, durability: durability, reaper: reaper, agenda: agenda,
             fillQueue: fillQueue)
         tree = Tree(

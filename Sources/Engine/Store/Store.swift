@@ -2,7 +2,7 @@ package import GRDB
 
 /// The mount's database: opens it, and converts its errors to the engine's.
 ///
-/// Calls block; they are made on FUSE threads and on the engine's executor, which may block.
+/// Calls block; they are made on FUSE threads and in tasks whose threads may block.
 /// Writers are serialised; readers see the last commit and never wait.
 package final class Store: Sendable {
     private let writer: any DatabaseWriter

@@ -272,7 +272,7 @@ struct Uploader: Sendable {
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
             extendedAttributes: try store.read { try $0.extendedAttributes(of: inode) })
-        let digest = try gate.traits.tellsOwnVersions ? nil : digest(of: frozen)
+        let digest = gate.traits.tellsOwnVersions ? nil : try await digest(of: frozen)
         let intent = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
@@ -301,9 +301,9 @@ struct Uploader: Sendable {
             replaced: replaced, isUpload: true)
     }
 
-    private func digest(of frozen: FrozenContent) throws(ProviderError) -> ContentDigest {
+    private func digest(of frozen: FrozenContent) async throws(ProviderError) -> ContentDigest {
         do {
-            return try ContentDigest(of: frozen)
+            return try await content.snapshots.digest(of: frozen)
         } catch {
             throw ProviderError(
                 .source, attempt: "digest the content to be sent", reason: "\(error)", cause: error)

@@ -1,6 +1,6 @@
 /// The local storage for content files, with paths relative to the state directory.
 ///
-/// Calls block; they are made on FUSE threads and the engine's executor, which may block.
+/// Calls block; they are made on FUSE threads and in tasks whose threads may block.
 package protocol Disk: Sendable {
     /// Opens a file for reading and writing. Creates it if it is missing, empty and with mode 0600,
     /// together with its parent directories. POSIX: `open` with `O_RDWR | O_CREAT`.

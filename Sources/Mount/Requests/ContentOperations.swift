@@ -145,8 +145,24 @@ extension Request {
         }
     }
 
-    /// Serves fsync and fsyncdir.
+    /// Serves fsync and fsyncdir: on this thread, or as a task if too many threads wait for the disk.
     consuming func synchronize() {
+        let (server, inode) = (server, inode)
+        if server.syncThreads.enter() {
+            synchronizeHere()
+            return server.syncThreads.leave()
+        }
+        guard case .admitted(let ticket) = server.syncs.admit() else { return reply.fail(ENOTCONN) }
+        // The kernel holds locks of the inode until the answer.
+        let wait = server.notifier.begin(waitingAt: [inode])
+        let slot = RequestSlot(self)
+        server.syncs.start(ticket) {
+            defer { server.notifier.end(wait) }
+            slot.take()?.synchronizeHere()
+        }
+    }
+
+    private consuming func synchronizeHere() {
         serve { (engine, inode) throws(Blocked) in
             try engine.synchronize(inode)
         }

@@ -122,7 +122,7 @@ struct Request: ~Copyable {
 }
 
 /// Carries a ``Request`` into a task: one slot, emptied once.
-private final class RequestSlot: Sendable {
+final class RequestSlot: Sendable {
     private let slot: Mutex<Request?>
 
     init(_ request: consuming Request) {

@@ -6,6 +6,9 @@ import Logging
 final class RequestServer: Sendable {
     let engine: Engine
     let tasks: RequestTasks
+    /// Requests that wait for the disk, beyond ``syncThreads``.
+    let syncs: RequestTasks
+    let syncThreads: ThreadAllowance
     let notifier: KernelNotifier
     let timeouts: CacheTimeouts
     let readAhead: ReadAhead
@@ -15,12 +18,14 @@ final class RequestServer: Sendable {
     let isTracing: Bool
 
     init(
-        engine: Engine, tasks: RequestTasks, notifier: KernelNotifier, timeouts: CacheTimeouts,
-        readAhead: ReadAhead,
+        engine: Engine, tasks: RequestTasks, syncs: RequestTasks, syncThreads: ThreadAllowance,
+        notifier: KernelNotifier, timeouts: CacheTimeouts, readAhead: ReadAhead,
         cachesSymlinks: Bool, logger: Logger
     ) {
         self.engine = engine
         self.tasks = tasks
+        self.syncs = syncs
+        self.syncThreads = syncThreads
         self.notifier = notifier
         self.timeouts = timeouts
         self.readAhead = readAhead

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// The requests that wait for the network, each a task on the engine's executor.
+/// The requests that wait for the network or the disk, each a task.
 ///
 /// Starting one never blocks: a FUSE thread must not wait for the network, because a few threads
 /// serve all requests. This is the only owner of the tasks: ``stop()`` cancels them all, and

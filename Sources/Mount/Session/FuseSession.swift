@@ -21,23 +21,29 @@ package final class FuseSession: Sendable {
     private let notifier: KernelNotifier
     private let server: RequestServer
     private let tasks: RequestTasks
+    private let syncs: RequestTasks
     private let logger: Logger
     private let loop = LoopThread()
     private let state = Mutex(State.idle)
 
     /// - Parameters:
     ///   - engine: Its kernel cache becomes this session's.
-    ///   - executor: The engine's executor, for requests that wait for the network.
+    ///   - executor: Runs requests that wait for the network; its threads may block.
+    ///   - syncExecutor: Runs requests that wait for the disk, if many do.
     package init(
-        engine: Engine, options: MountOptions,
-        executor: any TaskExecutor, logger: Logger
+        engine: Engine, options: MountOptions, executor: any TaskExecutor,
+        syncExecutor: any TaskExecutor, logger: Logger
     ) {
         self.options = options
         notifier = KernelNotifier(logger: logger)
         self.logger = logger
         tasks = RequestTasks(countMax: options.waitingRequestsMax, executor: executor)
+        // The kernel has a bound on the requests under way.
+        syncs = RequestTasks(countMax: .max, executor: syncExecutor)
         server = RequestServer(
-            engine: engine, tasks: tasks, notifier: notifier, timeouts: options.timeouts,
+            engine: engine, tasks: tasks, syncs: syncs,
+            syncThreads: ThreadAllowance(options.threadsMax / 2), notifier: notifier,
+            timeouts: options.timeouts,
             readAhead: ReadAhead(bytes: options.readAheadBytes, mountPoint: options.mountPoint),
             cachesSymlinks: options.cachesSymlinks, logger: logger)
         engine.attach(notifier)
@@ -78,8 +84,10 @@ package final class FuseSession: Sendable {
         notifier.attach(handle)
         let result = loop.run(handle, threadsMax: options.threadsMax)
         tasks.stop()
+        syncs.stop()
         notifier.detach()
         tasks.drain()
+        syncs.drain()
         handle.end()
         state.withLock { $0 = .ended }
         logger.info("unmounted", metadata: ["mountPoint": "\(options.mountPoint)"])
@@ -94,7 +102,7 @@ package final class FuseSession: Sendable {
     /// interrupted, later ones fail.
     ///
     /// Bytes written through `mmap` that the kernel has not written back are lost; ``unmount()``
-    /// keeps them. Blocks briefly; must not be called on FUSE threads or the engine's executor.
+    /// keeps them. Blocks briefly; must not be called on FUSE threads or the executors.
     package func stop() {
         tasks.stop()
         // While requests are still answered, as a notification may wait for them in the kernel.
@@ -105,7 +113,7 @@ package final class FuseSession: Sendable {
     /// Unmounts if the mount is not in use; ``run()`` then returns.
     ///
     /// Blocks while the kernel writes back its cache; must not be called on FUSE threads or the
-    /// engine's executor.
+    /// executors.
     ///
     /// - Throws: `.busy` if it is in use.
     package func unmount() throws(MountError) {

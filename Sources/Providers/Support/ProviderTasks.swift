@@ -13,8 +13,10 @@ package func finishing<Value: Sendable>(
 package func cleaningUp<Value: Sendable>(
     _ work: @escaping @Sendable () async throws(ProviderError) -> Value
 ) async throws(ProviderError) -> Value {
-    // An unstructured task only because it must not inherit the cancellation; it is awaited here.
-    let result = await Task { () -> Result<Value, ProviderError> in
+    // An unstructured task only because it must not inherit the cancellation; it is awaited here. It
+    // calls the engine back, so it runs on the engine's threads.
+    let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+    let result = await Task(executorPreference: executor) { () -> Result<Value, ProviderError> in
         do throws(ProviderError) {
             return .success(try await work())
         } catch {

@@ -1,0 +1,15 @@
+/// The threads for kinds of work that block, so that none of them takes the threads of another.
+///
+/// Requests of the kernel and transfers run on the threads of the tasks that call the engine. Without
+/// pools, as in simulation, all work does.
+package struct WorkPools: Sendable {
+    /// Hashes and copies content.
+    package var content: (any TaskExecutor)?
+    /// Synchronises, removes and evicts content.
+    package var upkeep: (any TaskExecutor)?
+
+    package init(content: (any TaskExecutor)? = nil, upkeep: (any TaskExecutor)? = nil) {
+        self.content = content
+        self.upkeep = upkeep
+    }
+}
