@@ -53,7 +53,7 @@ struct Durability: Sendable {
     ) throws(Blocked) -> Set<InodeNumber> {
         var left: Set<InodeNumber> = []
         for inode in inodes {
-            let written = writtenFiles.withLock { $0.removeValue(forKey: inode) }
+            let written = writtenFiles.withLock { $0[inode] }
             do throws(DiskError) {
                 let file: any DiskFile
                 if let written {
@@ -67,6 +67,7 @@ struct Durability: Sendable {
                     left.insert(inode)
                     noteFailure(of: inode, error)
                 }
+                if let written { close(written, of: inode) }
             } catch {
                 // It could not be opened; its bytes may be all right.
                 left.insert(inode)
@@ -143,6 +144,13 @@ struct Durability: Sendable {
     private func keepOpen(_ inode: InodeNumber, _ file: any DiskFile) {
         writtenFiles.withLock { files in
             if files.count < Self.writtenMax || files[inode] != nil { files[inode] = file }
+        }
+    }
+
+    /// Closes a file, unless a writer has opened it anew meanwhile.
+    private func close(_ written: any DiskFile, of inode: InodeNumber) {
+        writtenFiles.withLock { files in
+            if files[inode] === written { files[inode] = nil }
         }
     }
 

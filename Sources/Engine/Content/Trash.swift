@@ -10,7 +10,6 @@ struct Trash: Sendable {
     let disk: any Disk
     let clock: any Clock
     let logger: Logger
-    let files: OpenFileTable
     /// The maximum of bytes kept; the oldest files are removed first.
     let bytesMax: UInt64
     /// Notified when a file is added.
@@ -19,27 +18,8 @@ struct Trash: Sendable {
     /// How long a file is kept, in nanoseconds.
     private static var trashAgeMax: Int64 { 30 * 86_400 * 1_000_000_000 }
 
-    /// Copies the bytes of a discarded file that is still being read to the trash, with its
-    /// extended attributes. Unused files are moved there when they are reaped.
-    func keep(_ inode: InodeNumber) {
-        guard let file = files.existing(inode) else { return }
-        do throws(Blocked) {
-            guard let (destination, _, attributes) = try placeInTrash(inode) else { return }
-            try file.withState { state throws(Blocked) in
-                try onDisk(
-                    "move a removed file to the trash",
-                    do: set(attributes, of: try disk.clone(state.file, to: destination)))
-            }
-            signal.notify()
-        } catch {
-            // The remote has deleted it; a copy is a courtesy.
-            logger.warning(
-                "removed file not kept", metadata: ["inode": "\(inode)", "reason": "\(error)"])
-        }
-    }
-
-    /// Moves the bytes of an unused discarded file to the trash, with its extended attributes. Does
-    /// nothing for a file that is not discarded. Idempotent.
+    /// Moves the bytes of a discarded file to the trash, with its extended attributes, once no program
+    /// has it open. Does nothing for a file that is not discarded. Idempotent.
     func move(_ inode: InodeNumber) throws(Blocked) {
         guard let (destination, size, attributes) = try placeInTrash(inode) else { return }
         try onDisk("move a removed file to the trash") { () throws(DiskError) in

@@ -25,7 +25,7 @@ struct LocalParts: Sendable {
         lostAndFound = LostAndFound(disk: disk)
         durability = Durability(store: store, disk: disk, logger: logger)
         trash = Trash(
-            store: store, disk: disk, clock: clock, logger: logger, files: files,
+            store: store, disk: disk, clock: clock, logger: logger,
             bytesMax: configuration.cacheBytesMax / 10)
         reaper = Reaper(
             store: store, disk: disk, logger: logger, files: files, trash: trash,
@@ -91,8 +91,7 @@ struct RemoteParts: Sendable {
                 deletions: deletions, agenda: agenda,
                 trashBytesMax: local.trash.bytesMax),
             aftermath: Aftermath(
-                trash: local.trash, reaper: local.reaper, agenda: agenda,
-                kernelCache: local.kernelCache))
+                reaper: local.reaper, agenda: agenda, kernelCache: local.kernelCache))
         lister = Lister(
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
             activity: activity, answers: answers, schedule: schedule, space: local.space,

@@ -7,7 +7,6 @@ extension Merge {
             record.size <= context.trashBytesMax
         else { return }
         try database.setDiscarded(DiscardedRecord(name: name, time: clock.wallTime), of: inode)
-        changes.discarded.append(inode)
     }
 
     /// Carries out a plan that changes the local side only.

@@ -5,8 +5,6 @@ struct RemoteChanges {
     var unlinked: [InodeNumber] = []
     /// Whether inodes may have become due.
     var isScheduled = false
-    /// Files that the remote has deleted and whose bytes are to go to the trash.
-    var discarded: [InodeNumber] = []
     /// How many more inodes may lose their name in the transaction, so that other writers do not
     /// wait long. A removal in progress is completed.
     var removalsLeft: Int
