@@ -111,4 +111,41 @@ import Testing
         schedule.noteEnd(of: .quick, isAnswered: false, isLate: true, at: .seconds(34))
         #expect(schedule.limit(of: .quick) == .seconds(3), "it may be gone")
     }
+
+    @Test mutating func `with more time while an upload progresses`() {
+        schedule.noteUpload(1 << 20, begunAt: .seconds(10), at: .seconds(10))
+        _ = schedule.begin(at: .seconds(10))
+        #expect(!schedule.hasSign(since: .seconds(10)), "it got no further than this machine")
+        #expect(schedule.next(lostAt: nil, at: .seconds(12)) == .probe(.quick))
+        #expect(schedule.limit(of: .quick) == .seconds(30))
+        schedule.noteUpload(1 << 20, begunAt: .seconds(10), at: .seconds(14))
+        #expect(schedule.hasSign(since: .seconds(12)))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: .seconds(15))
+        #expect(schedule.next(lostAt: nil, at: .seconds(15)) == .wait(until: .seconds(16)))
+    }
+
+    @Test mutating func `with little time while little is uploaded`() {
+        schedule.noteUpload(1_000, begunAt: .seconds(10), at: .seconds(10))
+        _ = schedule.begin(at: .seconds(10))
+        #expect(schedule.next(lostAt: nil, at: .seconds(12)) == .probe(.quick))
+        #expect(schedule.limit(of: .quick) == .seconds(3))
+    }
+
+    @Test mutating func `with little time for one out of reach, whatever is tried to be sent`() {
+        schedule.noteUpload(1 << 20, begunAt: .seconds(20), at: .seconds(20))
+        #expect(schedule.next(lostAt: .seconds(10), at: .seconds(20)) == .probe(.patient))
+        #expect(schedule.next(lostAt: .seconds(10), at: .seconds(20)) == .probe(.quick))
+        #expect(schedule.limit(of: .quick) == .seconds(3))
+    }
+
+    @Test mutating func `patiently once, before a listing is ended`() {
+        let lost = Duration.seconds(10)
+        #expect(schedule.next(lostAt: lost, at: lost) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: lost)
+        #expect(schedule.next(lostAt: lost, at: .seconds(15)) == .probe(.patient))
+        schedule.noteEnd(of: .patient, isAnswered: false, isLate: false, at: .seconds(15))
+        #expect(schedule.next(lostAt: lost, at: .seconds(15)) == .probe(.quick))
+        schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: .seconds(15))
+        #expect(schedule.next(lostAt: lost, at: .seconds(15)) == .wait(until: .seconds(17)))
+    }
 }

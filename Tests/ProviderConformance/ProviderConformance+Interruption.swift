@@ -77,6 +77,7 @@ extension ProviderConformance {
             let provider = store.provider
             let attributes = ConformanceStore.attributes
             let calls: [(String, @Sendable () async throws -> Void)] = [
+                ("probe", { try await provider.probe() }),
                 ("stat", { _ = try await provider.stat(store.key("file")) }),
                 ("list", { _ = try await provider.entries(of: .root).next() }),
                 ("read", { _ = try await store.read("file", etag: etag, range: 0..<2) }),

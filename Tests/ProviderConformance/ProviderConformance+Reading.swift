@@ -17,6 +17,13 @@ extension ProviderConformance {
             try await store.expectNothing(at: "nothing/below")
             try await store.expectNothing(at: "file/below")
         },
+        Case("a probe is answered, and leaves no trace") { store in
+            try await store.provider.probe()
+            try await store.expectNames([], in: "")
+            try await store.write("file", [1])
+            try await store.provider.probe()
+            try await store.expectNames(["file"], in: "")
+        },
         Case("any range of a file can be read") { store in
             let bytes = store.bytes(store.options.bytesOfSeveralPieces)
             let etag = try await store.etag(of: store.write("file", bytes))

@@ -15,7 +15,6 @@ struct ListingTests {
     ) throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = latency...latency
-        settings.provider.answersProbesAtOnce = true
         settings.provider.pageEntries = pageEntries
         try Scenario.run(settings: settings) { remote in
             for number in 0..<count {
@@ -203,7 +202,8 @@ struct ListingTests {
     }
 
     @Test func `that arrives in one late page serves later callers`() throws {
-        try Self.run(latency: .seconds(200), pageEntries: 100) { scenario in
+        try Self.run(latency: .milliseconds(1), pageEntries: 100) { scenario in
+            scenario.remote.setDelay(.seconds(200), attempts: "list")
             let error = await #expect(throws: EngineError.self) {
                 try await scenario.names(in: "")
             }
@@ -252,7 +252,6 @@ struct ListingTests {
     @Test func `is waited for until the caller's deadline, continues, and is reported`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.latency = .seconds(20)...(.seconds(20))
-        settings.provider.answersProbesAtOnce = true
         settings.provider.pageEntries = 1
         try Scenario.run(settings: settings, logLines: 10_000) { remote in
             for number in 0..<50 {

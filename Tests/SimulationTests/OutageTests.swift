@@ -1,4 +1,5 @@
 import Simulation
+import Synchronization
 import Testing
 
 @testable import Engine
@@ -41,7 +42,7 @@ import Testing
     @Test func `that does not answer fails a read within a few seconds`() throws {
         try Self.run { it in
             it.remote.stand(true)
-            let error = try await it.failure(toRead: "a", within: .seconds(6))
+            let error = try await it.failure(toRead: "a", within: .seconds(8))
             #expect(error.kind == .unreachable)
         }
     }
@@ -53,7 +54,7 @@ import Testing
         try Self.run { it in
             #expect(try await it.read("b") == [1, 2, 3])
             if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
-            _ = try await it.failure(toRead: "a", within: .seconds(6))
+            _ = try await it.failure(toRead: "a", within: .seconds(8))
             try await it.wait(.seconds(6))
             let asked = it.mount.clock.uptime
             _ = try await it.failure(toRead: "a", within: .milliseconds(100))
@@ -68,7 +69,7 @@ import Testing
     func `is used again within five seconds of its return`(isSilent: Bool) throws {
         try Self.run { it in
             if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
-            _ = try await it.failure(toRead: "a", within: .seconds(6))
+            _ = try await it.failure(toRead: "a", within: .seconds(8))
             try await it.wait(.seconds(3_600))
             if isSilent { it.remote.stand(false) } else { it.remote.setReachable(true) }
             try await it.wait(.seconds(5))
@@ -132,13 +133,133 @@ import Testing
     /// A store that lists a huge directory, or merges a huge upload, says nothing meanwhile.
     @Test func `is not what a slow answer means`() throws {
         try Self.run { it in
-            it.remote.stand(true, attempts: "read \"a\"")
+            it.remote.stand(true, attempts: "of \"a\"")
             async let slow = it.read("a")
             try await it.wait(.seconds(20))
             #expect(it.engine.outage == nil)
             #expect(try await it.read("b") == [1, 2, 3])
             it.remote.stand(false)
             #expect(try await slow == [1, 2, 3])
+        }
+    }
+
+    /// Method: the first silent call was answered by probes for long.
+    @Test func `counts from the first probe without an answer`() throws {
+        try Self.run { it in
+            it.remote.stand(true, attempts: "of \"a\"")
+            async let slow = it.read("a")
+            try await it.wait(.seconds(25))
+            it.remote.stand(true)
+            while it.reachability.isReachable { try await it.wait(.milliseconds(10)) }
+            let lostAt = try #require(it.reachability.lostAt)
+            #expect(it.mount.clock.uptime - lostAt < .milliseconds(3_020), "the time of a probe")
+            #expect(it.engine.outage == nil)
+            it.remote.stand(false)
+            try await it.wait(.seconds(4))
+            #expect(it.engine.outage == nil)
+            #expect(try await slow == [1, 2, 3])
+        }
+    }
+
+    /// Method: a store with one thread, which answers nothing else while it lists a directory.
+    @Test func `does not end a listing that is slow`() throws {
+        try Self.run { it in
+            try it.remote.otherClientMakesDirectory(Scenario.key("d"))
+            try it.remote.otherClientWrites(Scenario.key("d/file"), [1])
+            try await it.refresh()
+            it.remote.setDelay(.seconds(40))
+            async let names = it.names(in: "d")
+            try await it.wait(.seconds(20))
+            #expect(it.engine.outage != nil)
+            try await it.wait(.seconds(10))
+            it.remote.setDelay(nil)
+            #expect(try await names == ["file"])
+            #expect(it.engine.outage == nil)
+        }
+    }
+
+    @Test func `ends a listing once it has not answered for a minute`() throws {
+        try Self.run { it in
+            try it.remote.otherClientMakesDirectory(Scenario.key("d"))
+            try await it.refresh()
+            it.remote.stand(true)
+            let begin = it.mount.clock.uptime
+            await #expect(throws: EngineError.self) { try await it.names(in: "d") }
+            #expect(it.mount.clock.uptime - begin < .seconds(70))
+            let directory = try await it.find("d")
+            try await it.wait(.seconds(10))
+            #expect(it.engine.remote.lister.listings.flight(of: directory) == nil)
+        }
+    }
+
+    @Test func `fails a listing at once, also if another one is in progress`() throws {
+        try Self.run { it in
+            try it.remote.otherClientMakesDirectory(Scenario.key("d"))
+            try await it.refresh()
+            it.remote.stand(true)
+            async let first = try? it.names(in: "d")
+            try await it.wait(.seconds(20))
+            let begin = it.mount.clock.uptime
+            await #expect(throws: EngineError.self) { try await it.names(in: "d") }
+            #expect(it.mount.clock.uptime - begin < .milliseconds(100))
+            #expect(await first == nil)
+        }
+    }
+
+    @Test func `is not one that sends a long answer`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listingSigns = (.seconds(1), 50)
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1])
+        } _: { it in
+            it.remote.stand(true, attempts: "probe")
+            async let names = it.names(in: "")
+            for _ in 0..<48 {
+                try await it.wait(.seconds(1))
+                #expect(it.reachability.isReachable)
+            }
+            #expect(try await names == ["a"])
+        }
+    }
+
+    /// Method: bytes are reported every ten seconds, and a probe waits behind them for 20 s.
+    @Test func `is not one at the end of a slow line that is full`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pieceBytes = 20_000...20_000
+        settings.provider.pieceDelay = .seconds(10)...(.seconds(10))
+        try Scenario.run(settings: settings) { it in
+            _ = try await it.names(in: "")
+            it.remote.setDelay(.seconds(20), attempts: "probe")
+            try await it.write("a", [UInt8](repeating: 1, count: 200_000))
+            for _ in 0..<100 {
+                try await it.wait(.seconds(1))
+                #expect(it.reachability.isReachable)
+            }
+            #expect(try await it.rest())
+        }
+    }
+
+    /// Method: all pages after the first come from this machine, for ten minutes.
+    @Test func `has no effect on pages that are here already, nor they on it`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.pageEntries = 1
+        settings.provider.spoolsListings = true
+        settings.provider.spoolDelay = .seconds(20)
+        try Scenario.run(settings: settings) { remote in
+            for number in 0..<30 {
+                try remote.otherClientWrites(Scenario.key("\(number)"), [1])
+            }
+        } _: { it in
+            async let names = it.names(in: "")
+            try await it.wait(.seconds(30))
+            it.remote.setReachable(false)
+            await #expect(throws: ProviderError.self) { try await it.engine.remote.gate.space() }
+            try await it.wait(.seconds(8))
+            for _ in 0..<500 {
+                #expect(it.engine.outage != nil)
+                try await it.wait(.seconds(1))
+            }
+            #expect(try await names.count == 30)
         }
     }
 
@@ -156,6 +277,8 @@ import Testing
 }
 
 extension Scenario {
+    fileprivate var reachability: Reachability { engine.remote.gate.reachability.withLock { $0 } }
+
     /// Reads a file, which has to fail in time.
     fileprivate func failure(
         toRead path: String, within limit: Duration

@@ -1,6 +1,8 @@
 /// One call of a provider, for wrappers and messages.
 package enum ProviderCall: Sendable {
-    case list(ObjectKey)
+    /// - Parameter isFirst: Whether this is the first page, so that nothing is lost if it fails.
+    case list(ObjectKey, isFirst: Bool = true)
+    case probe
     case stat(ObjectKey)
     case read(ObjectKey)
     case write(ObjectKey)
@@ -14,11 +16,13 @@ package enum ProviderCall: Sendable {
     case space
     case publicLink(ObjectKey)
 
-    /// Whether it changes nothing, so that it can be given up at any time.
+    /// Whether it changes nothing, so that it can be given up once the remote is out of reach. A probe
+    /// finds out when that is over.
     var isLook: Bool {
         switch self {
         case .list, .stat, .read, .space: true
-        case .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move, .delete,
+        case .probe, .write, .abandon, .createDirectory, .createSymlink, .setAttributes, .move,
+            .delete,
             .publicLink:
             false
         }
@@ -28,7 +32,8 @@ package enum ProviderCall: Sendable {
 extension ProviderCall: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .list(let key): "list \"\(key)\""
+        case .list(let key, _): "list \"\(key)\""
+        case .probe: "probe the remote"
         case .stat(let key): "read the metadata of \"\(key)\""
         case .read(let key): "read \"\(key)\""
         case .write(let key): "write \"\(key)\""

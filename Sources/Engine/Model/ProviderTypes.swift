@@ -187,9 +187,12 @@ package struct AttributeFields: OptionSet, Hashable, Sendable {
 package struct ListingPage: Sendable {
     package var objects: [RemoteObject]
     package var isLast: Bool
+    /// Whether the next page is on this machine already, so that it asks the store nothing.
+    package var isNextLocal: Bool
 
-    package init(objects: [RemoteObject], isLast: Bool) {
+    package init(objects: [RemoteObject], isLast: Bool, isNextLocal: Bool = false) {
         self.objects = objects
         self.isLast = isLast
+        self.isNextLocal = isNextLocal
     }
 }

@@ -1,6 +1,6 @@
 /// Ends provider calls that take too long, so that they are retried (I8), and waits no longer than
-/// the grace period at shutdown. Calls that change nothing also end once the remote is out of reach,
-/// which frees their connections for the probes.
+/// the grace period at shutdown. Calls that change nothing also end in an outage, see
+/// ``ProviderCall/end``.
 ///
 /// A transfer may take any time: the provider ends it if it makes no progress.
 struct DeadlineProvider: ProviderWrapper {
@@ -22,19 +22,30 @@ struct DeadlineProvider: ProviderWrapper {
         // A cancelled read ends at once, so it needs no task that outlives the caller's.
         if case .read = call { return try await departure.untilOutage(call.description, request) }
         return try await departure.outlasting(
-            call.description, within: limit(call), endsAtOutage: call.isLook, request)
+            call.description, within: limit(call), endsAt: call.end, request)
     }
 
     /// Returns the maximum duration of a call; nil for a transfer, and for a directory that is moved
     /// object by object.
     private func limit(_ call: ProviderCall) -> Duration? {
         switch call {
-        case .stat, .space: Self.lookMax
+        case .probe, .stat, .space: Self.lookMax
         case .read, .write: nil
         case .list, .abandon, .createDirectory, .createSymlink, .delete, .publicLink:
             Self.changeMax
         case .setAttributes: Self.copyMax
         case .move(_, _, let isFile): traits.movesDirectoriesAtOnce || isFile ? Self.copyMax : nil
         }
+    }
+}
+
+extension ProviderCall {
+    /// The stage of an outage at which it ends; nil for never.
+    ///
+    /// A store may say nothing at all while it lists a huge directory, and begins again from the start
+    /// if that is ended. A read or a query of one object is soon repeated.
+    fileprivate var end: OutageStage? {
+        if case .list = self { return .confirmed }
+        return isLook ? .outOfReach : nil
     }
 }

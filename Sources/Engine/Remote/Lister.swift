@@ -17,11 +17,17 @@ struct Lister: Sendable {
 
     /// Lists a directory and applies the remote changes found.
     ///
-    /// Concurrent callers share one listing.
+    /// Concurrent callers share one listing. While the remote is out of reach, none joins one that may
+    /// take long to fail.
     ///
     /// - Throws: `ProviderError`, `EngineError`; `CancellationError` if the calling task is
     ///   cancelled, which does not cancel the listing.
     func list(_ directory: InodeNumber) async throws {
+        if listings.flight(of: directory) != nil,
+            let key = try store.read({ try $0.remoteKey(of: directory) })
+        {
+            try gate.requireReach(for: .list(key))
+        }
         try await listings.request(directory, at: clock.uptime).wait()
     }
 

@@ -19,7 +19,8 @@ struct OfflinePolicy: Sendable {
     func patienceEnd(with failure: ProviderError) -> Duration? {
         guard configuration.offline == .fail, failure.kind == .unreachable else { return nil }
         return gate.reachability.withLock { state in
-            state.isConfirmed ? state.lostAt.map { $0 + Reachability.doubtTime } : nil
+            guard state.failedProbe != nil else { return nil }
+            return state.lostAt.map { $0 + Reachability.doubtTime }
         }
     }
 

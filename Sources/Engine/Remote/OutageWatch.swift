@@ -3,13 +3,13 @@ import Synchronization
 
 /// Notices when the remote stops to answer, and when it is back.
 ///
-/// A failed call, or silence during one, starts probes: metadata requests for the root. If they fail
-/// too, the remote is lost, and after ``Reachability/doubtTime`` out of reach. Then the calls in
-/// flight that change nothing are ended, later ones fail at once, and the probes go on.
+/// A failed call, or silence during one, starts probes. If they fail too, the remote is lost, and after
+/// ``Reachability/doubtTime`` out of reach. Then reads and queries in flight are ended, later ones fail
+/// at once, and the probes go on. Listings in flight end once a patient probe has failed too.
 final class OutageWatch: Sendable {
     private let deadlines: Deadlines
     private let schedule = Mutex(ProbeSchedule())
-    private let isDeclared = Mutex(false)
+    private let declared = Mutex<OutageStage?>(nil)
     /// Notified when ``RemoteGate/watchReachability()`` may have something to do.
     let signal = Signal()
     /// Notified when the remote answers again.
@@ -32,18 +32,22 @@ final class OutageWatch: Sendable {
         schedule.withLock { $0.noteSign(at: now) }
     }
 
-    fileprivate var silentSince: Duration? { schedule.withLock(\.silentSince) }
+    /// Notes that an upload has progressed.
+    func noteUpload(_ bytes: UInt64, begunAt begin: Duration, at now: Duration) {
+        schedule.withLock { $0.noteUpload(bytes, begunAt: begin, at: now) }
+    }
 
-    /// Ends the calls in flight, once for each outage.
+    /// Ends calls in flight, once for each stage of an outage.
     ///
     /// - Returns: Whether this is a new outage.
-    fileprivate func declare(_ isOutOfReach: Bool) -> Bool {
-        let isNew = isDeclared.withLock { isDeclared in
-            defer { isDeclared = isOutOfReach }
-            return isOutOfReach && !isDeclared
+    fileprivate func declare(_ stage: OutageStage?) -> Bool {
+        let former = declared.withLock { declared in
+            defer { declared = stage }
+            return declared
         }
-        if isNew { deadlines.endForOutage() }
-        return isNew
+        guard let stage, former.map({ $0 < stage }) ?? true else { return false }
+        deadlines.endForOutage(stage)
+        return former == nil
     }
 
     fileprivate func next(_ state: Reachability, at now: Duration) -> ProbeSchedule.Action {
@@ -77,10 +81,12 @@ final class OutageWatch: Sendable {
 }
 
 extension RemoteGate {
-    /// - Throws: `.unreachable` while the remote is out of reach.
+    /// - Throws: `.unreachable` while the remote is out of reach. A listing that has begun continues
+    ///   until a patient probe has failed.
     func requireReach(for call: ProviderCall) throws(ProviderError) {
         let state = reachability.withLock { $0 }
-        guard state.isOutOfReach(at: clock.uptime) else { return }
+        guard let stage = state.outage(at: clock.uptime) else { return }
+        if case .list(_, isFirst: false) = call, stage < .confirmed { return }
         throw ProviderError(
             .unreachable, attempt: call.description,
             reason: state.reason ?? "the remote does not answer")
@@ -102,7 +108,7 @@ extension RemoteGate {
             while !Task.isCancelled {
                 let notifications = outage.signal.notifications
                 let (state, now) = (reachability.withLock { $0 }, clock.uptime)
-                if outage.declare(state.isOutOfReach(at: now)) {
+                if outage.declare(state.outage(at: now)) {
                     logger.warning(
                         "remote out of reach: requests fail at once",
                         metadata: ["reason": "\(state.reason ?? "-")"])
@@ -124,7 +130,7 @@ extension RemoteGate {
         let (error, isLate) = await outage.limiting(to: start + limit) {
             [inner] () -> ProviderError? in
             do throws(ProviderError) {
-                _ = try await inner.stat(.root)
+                try await inner.probe()
                 return nil
             } catch {
                 return error
@@ -134,7 +140,6 @@ extension RemoteGate {
             // The remote has answered something else meanwhile.
             return outage.noteEnd(of: probe, isAnswered: false, isLate: false, at: clock.uptime)
         }
-        let silentSince = outage.silentSince
         let isAnswered = error?.isAnswer ?? true
         if error == nil {
             noteReachable()
@@ -143,9 +148,9 @@ extension RemoteGate {
                 ProviderError(
                     .unreachable, attempt: "probe the remote",
                     reason: "no answer in \(limit.components.seconds) s"),
-                duringProbe: true, silentSince: silentSince)
+                of: probe, silentSince: start)
         } else if let error {
-            noteFailure(error, duringProbe: true, silentSince: silentSince)
+            noteFailure(error, of: probe)
         }
         outage.noteEnd(of: probe, isAnswered: isAnswered, isLate: isLate, at: clock.uptime)
     }
@@ -177,12 +182,14 @@ struct ObservedSink: ByteSink {
 /// Reports when the store has more bytes than before.
 final class ObservedUpload: UploadSession {
     private let session: any UploadSession
-    private let observe: @Sendable () -> Void
-    private let sent = Mutex<UInt64>(0)
+    private let outage: OutageWatch
+    private let clock: any Clock
+    private let state = Mutex((sent: UInt64(0), begin: nil as Duration?))
 
-    init(session: any UploadSession, observe: @escaping @Sendable () -> Void) {
+    init(session: any UploadSession, outage: OutageWatch, clock: any Clock) {
         self.session = session
-        self.observe = observe
+        self.outage = outage
+        self.clock = clock
     }
 
     var token: UploadToken? { session.token }
@@ -192,11 +199,13 @@ final class ObservedUpload: UploadSession {
     }
 
     func noteSent(_ bytes: UInt64) {
-        let isMore = sent.withLock { sent in
-            defer { sent = max(sent, bytes) }
-            return bytes > sent
+        let now = clock.uptime
+        let begin = state.withLock { state -> Duration? in
+            guard bytes > state.sent else { return nil }
+            state = (bytes, state.begin ?? now)
+            return state.begin
         }
-        if isMore { observe() }
+        if let begin { outage.noteUpload(bytes, begunAt: begin, at: now) }
         session.noteSent(bytes)
     }
 }

@@ -28,17 +28,24 @@ struct ProbeSchedule {
     /// How long it may take while it is not known yet whether the remote is slow.
     private static var firstMax: Duration { .seconds(10) }
     private static var slowMax: Duration { .seconds(30) }
+    /// Fewer bytes leave even a slow line soon.
+    private static var uploadBytesMin: UInt64 { 16 << 10 }
+    /// How long an upload that progressed may be what delays the answer to a probe.
+    private static var uploadPeriod: Duration { .seconds(30) }
 
     private var calls = 0
     /// The last sign of life, or the start of the first call without one; nil without a call.
-    private(set) var silentSince: Duration?
+    private var silentSince: Duration?
     private var lastSign: Duration?
+    private var lastUpload: Duration?
     private var gap = Self.silenceMax
     private var nextProbe: Duration = .zero
     /// The loss of the remote that the last call of ``next(lostAt:at:)`` knew of.
     private var knownLoss: Duration?
     private var isProbing = false
     private var isProbingPatiently = false
+    /// Whether a patient probe has failed since the loss.
+    private var hasFailedPatiently = false
     /// Whether the first probe was started, which shows how quick the remote is.
     private var isMeasured = false
     /// When the current probes were started.
@@ -73,16 +80,34 @@ struct ProbeSchedule {
         if calls > 0 { silentSince = now }
     }
 
+    /// Notes that an upload has progressed. That is a sign of life only if it takes some time: the
+    /// first bytes go no further than this machine.
+    ///
+    /// - Parameter bytes: The bytes of this upload so far.
+    mutating func noteUpload(_ bytes: UInt64, begunAt begin: Duration, at now: Duration) {
+        if bytes >= Self.uploadBytesMin { lastUpload = now }
+        if now - begin >= Self.silenceMax { noteSign(at: now) }
+    }
+
     /// Whether the remote has answered anything from an instant on.
     func hasSign(since start: Duration) -> Bool { lastSign.map { $0 >= start } ?? false }
 
-    /// Returns how long a probe may take: a remote whose answers take long is not lost for that.
+    /// Returns how long the current probe may take: a remote whose answers take long, or wait behind
+    /// the bytes of an upload on a slow line, is not lost for that.
     func limit(of probe: Probe) -> Duration {
         switch probe {
+        case .quick where isLineBusy: Self.slowMax
         case .quick:
             answerTime.map { min(max(Self.quickMax, $0 * 2), Self.slowMax) } ?? Self.firstMax
         case .patient: DeadlineProvider.lookMax
         }
+    }
+
+    /// Whether an upload has progressed shortly before the current probe. While the remote is out of
+    /// reach, the line is idle.
+    private var isLineBusy: Bool {
+        guard let lastUpload, quickStart - lastUpload < Self.uploadPeriod else { return false }
+        return knownLoss.map { quickStart - $0 < Reachability.doubtTime } ?? true
     }
 
     /// Notes the end of a probe.
@@ -94,6 +119,7 @@ struct ProbeSchedule {
             if isLate { answerTime = .zero }
         case .patient:
             isProbingPatiently = false
+            if !isAnswered { hasFailedPatiently = true }
             answerTime = answerTime ?? .zero
         }
         guard isAnswered else { return }
@@ -106,9 +132,10 @@ struct ProbeSchedule {
     mutating func next(lostAt: Duration?, at now: Duration) -> Action {
         if lostAt != knownLoss {
             knownLoss = lostAt
+            hasFailedPatiently = false
             if lostAt != nil { nextProbe = min(nextProbe, quickStart + Self.intervalMin) }
         }
-        if !isMeasured || lostAt != nil && wasLate, !isProbingPatiently {
+        if !isProbingPatiently, !isMeasured || isPatienceDue(at: now) {
             isMeasured = true
             wasLate = false
             isProbingPatiently = true
@@ -129,5 +156,11 @@ struct ProbeSchedule {
         let next = [due, outage].compactMap(\.self).min()
         planned = next
         return .wait(until: next)
+    }
+
+    /// Whether a patient probe has to find out whether the lost remote is only slow.
+    private func isPatienceDue(at now: Duration) -> Bool {
+        guard let knownLoss else { return false }
+        return wasLate || now - knownLoss >= Reachability.doubtTime && !hasFailedPatiently
     }
 }

@@ -6,10 +6,10 @@ package struct Reachability: Hashable, Sendable {
     /// The store's error text, while it does not answer.
     package var reason: String?
     package var since: Timestamp?
-    /// ``since`` by the monotonic clock; earlier if the remote was silent before.
+    /// ``since`` by the monotonic clock; the start of the probe if that was not answered.
     var lostAt: Duration?
-    /// Whether a probe has failed since then.
-    var isConfirmed = false
+    /// The most patient probe that has failed since then.
+    var failedProbe: ProbeSchedule.Probe?
     /// The end of the last time out of reach, by the monotonic clock.
     var outageEnd: Duration?
 
@@ -20,8 +20,18 @@ package struct Reachability: Hashable, Sendable {
     static var doubtTime: Duration { .seconds(5) }
 
     /// Whether the remote has answered nothing for ``doubtTime``, and a probe has failed in that time.
-    package func isOutOfReach(at now: Duration) -> Bool {
-        guard !isReachable, !isUnauthorized, isConfirmed, let lostAt else { return false }
-        return now - lostAt >= Self.doubtTime
+    package func isOutOfReach(at now: Duration) -> Bool { outage(at: now) != nil }
+
+    /// Returns the stage of the outage; nil if there is none.
+    func outage(at now: Duration) -> OutageStage? {
+        guard !isReachable, !isUnauthorized, let failedProbe, let lostAt,
+            now - lostAt >= Self.doubtTime
+        else { return nil }
+        return failedProbe == .patient ? .confirmed : .outOfReach
+    }
+
+    /// Notes a failure while the remote is lost.
+    mutating func note(failed probe: ProbeSchedule.Probe?) {
+        if failedProbe != .patient { failedProbe = probe ?? failedProbe }
     }
 }

@@ -45,7 +45,10 @@ final class RemoteGate: ProviderWrapper {
         outage.begin(at: clock.uptime)
         defer { outage.end() }
         do throws(ProviderError) {
-            let value = try await request()
+            let value = try await SignOfLife.observing(
+                { [outage, clock] in
+                    outage.noteSign(at: clock.uptime)
+                }, request)
             noteReachable()
             return value
         } catch {
@@ -67,14 +70,12 @@ final class RemoteGate: ProviderWrapper {
     }
 
     /// Bytes that the network accepts are a sign of life during a long upload, but not enough to
-    /// end an outage: the first ones go no further than this machine.
+    /// end an outage.
     func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let observed = ObservedUpload(session: session) { [outage, clock] in
-            outage.noteSign(at: clock.uptime)
-        }
+        let observed = ObservedUpload(session: session, outage: outage, clock: clock)
         return try await around(.write(key)) {
             [inner] () async throws(ProviderError) in
             try await inner.write(
@@ -135,9 +136,11 @@ final class RemoteGate: ProviderWrapper {
     /// Shorter outages are single requests that failed beside successful ones.
     private static var outageMin: Duration { .seconds(10) }
 
-    /// - Parameter start: Since when the remote was silent; nil if it is lost only now.
+    /// - Parameters:
+    ///   - probe: The probe that has failed; nil for another call.
+    ///   - start: Since when the remote has not answered; nil if it is lost only now.
     func noteFailure(
-        _ error: ProviderError, duringProbe isProbe: Bool = false,
+        _ error: ProviderError, of probe: ProbeSchedule.Probe? = nil,
         silentSince start: Duration? = nil
     ) {
         if error.isAnswer { return noteAnswer() }
@@ -146,12 +149,12 @@ final class RemoteGate: ProviderWrapper {
         let now = clock.wallTime
         let isNew = reachability.withLock { state in
             guard state.isReachable || (isUnauthorized && !state.isUnauthorized) else {
-                state.isConfirmed = state.isConfirmed || isProbe
+                state.note(failed: probe)
                 return false
             }
             state = Reachability(
                 isReachable: false, isUnauthorized: isUnauthorized, reason: error.reason,
-                since: now, lostAt: state.lostAt ?? start ?? clock.uptime, isConfirmed: isProbe,
+                since: now, lostAt: state.lostAt ?? start ?? clock.uptime, failedProbe: probe,
                 outageEnd: state.outageEnd)
             if isUnauthorized { agenda.setPaused(true) }
             return true
@@ -179,7 +182,7 @@ final class RemoteGate: ProviderWrapper {
     private func watchCredentials() async {
         while !Task.isCancelled {
             let notifications = pauseBell.notifications
-            if isPaused { await probe() }
+            if isPaused { await probeCredentials() }
             if isPaused { await waitForCredentials() }
             await pauseBell.wait(after: notifications)
         }
@@ -194,13 +197,13 @@ final class RemoteGate: ProviderWrapper {
         var backoff = Backoff(first: .seconds(5), longest: .seconds(60))
         while isPaused, !Task.isCancelled {
             try? await clock.sleep(until: clock.uptime + backoff.next(random))
-            await probe()
+            await probeCredentials()
         }
     }
 
-    private func probe() async {
+    private func probeCredentials() async {
         do throws(ProviderError) {
-            _ = try await inner.stat(.root)
+            try await inner.probe()
             noteReachable()
         } catch {
             switch error.kind {

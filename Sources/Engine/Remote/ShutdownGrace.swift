@@ -73,12 +73,12 @@ final class ShutdownGrace: Sendable {
     ///
     /// - Parameters:
     ///   - limit: Its maximum duration, after which it is cancelled; nil for none.
-    ///   - endsAtOutage: Whether it is also cancelled once the remote is out of reach.
+    ///   - stage: The stage of an outage at which it is cancelled too; nil for none.
     /// - Throws: The request's error; `.cancelled` if it is abandoned; `.unreachable` if it was
     ///   cancelled as above.
     func outlasting<Value: Sendable>(
         _ attempt: @escaping @autoclosure @Sendable () -> String, within limit: Duration?,
-        endsAtOutage: Bool,
+        endsAt stage: OutageStage?,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         if state.withLock(\.isOver) {
@@ -107,10 +107,10 @@ final class ShutdownGrace: Sendable {
                 task.cancel()
             }
         }
-        guard limit != nil || endsAtOutage else { return try await wait().get() }
+        guard limit != nil || stage != nil else { return try await wait().get() }
         let start = clock.uptime
         let (result, isLate) = await deadlines.limiting(
-            to: limit.map { start + $0 }, endsAtOutage: endsAtOutage, cancel: { task.cancel() },
+            to: limit.map { start + $0 }, endsAt: stage, cancel: { task.cancel() },
             wait)
         guard isLate, case .failure = result else { return try result.get() }
         throw ProviderError(silentSince: start, at: clock.uptime, attempt: attempt())
@@ -124,7 +124,7 @@ final class ShutdownGrace: Sendable {
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         let start = clock.uptime
-        let (result, isLate) = await deadlines.limitingTask(to: nil, endsAtOutage: true) {
+        let (result, isLate) = await deadlines.limitingTask(to: nil, endsAt: .outOfReach) {
             do throws(ProviderError) {
                 return Result<Value, ProviderError>.success(try await request())
             } catch {

@@ -1,5 +1,15 @@
 import Synchronization
 
+/// The stages of an outage, each of which ends more work in progress.
+enum OutageStage: Int, Comparable {
+    /// The remote has answered nothing for some time, a short probe included.
+    case outOfReach
+    /// Nor has it answered a probe with as much time as any query has.
+    case confirmed
+
+    static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+}
+
 /// Cancels work at its deadline, or when the remote turns out to be out of reach.
 ///
 /// One task waits for the earliest of all deadlines, so that a deadline that is not reached costs
@@ -8,7 +18,7 @@ final class Deadlines: Sendable {
     private struct Entry {
         /// nil if only an outage ends it.
         var instant: Duration?
-        let endsAtOutage: Bool
+        let stage: OutageStage?
         /// Returns a later instant if the deadline is extended.
         let extend: @Sendable () -> Duration?
         let cancel: @Sendable () -> Void
@@ -34,30 +44,30 @@ final class Deadlines: Sendable {
     ///
     /// - Parameters:
     ///   - instant: nil if there is no deadline.
-    ///   - endsAtOutage: Whether ``endForOutage()`` calls `cancel` too.
+    ///   - stage: The stage of an outage at which `cancel` is called too; nil for none.
     ///   - extend: Called at the deadline; returns a later instant to wait on.
     /// - Returns: The result of `work`, and whether `cancel` was called.
     func limiting<Value>(
-        to instant: Duration?, endsAtOutage: Bool = false,
+        to instant: Duration?, endsAt stage: OutageStage? = nil,
         extend: @escaping @Sendable () -> Duration? = { nil },
         cancel: @escaping @Sendable () -> Void, _ work: () async -> Value
     ) async -> (value: Value, isLate: Bool) {
         let ticket = add(
-            Entry(instant: instant, endsAtOutage: endsAtOutage, extend: extend, cancel: cancel))
+            Entry(instant: instant, stage: stage, extend: extend, cancel: cancel))
         let value = await work()
         return (value, state.withLock { $0.entries.removeValue(forKey: ticket) == nil })
     }
 
     /// Performs `work` in a task of its own, which is cancelled with the calling one, and otherwise
-    /// as ``limiting(to:endsAtOutage:extend:cancel:_:)`` says.
+    /// as ``limiting(to:endsAt:extend:cancel:_:)`` says.
     func limitingTask<Value: Sendable>(
-        to instant: Duration?, endsAtOutage: Bool = false,
+        to instant: Duration?, endsAt stage: OutageStage? = nil,
         _ work: @escaping @Sendable () async -> Value
     ) async -> (value: Value, isLate: Bool) {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         let task = Task(executorPreference: executor) { await work() }
         return await limiting(
-            to: instant, endsAtOutage: endsAtOutage, cancel: { task.cancel() }
+            to: instant, endsAt: stage, cancel: { task.cancel() }
         ) {
             await withTaskCancellationHandler {
                 await task.value
@@ -67,10 +77,10 @@ final class Deadlines: Sendable {
         }
     }
 
-    /// Cancels the work that must not wait for a remote that is out of reach.
-    func endForOutage() {
+    /// Cancels the work that must not go on at this stage of an outage.
+    func endForOutage(_ stage: OutageStage) {
         let ended = state.withLock { state in
-            let ended = state.entries.filter { $0.value.endsAtOutage }
+            let ended = state.entries.filter { $0.value.stage.map { $0 <= stage } ?? false }
             for ticket in ended.keys { state.entries[ticket] = nil }
             // In the order of their arrival, so that a run can be replayed.
             return ended.sorted { $0.key < $1.key }

@@ -7,7 +7,8 @@
 /// turn, ``read(_:range:etag:into:)`` and ``write(_:from:attributes:base:session:)`` throw
 /// `.unreachable` after 30 seconds in which no byte moved, or 10 minutes in which a request that is
 /// sent completely is not answered. The provider handles names that the cloud has but a file system
-/// cannot have: every listed object has a valid ``FileName``.
+/// cannot have: every listed object has a valid ``FileName``. It calls ``SignOfLife/note`` when bytes of
+/// an answer arrive.
 package protocol Provider: Sendable {
     /// The capabilities of this store. Plans rely on them; they are never probed.
     var traits: ProviderTraits { get }
@@ -21,8 +22,17 @@ package protocol Provider: Sendable {
     ///   is not a directory.
     func entries(of directory: ObjectKey) -> ListingCursor
 
-    /// Returns the metadata of an object. It always asks the store, also for ``ObjectKey/root``,
-    /// and so tests the credentials.
+    /// Returns if the store answers and accepts the credentials.
+    ///
+    /// The request is the cheapest one of this store: its cost does not grow with the number of
+    /// objects. It never waits for other calls of this provider, neither for a place among the
+    /// requests nor for a thread.
+    ///
+    /// - Throws: Any refusal shows that the store answers; `.unreachable` if it does not,
+    ///   `.unauthorized`.
+    func probe() async throws(ProviderError)
+
+    /// Returns the metadata of an object. It always asks the store, also for ``ObjectKey/root``.
     ///
     /// - Throws: `.missing`.
     func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject

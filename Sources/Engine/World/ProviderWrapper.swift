@@ -14,14 +14,26 @@ package protocol ProviderWrapper: Provider {
 extension ProviderWrapper {
     package var traits: ProviderTraits { inner.traits }
 
-    /// Each page of the listing is a call.
+    /// Each page of the listing is a call, unless it is on this machine already.
     package func entries(of directory: ObjectKey) -> ListingCursor {
         let cursor = inner.entries(of: directory)
-        return ListingCursor { () async throws(ProviderError) in
-            try await around(.list(directory)) { () async throws(ProviderError) in
-                try await cursor.next()
-            }
+        return ListingCursor((isFirst: true, isLocal: false)) {
+            place async throws(ProviderError) in
+            let page =
+                if place.isLocal {
+                    try await cursor.next()
+                } else {
+                    try await around(.list(directory, isFirst: place.isFirst)) {
+                        () async throws(ProviderError) in try await cursor.next()
+                    }
+                }
+            place = (false, page.isNextLocal)
+            return page
         }
+    }
+
+    package func probe() async throws(ProviderError) {
+        try await around(.probe) { () async throws(ProviderError) in try await inner.probe() }
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {

@@ -20,7 +20,7 @@ package struct FolderProvider: Provider {
     package let traits: ProviderTraits
     let root: FolderRoot
     let options: FolderOptions
-    private let pool: BlockingPool
+    private let pools: FolderPools
 
     /// Opens a directory as a cloud.
     ///
@@ -29,26 +29,26 @@ package struct FolderProvider: Provider {
     package static func connect(
         path: [UInt8], options: FolderOptions = FolderOptions()
     ) async throws(ProviderError) -> FolderProvider {
-        let pool: BlockingPool
+        let pools: FolderPools
         do {
-            pool = try BlockingPool(name: "folder", threads: options.threads)
+            pools = try FolderPools(threads: options.threads)
         } catch {
             throw ProviderError(.busy, "no thread: \(error)")
         }
-        let opened = await pool.run(onCancel: .abandon) { () throws(ProviderError) in
+        let opened = await pools.looks.run(onCancel: .abandon) { () throws(ProviderError) in
             let root = try FolderRoot(path: path, entersMounts: options.entersMounts)
             return (root, FolderFileSystem(holding: try root.open()))
         }
         guard let opened else { throw ProviderError(.cancelled, "cancelled") }
         let (root, fileSystem) = try opened.mapError(explained).get()
-        return FolderProvider(root: root, fileSystem: fileSystem, options: options, pool: pool)
+        return FolderProvider(root: root, fileSystem: fileSystem, options: options, pools: pools)
     }
 
     private init(
-        root: FolderRoot, fileSystem: FolderFileSystem, options: FolderOptions, pool: BlockingPool
+        root: FolderRoot, fileSystem: FolderFileSystem, options: FolderOptions, pools: FolderPools
     ) {
         self.root = root
-        self.pool = pool
+        self.pools = pools
         self.options = options
         traits = ProviderTraits(
             name: "folder", keepsMode: fileSystem.keepsMode,
@@ -70,7 +70,7 @@ package struct FolderProvider: Provider {
         return ProviderError(failure.kind, remedy, cause: failure)
     }
 
-    /// Runs a step on the pool's threads.
+    /// Runs a step on the threads of its kind.
     ///
     /// If an object seems to be missing because the folder itself is gone, the step fails as
     /// unreachable.
@@ -79,6 +79,7 @@ package struct FolderProvider: Provider {
         _ step: @escaping @Sendable () throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         let root = root
+        let pool = onCancel == .abandon ? pools.looks : pools.changes
         let result = await pool.run(onCancel: onCancel) { () throws(ProviderError) in
             do throws(ProviderError) {
                 return try step()
@@ -110,6 +111,16 @@ package struct FolderProvider: Provider {
         }
     }
 
+    /// Its threads have nothing else to do: all others may wait for a slow disk.
+    package func probe() async throws(ProviderError) {
+        let root = root
+        let result = await pools.probes.run(onCancel: .abandon) { () throws(ProviderError) in
+            _ = try root.open()
+        }
+        guard let result else { throw ProviderError(.cancelled, "cancelled") }
+        try result.get()
+    }
+
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
         try await perform(onCancel: .abandon) { () throws(ProviderError) in
             guard let parent = key.parent, let name = key.names.last else {
@@ -138,8 +149,24 @@ package struct FolderOptions: Sendable {
     package var pieceBytes = 1 << 20
     /// Whether file systems that are mounted below the folder belong to it.
     package var entersMounts = false
-    /// Threads, and so concurrent calls.
+    /// Threads, and so concurrent calls, for reading and for making changes each.
     package var threads = 8
 
     package init() {}
+}
+
+/// The threads of a ``FolderProvider``, by kind: none waits for those of another one.
+struct FolderPools: Sendable {
+    let looks: BlockingPool
+    /// Each of these may wait for an `fsync`.
+    let changes: BlockingPool
+    let probes: BlockingPool
+
+    /// - Throws: If the system refuses a thread.
+    init(threads: Int) throws(SystemError) {
+        looks = try BlockingPool(name: "folder", threads: threads)
+        changes = try BlockingPool(name: "folder-change", threads: threads)
+        // A quick probe beside a patient one.
+        probes = try BlockingPool(name: "folder-probe", threads: 2)
+    }
 }

@@ -173,7 +173,7 @@ struct RcloneListing: Sendable {
         isLast = isLast && rest.count <= entries
         let page = Array(rest.prefix(entries))
         rest.removeFirst(page.count)
-        return ListingPage(objects: page, isLast: isLast)
+        return ListingPage(objects: page, isLast: isLast, isNextLocal: !isLast)
     }
 
     private mutating func add(_ items: [RcloneItem]) {

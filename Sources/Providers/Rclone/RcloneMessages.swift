@@ -4,6 +4,7 @@ import Engine
 struct RcloneInput: Encodable, Sendable {
     struct Options: Encodable {
         var noMimeType = true
+        var filesOnly: Bool?
         var showHash: Bool?
         var hashTypes: [String]?
     }

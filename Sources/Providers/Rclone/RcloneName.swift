@@ -62,6 +62,8 @@ enum RcloneHidden {
     static let marker = ".apus-directory"
     private static let stagedPrefix = ".apus-upload-"
     private static let probePrefix = ".apus-probe-"
+    /// A name that no file has.
+    static let absent = probePrefix + "0000000000000000"
 
     /// Returns a name for a file that is renamed once it is complete.
     static func stagedName() -> String { stagedPrefix + Hexadecimal.nonce() }

@@ -32,6 +32,10 @@ struct RcloneProvider: Provider {
         try await remote.requireObject(at: key)
     }
 
+    func probe() async throws(ProviderError) {
+        try await remote.probe()
+    }
+
     /// rclone answers with the whole directory at once; its entries are passed on in pages.
     func entries(of directory: ObjectKey) -> ListingCursor {
         ListingCursor(nil as RcloneListing?) { listing async throws(ProviderError) in

@@ -56,6 +56,19 @@ struct RcloneRemote: Sendable {
 
     // MARK: Looking
 
+    /// Looks for a file that never exists: rclone looks at a directory, as the root, by listing it.
+    func probe() async throws(ProviderError) {
+        do {
+            let _: RcloneStat = try await client.call(
+                "operations/stat",
+                RcloneInput(
+                    fs: fileSystem, remote: RcloneHidden.absent,
+                    opt: RcloneInput.Options(filesOnly: true)), within: .seconds(60))
+        } catch {
+            guard [.missing, .wrongKind].contains(error.kind) else { throw error }
+        }
+    }
+
     /// - Returns: nil if nothing has this key.
     func object(at key: ObjectKey) async throws(ProviderError) -> RemoteObject? {
         guard let path = path(of: key) else { return nil }

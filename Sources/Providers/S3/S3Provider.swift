@@ -45,6 +45,10 @@ package final class S3Provider: Provider {
         try await tree.firstKey(below: tree.keys.place(of: .root)) != nil
     }
 
+    package func probe() async throws(ProviderError) {
+        _ = try await tree.firstKey(below: tree.keys.place(of: .root), waitsForTurn: false)
+    }
+
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
         if key == .root {
             // The root always exists, but only a request shows whether the credentials are accepted.

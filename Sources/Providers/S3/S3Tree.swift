@@ -72,8 +72,12 @@ struct S3Tree: Sendable {
     }
 
     /// - Returns: nil if the directory has neither a marker nor anything below it.
-    func firstKey(below place: S3KeyMap.Place) async throws(ProviderError) -> S3Key? {
-        try await client.list(prefix: place.directory, delimiter: false, max: 1).objects.first?.key
+    func firstKey(
+        below place: S3KeyMap.Place, waitsForTurn: Bool = true
+    ) async throws(ProviderError) -> S3Key? {
+        try await client.list(
+            prefix: place.directory, delimiter: false, max: 1, waitsForTurn: waitsForTurn
+        ).objects.first?.key
     }
 
     // MARK: Nodes as objects

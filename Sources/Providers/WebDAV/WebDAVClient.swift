@@ -34,10 +34,12 @@ struct WebDAVClient: Sendable {
 
     /// Sends a request whose answer goes to `sink`.
     ///
-    /// - Parameter answerBytes: As in ``HTTPRequest/answerBytes``.
+    /// - Parameters:
+    ///   - answerBytes: As in ``HTTPRequest/answerBytes``.
+    ///   - waitsForTurn: As in ``HTTPRequest/waitsForTurn``.
     func send(
         _ method: HTTPMethod, _ url: String, headers: [(name: String, value: String)],
-        body: HTTPBody = .none, answerBytes: UInt64 = 0,
+        body: HTTPBody = .none, answerBytes: UInt64 = 0, waitsForTurn: Bool = true,
         onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)? = nil,
         into sink: some HTTPBodySink
     ) async throws(TransportError) -> HTTPResponse {
@@ -47,6 +49,8 @@ struct WebDAVClient: Sendable {
             stallTimeout: Self.changes.contains(method) ? .seconds(600) : .seconds(60),
             onProgress: onProgress)
         request.answerBytes = answerBytes
+        request.waitsForTurn = waitsForTurn
+        request.reportSigns()
         let response = try await transport.send(request, into: sink)
         if response.status == 401, let pass { login?.refuse(pass) }
         return response
@@ -72,9 +76,11 @@ struct WebDAVClient: Sendable {
 
     /// Requests properties.
     ///
-    /// - Parameter properties: The elements within `DAV:prop`, with the prefixes `D` and `A`.
+    /// - Parameters:
+    ///   - properties: The elements within `DAV:prop`, with the prefixes `D` and `A`.
+    ///   - waitsForTurn: As in ``HTTPRequest/waitsForTurn``.
     func propfind(
-        _ url: String, depth: Int, properties: String
+        _ url: String, depth: Int, properties: String, waitsForTurn: Bool = true
     ) async throws(ProviderError) -> Multistatus {
         let request = Self.xml("D:propfind", "<D:prop>\(properties)</D:prop>")
         let headers = [("Depth", String(depth)), ("Content-Type", Self.xmlType)]
@@ -82,7 +88,8 @@ struct WebDAVClient: Sendable {
         let response: HTTPResponse
         do throws(TransportError) {
             response = try await send(
-                .propfind, url, headers: headers, body: .bytes(request), into: body)
+                .propfind, url, headers: headers, body: .bytes(request),
+                waitsForTurn: waitsForTurn, into: body)
         } catch {
             guard error.kind == .sink else { throw ProviderError(error, invalid: .corrupt) }
             throw ProviderError(error, storingAnswerOf: "the server", tooLong: .corrupt)

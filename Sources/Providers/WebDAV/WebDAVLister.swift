@@ -19,28 +19,51 @@ struct WebDAVLister: Sendable {
         of directory: ObjectKey, _ listing: inout WebDAVListing?
     ) async throws(ProviderError) -> ListingPage {
         try throwIfCancelled()
-        let isFirst = listing == nil
-        var current: WebDAVListing
-        if let listing { current = listing } else { current = try await fetch(directory) }
-        var page = try current.page(entries: pageEntries)
-        if isFirst, page.unstableCount > Self.lookupsMax {
-            try await lookup.clock.wait(WebDAVLookup.weakPeriod)
-            current = try await fetch(directory)
-            page = try current.page(entries: pageEntries)
+        guard var current = listing else {
+            var first = try await fetch(directory)
+            var page = try first.page(entries: pageEntries)
+            if page.unstableCount > Self.lookupsMax {
+                try await lookup.clock.wait(WebDAVLookup.weakPeriod)
+                first = try await fetch(directory)
+                page = try first.page(entries: pageEntries)
+            }
+            listing = first
+            return try await complete(page, of: first, directory)
+        }
+        if let page = current.postponed.take() {
+            listing = current
+            return try await complete(page, of: current, directory)
+        }
+        let page = try current.page(entries: pageEntries)
+        guard !needsLookups(page) else {
+            // This page counts as local, so it must not wait for the server.
+            current.postponed = page
+            listing = current
+            return ListingPage(objects: [], isLast: false)
         }
         listing = current
-        if page.isLast { logHidden(current, directory) }
+        return try await complete(page, of: current, directory)
+    }
+
+    private func complete(
+        _ page: WebDAVListing.Page, of listing: WebDAVListing, _ directory: ObjectKey
+    ) async throws(ProviderError) -> ListingPage {
+        if page.isLast { logHidden(listing, directory) }
         return ListingPage(
-            objects: try await stable(page, in: directory), isLast: page.isLast)
+            objects: try await stable(page, in: directory), isLast: page.isLast,
+            isNextLocal: !page.isLast)
+    }
+
+    /// Whether files of a page have to be looked up one by one.
+    private func needsLookups(_ page: WebDAVListing.Page) -> Bool {
+        (1...Self.lookupsMax).contains(page.unstableCount)
     }
 
     /// Replaces the weak version tags of files written within the last second by lasting ones.
     private func stable(
         _ page: WebDAVListing.Page, in directory: ObjectKey
     ) async throws(ProviderError) -> [RemoteObject] {
-        guard (1...Self.lookupsMax).contains(page.unstableCount) else {
-            return page.entries.map(\.object)
-        }
+        guard needsLookups(page) else { return page.entries.map(\.object) }
         try await lookup.clock.wait(WebDAVLookup.weakPeriod)
         var objects: [RemoteObject] = []
         for entry in page.entries {
@@ -107,6 +130,8 @@ struct WebDAVListing: Sendable {
     let address: WebDAVAddress
     let objects: WebDAVObjects
     let multistatus: Multistatus
+    /// A page that is parsed and whose files have still to be looked up.
+    var postponed: Page?
     private(set) var isDescribed = false
     /// The number of invalid names so far.
     private(set) var skipped = 0

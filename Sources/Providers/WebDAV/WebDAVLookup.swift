@@ -32,6 +32,13 @@ struct WebDAVLookup: Sendable {
         return try await stable(try await found(key), key, named: name)
     }
 
+    /// Requests one property of the root, beside all other requests.
+    func probe() async throws(ProviderError) {
+        _ = try await client.propfind(
+            client.address.url(.root, isCollection: true), depth: 0,
+            properties: "<D:resourcetype/>", waitsForTurn: false)
+    }
+
     /// Returns the entry at a key; nil if there is none, or only a lock.
     ///
     /// - Throws: `.unsupported` for a file whose size the server does not report: taken for an empty

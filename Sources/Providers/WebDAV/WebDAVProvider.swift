@@ -53,6 +53,10 @@ package struct WebDAVProvider: Provider {
         }
     }
 
+    package func probe() async throws(ProviderError) {
+        try await lookup.probe()
+    }
+
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
         try await lookup.object(at: key)
     }

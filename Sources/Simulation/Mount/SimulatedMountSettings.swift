@@ -45,6 +45,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.sharesBytes = random.next(below: 4) == 0
         settings.engine.snapshotPieceBytes = [64, 1_000, 4_096, 1 << 20][random.next(below: 4)]
         settings.engine.longWriterBytesMax = [0, 1_000, 1 << 20][random.next(below: 3)]
+        settings.provider.spoolsListings = random.nextBool()
         settings.engine.snapshotCutBytesMax = [1_000, 20_000, 1 << 20][random.next(below: 3)]
         return settings
     }

@@ -18,6 +18,8 @@ package final class SimulatedProvider: Provider {
         var settlesAtOnce = true
         /// Calls whose text contains this are not answered.
         var standing: String?
+        /// The latency of calls whose text contains `attempts`, instead of that of the settings.
+        var delay: (duration: Duration, attempts: String)?
         /// The bytes received of uploads that can be resumed.
         var uploads: [UploadToken: [UInt8]] = [:]
         var uploadsBegun = 0
@@ -125,6 +127,15 @@ package final class SimulatedProvider: Provider {
         state.withLock { $0.standing = isStandingStill ? attempts : nil }
     }
 
+    /// Sets the latency of calls from now on.
+    ///
+    /// - Parameters:
+    ///   - delay: nil for that of the settings.
+    ///   - attempts: Only of calls whose text contains this; empty for all.
+    package func setDelay(_ delay: Duration?, attempts: String = "") {
+        state.withLock { state in state.delay = delay.map { ($0, attempts) } }
+    }
+
     /// Sets whether listings end.
     package func setEndlessPages(_ pages: EndlessPages?) {
         state.withLock { $0.endlessPages = pages }
@@ -175,12 +186,24 @@ package final class SimulatedProvider: Provider {
         var isStart = true
         /// The last name of the page before; nil at the start, and after endless pages.
         var last: FileName?
+        /// The directory as it was at the first page, if the other pages are on this machine.
+        var spool: [RemoteObject]?
     }
 
     private func page(
         of directory: ObjectKey, _ place: inout ListingPlace
     ) async throws(ProviderError) -> ListingPage {
+        if let spool = place.spool {
+            try await wait(settings.spoolDelay)
+            return state.withLock { state in
+                Self.page(of: spool, at: &place, entries: settings.pageEntries, &state.random)
+            }
+        }
         try await arrive("list \"\(directory)\"")
+        for _ in 0..<settings.listingSigns.count {
+            try await wait(settings.listingSigns.interval)
+            SignOfLife.note?()
+        }
         return try state.withLock { state throws(ProviderError) in
             let isStart = place.isStart
             place.isStart = false
@@ -193,6 +216,7 @@ package final class SimulatedProvider: Provider {
             if !settings.listsMetadata { objects = objects.map(\.withoutDetails) }
             if isStart { state.tree.rememberListing(objects, of: directory) }
             guard let pages = state.endlessPages else {
+                if settings.spoolsListings { place.spool = objects }
                 return Self.page(
                     of: objects, at: &place, entries: settings.pageEntries, &state.random)
             }
@@ -202,6 +226,10 @@ package final class SimulatedProvider: Provider {
             }
             return ListingPage(objects: objects, isLast: false)
         }
+    }
+
+    package func probe() async throws(ProviderError) {
+        try await arrive("probe")
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {
@@ -310,15 +338,20 @@ package final class SimulatedProvider: Provider {
     func arrive(_ attempt: String, isTransfer: Bool = false) async throws(ProviderError) {
         let isStandingStill =
             state.withLock(\.standing).map { $0.isEmpty || attempt.contains($0) } ?? false
-        let latency = state.withLock { $0.random.duration(in: settings.latency) }
+        let latency = state.withLock { state in
+            let drawn = state.random.duration(in: settings.latency)
+            guard let delay = state.delay,
+                attempt.contains(delay.attempts) || delay.attempts.isEmpty
+            else { return drawn }
+            return delay.duration
+        }
         if isStandingStill {
             try await wait(.seconds(isTransfer ? 30 : 1_000_000))
             if isTransfer {
                 throw ProviderError(.unreachable, "no byte moved")
             }
         } else {
-            let isAtOnce = settings.answersProbesAtOnce && attempt == "stat \"\""
-            try await wait(isAtOnce ? .zero : latency)
+            try await wait(latency)
         }
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
@@ -387,7 +420,8 @@ package final class SimulatedProvider: Provider {
         let page = rest.prefix(entries)
         place.last = page.last?.name
         return ListingPage(
-            objects: page.shuffled(using: &random), isLast: page.count == rest.count)
+            objects: page.shuffled(using: &random), isLast: page.count == rest.count,
+            isNextLocal: place.spool != nil)
     }
 
     private static func endlessPage(

@@ -1,7 +1,5 @@
 /// The behaviour of a ``SimulatedProvider``.
 package struct SimulatedProviderSettings: Sendable {
-    /// Whether a query of the root's metadata is answered without ``latency``.
-    package var answersProbesAtOnce = false
     /// The delay of a call before it does anything.
     package var latency: ClosedRange<Duration> = .milliseconds(1)...(.milliseconds(50))
     /// The delay between two pieces of a transfer.
@@ -12,6 +10,12 @@ package struct SimulatedProviderSettings: Sendable {
     package var pieceBytes: ClosedRange<Int> = 1...65_536
     /// Objects on one page of a listing.
     package var pageEntries = 100
+    /// Whether all pages after the first are on this machine by then.
+    package var spoolsListings = false
+    /// The delay of such a page.
+    package var spoolDelay: Duration = .zero
+    /// The delay between two signs of life of a listing, and their number.
+    package var listingSigns: (interval: Duration, count: Int) = (.zero, 0)
     package var capacityBytes: UInt64 = 1 << 40
     /// Whether it reports its capacity.
     package var tellsSpace = true

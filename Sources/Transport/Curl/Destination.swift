@@ -2,7 +2,8 @@
 struct Destination {
     /// `GET https://host/path`.
     let attempt: String
-    /// The origin whose ``HostLimit`` applies; nil if there is none, as for our own daemon.
+    /// The origin whose ``HostLimit`` applies; nil if there is none, as for our own daemon, or for a
+    /// request that does not wait for its turn.
     let limitedHost: String?
     /// The proxy that the environment names for such requests; ignores `no_proxy`.
     private let proxy: EnvironmentProxy?
@@ -10,7 +11,7 @@ struct Destination {
     init(_ request: HTTPRequest, _ parts: URLParts?) {
         attempt = "\(request.method.rawValue) \(parts?.shown ?? "(no URL)")"
         let isRemote = request.unixSocketPath == nil
-        limitedHost = isRemote ? parts?.origin : nil
+        limitedHost = isRemote && request.waitsForTurn ? parts?.origin : nil
         proxy = isRemote ? parts.flatMap { EnvironmentProxy(for: $0) } : nil
     }
 

@@ -22,6 +22,8 @@ package struct HTTPRequest: Sendable {
     /// Time limit for the whole request, from the call to the last byte; nil for none.
     package var timeout: Duration?
     package var redirects: RedirectPolicy
+    /// Whether it waits for its turn among the requests to its host; otherwise it is sent at once.
+    package var waitsForTurn = true
     /// Called on the transport's thread with the number of body bytes sent and received, both
     /// ascending; and every few seconds with the same numbers while the request waits for its turn.
     package var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?

@@ -107,7 +107,8 @@ extension S3Client {
     }
 
     func list(
-        prefix: S3Key, delimiter: Bool, token: String? = nil, max: Int? = nil
+        prefix: S3Key, delimiter: Bool, token: String? = nil, max: Int? = nil,
+        waitsForTurn: Bool = true
     ) async throws(ProviderError) -> S3Listing {
         var call = Call(
             method: .get,
@@ -116,6 +117,7 @@ extension S3Client {
                 ("max-keys", String(max ?? settings.limits.pageEntries)),
                 ("prefix", prefix.description),
             ])
+        call.waitsForTurn = waitsForTurn
         if delimiter { call.query.append(("delimiter", "/")) }
         if let token { call.query.append(("continuation-token", token)) }
         let (_, body) = try await ask(call)

@@ -20,6 +20,8 @@ final class S3Client: Sendable {
         var payloadHash = S3Signer.emptyHash
         /// As in ``HTTPRequest/answerBytes``.
         var answerBytes: UInt64 = 0
+        /// As in ``HTTPRequest/waitsForTurn``.
+        var waitsForTurn = true
         var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
         /// The longest time without a byte, including the store's own work.
         var stallTimeout: Duration? = .seconds(60)
@@ -171,6 +173,8 @@ final class S3Client: Sendable {
         request.stallTimeout = call.stallTimeout
         request.onProgress = call.onProgress
         request.answerBytes = call.answerBytes
+        request.waitsForTurn = call.waitsForTurn
+        request.reportSigns()
         return request
     }
 
