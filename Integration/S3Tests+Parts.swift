@@ -149,6 +149,9 @@ private final class KeptSession: UploadSession {
 
     var token: UploadToken? { state.withLock { $0.token } }
     var sent: UInt64 { state.withLock { $0.sent } }
+    var nonce: WriteNonce? { nil }
+
+    func expect(_ etag: ETag) {}
 
     func keep(_ token: UploadToken?) {
         state.withLock { $0.token = token }

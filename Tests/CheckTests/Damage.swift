@@ -139,7 +139,8 @@ struct Damage: Sendable, CustomStringConvertible {
             sql: "INSERT INTO pending (inode, since, attempts) VALUES (995, 1, 0)", kind: .pending),
         Damage(
             description: "an attempt of nothing",
-            sql: "INSERT INTO intents VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL, x'')",
+            sql:
+                "INSERT INTO intents VALUES (995, 1, x'7a', 0, 0, 0, 0, NULL, NULL, x'', NULL, NULL)",
             kind: .intent),
         Damage(
             description: "a conflict of nothing",

@@ -5,6 +5,6 @@ extension Provider {
     package func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, etag: ETag?
     ) async throws(ProviderError) -> RemoteObject {
-        try await setAttributes(key, to: attributes, only: .all, etag: etag)
+        try await setAttributes(key, to: attributes, only: .all, etag: etag, nonce: nil)
     }
 }

@@ -338,9 +338,9 @@ extension ConformanceStore {
                 outdated.modified = now.modified
             }
             made = try await provider.setAttributes(
-                file, to: outdated, only: fields, etag: made.etag)
+                file, to: outdated, only: fields, etag: made.etag, nonce: nil)
             let other = try await provider.setAttributes(
-                directory, to: outdated, only: fields, etag: nil)
+                directory, to: outdated, only: fields, etag: nil, nonce: nil)
             for object in [made, other] where options.setsModifiedAlone {
                 try requireAttributes(of: object, now)
             }

@@ -97,6 +97,57 @@ extension ProviderConformance {
         Case("exactly one of many writers who create wins") { store in
             try await store.expectOneWinner("file", base: .absent, loses: .exists)
         },
+        Case("a write is recognised, and a file of the same size and time is not taken for it") {
+            store in
+            let upload = WatchedUpload(nonce: WriteNonce("0123456789abcdef"))
+            let attributes = ConformanceStore.attributes
+            let (bytes, others) = (store.bytes(100), store.bytes(100, seed: 1))
+            let made = try await store.provider.write(
+                store.key("file"), from: ConformanceSource(bytes: bytes), attributes: attributes,
+                base: .absent, session: upload)
+            let found = try await store.provider.stat(store.key("file"))
+            if store.provider.traits.recognisesWrites {
+                try require(upload.isProven(by: found, store.provider), "it is recognised")
+            }
+            let moved = try await store.provider.move(
+                store.key("file"), etag: store.etag(of: made), to: store.key("moved"), base: .absent
+            )
+            try require(
+                moved.nonce == found.nonce || moved.etag == found.etag, "a move keeps the proof")
+            guard store.options.tellsVersionsOfOneTime else { return }
+            for base in [BaseVersion.absent, .version(try store.etag(of: moved))] {
+                let path = base == .absent ? "file" : "moved"
+                _ = try await store.provider.write(
+                    store.key(path), from: ConformanceSource(bytes: others),
+                    attributes: attributes, base: base, session: UntrackedUpload())
+                let other = try await store.provider.stat(store.key(path))
+                try require(
+                    !upload.isProven(by: other, store.provider), "\"\(path)\" is not that upload")
+            }
+        },
+        Case("new attributes keep the proof of the bytes") { store in
+            let upload = WatchedUpload(nonce: WriteNonce("0123456789abcdef"))
+            let made = try await store.provider.write(
+                store.key("file"), from: ConformanceSource(bytes: store.bytes(100)),
+                attributes: ConformanceStore.attributes, base: .absent, session: upload)
+            guard store.provider.traits.recognisesWrites else { return }
+            var attributes = ConformanceStore.attributes
+            attributes.modified = Timestamp(seconds: attributes.modified.seconds + 1)
+            let touched = try await store.provider.setAttributes(
+                store.key("file"), to: attributes, only: .modified, etag: made.etag,
+                nonce: upload.nonce)
+            let (former, etag) = (try store.etag(of: made), try store.etag(of: touched))
+            try require(
+                touched.nonce.map { $0 == upload.nonce }
+                    ?? (etag == former || store.provider.hasSameBytes(former, as: etag)),
+                "the bytes are known to be the same")
+            let other = try await store.provider.write(
+                store.key("other"), from: ConformanceSource(bytes: store.bytes(100, seed: 1)),
+                attributes: attributes, base: .absent, session: UntrackedUpload())
+            try require(
+                !store.provider.hasSameBytes(former, as: try store.etag(of: other)),
+                "another file of the same size and time is not")
+        },
         Case("repeating a write that has happened tells so") { store in
             let first = try await store.etag(of: store.write("file", [1]))
             try await store.expect(.exists, of: "creating again") {
@@ -141,14 +192,29 @@ extension ConformanceStore {
     }
 }
 
-/// An upload whose progress is noted.
+/// An upload whose progress and expected etag are noted.
 private final class WatchedUpload: UploadSession {
+    let nonce: WriteNonce?
     private let seen = Mutex<[UInt64]>([])
+    private let announced = Mutex<ETag?>(nil)
+
+    init(nonce: WriteNonce? = nil) {
+        self.nonce = nonce
+    }
 
     var reports: [UInt64] { seen.withLock { $0 } }
     var token: UploadToken? { nil }
+    var expected: ETag? { announced.withLock { $0 } }
 
     func keep(_ token: UploadToken?) {}
+
+    func expect(_ etag: ETag) { announced.withLock { $0 = etag } }
+
+    /// Whether an object proves to have the bytes of this upload.
+    func isProven(by object: RemoteObject, _ provider: any Provider) -> Bool {
+        if let expected, let etag = object.etag { return provider.isSame(expected, as: etag) }
+        return nonce != nil && object.nonce == nonce
+    }
 
     func noteSent(_ bytes: UInt64) {
         seen.withLock { $0.append(bytes) }

@@ -340,6 +340,72 @@ struct HalfDoneTests {
         }
     }
 
+    /// Goal: another client's file of the same size and time does not count as an upload whose answer
+    /// was lost (I4), and the upload itself is recognised.
+    @Test(arguments: [false, true], [Change.none, .edit])
+    func `an upload without an answer, then a file of the same size and time`(
+        isToldAhead: Bool, change: Change
+    ) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.tellsVersionsAhead = isToldAhead
+        for isOverwritten in [false, true] {
+            try Scenario.run(settings: settings) { it in
+                _ = try await it.names(in: "")
+                it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
+                try await it.write("a", [1, 2, 3])
+                try await Self.cut(it, once: "a")
+                it.remote.setFaults(SimulatedProviderFaults())
+                if isOverwritten {
+                    try it.remote.otherClientOverwrites(Scenario.key("a"), seed: 1)
+                }
+                let theirs = try #require(it.remoteBytes("a"))
+                #expect((theirs == [1, 2, 3]) == !isOverwritten)
+                if change == .edit { try await it.write("a", [9, 9, 9]) }
+                it.remote.setReachable(true)
+                #expect(try await it.rest())
+                try await it.refresh()
+                let ours: [UInt8] = change == .edit ? [9, 9, 9] : [1, 2, 3]
+                #expect(try await it.names(in: "") == it.remotePaths)
+                #expect(try await it.read("a") == (isOverwritten ? theirs : ours))
+                #expect(it.remoteBytes("a") == (isOverwritten ? theirs : ours))
+                let beside = it.remotePaths.filter { $0 != "a" }.compactMap { it.remoteBytes($0) }
+                #expect(beside == (isOverwritten ? [ours] : []))
+            }
+        }
+    }
+
+    /// Goal: the same after a move, on a store that moves by copying and makes a new version.
+    @Test(arguments: [false, true])
+    func `a move without an answer, then a file of the same size and time`(isOverwritten: Bool)
+        throws
+    {
+        try Scenario.run(settings: Self.settings) { it in
+            _ = try await it.names(in: "")
+            try await it.write("a", [1, 2, 3])
+            #expect(try await it.rest())
+            try await it.rename("a", to: "b")
+            for _ in 0..<1_000 where !it.remotePaths.contains("b") {
+                try await it.wait(.milliseconds(10))
+            }
+            it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 1))
+            for _ in 0..<1_000 where it.remotePaths.contains("a") {
+                try await it.wait(.milliseconds(10))
+            }
+            it.remote.setReachable(false)
+            it.remote.setFaults(SimulatedProviderFaults())
+            if isOverwritten { try it.remote.otherClientOverwrites(Scenario.key("b"), seed: 1) }
+            let theirs = try #require(it.remoteBytes("b"))
+            try await it.write("b", [9, 9, 9])
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(try await it.names(in: "") == it.remotePaths)
+            #expect(it.remoteBytes("b") == (isOverwritten ? theirs : [9, 9, 9]))
+            let beside = it.remotePaths.filter { $0 != "b" }.compactMap { it.remoteBytes($0) }
+            #expect(beside == (isOverwritten ? [[9, 9, 9]] : []))
+        }
+    }
+
     @Test func `a request counts as not performed only when it can no longer be`() {
         let life = InFlightWindow.requestLifeMax
         let (one, other) = (InodeNumber(rawValue: 7), InodeNumber(rawValue: 8))

@@ -18,6 +18,10 @@ package struct ProviderTraits: Sendable {
     /// Whether a file's bytes and attributes are stored in one step; otherwise an interrupted call
     /// may leave the bytes without the attributes.
     package var storesAttributesAtOnce: Bool
+    /// Whether a file stored by ``Provider/write(_:from:attributes:base:session:)`` is recognised
+    /// as soon as its bytes are visible: by the nonce of its session or by an etag that the session
+    /// was told before. Otherwise the engine keeps a digest of the bytes that it sends.
+    package var recognisesWrites: Bool
     /// Whether listings contain all metadata that the store has; otherwise
     /// ``RemoteObject/hasMetadata`` says so for each object.
     package var listsMetadata: Bool
@@ -28,7 +32,8 @@ package struct ProviderTraits: Sendable {
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
-        storesAttributesAtOnce: Bool = true, listsMetadata: Bool = true,
+        storesAttributesAtOnce: Bool = true, recognisesWrites: Bool = false,
+        listsMetadata: Bool = true,
         extendedAttributes: ExtendedAttributeSpace? = nil
     ) {
         self.name = name
@@ -39,17 +44,16 @@ package struct ProviderTraits: Sendable {
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
+        self.recognisesWrites = recognisesWrites
         self.listsMetadata = listsMetadata
         self.extendedAttributes = extendedAttributes
     }
 
-    /// Whether a modification time identifies a version with certainty.
+    /// Whether a modification time comes back as it was sent. It proves no bytes: two clients may
+    /// well give the same time to two files of the same size.
     var hasFineTimes: Bool {
         modifiedResolution.map { $0 <= .microseconds(1) } ?? false
     }
-
-    /// Whether size and time identify a version that we wrote, however it got there.
-    var tellsOwnVersions: Bool { hasFineTimes && storesAttributesAtOnce }
 }
 
 /// The path of an object in the store: the names from the mounted root down to it.
@@ -120,11 +124,15 @@ package struct RemoteObject: Hashable, Sendable {
     package var remoteModified: Timestamp?
     /// Extended attributes of a file or directory; nil if the store does not keep or report them.
     package var extendedAttributes: ExtendedAttributes?
+    /// The nonce of the upload that wrote the bytes of a file, as far as the store keeps it; copies
+    /// and moves keep it. It is nil in a listing that lacks metadata.
+    package var nonce: WriteNonce?
 
     package init(
         name: FileName, kind: FileKind, etag: ETag?, size: UInt64, modified: Timestamp,
         mode: UInt16?, target: [UInt8]? = nil, hasMetadata: Bool = true,
-        remoteModified: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil
+        remoteModified: Timestamp? = nil, extendedAttributes: ExtendedAttributes? = nil,
+        nonce: WriteNonce? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -136,6 +144,7 @@ package struct RemoteObject: Hashable, Sendable {
         self.hasMetadata = hasMetadata
         self.remoteModified = remoteModified
         self.extendedAttributes = extendedAttributes
+        self.nonce = nonce
     }
 }
 

@@ -193,9 +193,14 @@ final class ObservedUpload: UploadSession {
     }
 
     var token: UploadToken? { session.token }
+    var nonce: WriteNonce? { session.nonce }
 
     func keep(_ token: UploadToken?) throws {
         try session.keep(token)
+    }
+
+    func expect(_ etag: ETag) throws {
+        try session.expect(etag)
     }
 
     func noteSent(_ bytes: UInt64) {

@@ -35,3 +35,18 @@ extension Database {
         return path?.names
     }
 }
+
+extension Store {
+    /// Returns the nonce of the bytes of a generation, wherever they are sent.
+    func writeNonce(of inode: InodeNumber, generation: Int64) throws(Blocked) -> WriteNonce {
+        WriteNonce(salt: try salt(), inode: inode, generation: generation)
+    }
+
+    /// Returns the salt of this mount, which never changes.
+    func salt() throws(Blocked) -> String {
+        if let salt = knownSalt.withLock(\.self) { return salt }
+        let salt = try read { try $0.salt() }
+        knownSalt.withLock { $0 = salt }
+        return salt
+    }
+}

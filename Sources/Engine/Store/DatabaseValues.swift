@@ -48,6 +48,11 @@ extension ETag: StoredValue {
     var stored: String { description }
 }
 
+extension WriteNonce: StoredValue {
+    init(stored: String) { self.init(stored) }
+    var stored: String { description }
+}
+
 extension UploadToken: StoredValue {
     init(stored: String) { self.init(stored) }
     var stored: String { rawValue }

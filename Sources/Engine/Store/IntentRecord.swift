@@ -10,7 +10,7 @@ struct IntentRecord: Hashable {
     /// The parent directory of the object, if the change took place.
     var parent: InodeNumber
     var name: FileName
-    /// The size of the object after the change. Size and time also show whether the object is ours.
+    /// The size of the object after the change.
     var size: UInt64
     var mode: UInt16
     var extendedAttributes: ExtendedAttributes
@@ -19,16 +19,20 @@ struct IntentRecord: Hashable {
     var generation: Int64
     /// The inode whose place on the remote it takes.
     var replaced: InodeNumber?
-    /// The digest of an uploaded content; nil for other changes, and if size and time are
-    /// sufficient.
+    /// The digest of an uploaded content; nil for other changes, and if the store recognises writes.
     var digest: ContentDigest?
+    /// The etag of the object after an upload, if the provider knew it beforehand.
+    var expected: ETag?
+    /// The nonce that was sent with the bytes of a file, or identifies those of a moved one.
+    var nonce: WriteNonce?
 }
 
 extension Database {
     func intent(of inode: InodeNumber) throws -> IntentRecord? {
         try row(
             """
-            SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs
+            SELECT parent, name, size, mode, modified, generation, replaced, digest, xattrs,
+                expected, nonce
             FROM intents WHERE inode = ?
             """, [inode]
         ).map { IntentRecord($0) }
@@ -47,12 +51,17 @@ extension Database {
 
     func setIntent(_ intent: IntentRecord, of inode: InodeNumber) throws {
         try run(
-            "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 inode, intent.parent, intent.name, intent.size.stored, intent.mode,
                 intent.modified, intent.generation, intent.replaced, intent.digest,
-                intent.extendedAttributes,
+                intent.extendedAttributes, intent.expected, intent.nonce,
             ])
+    }
+
+    /// Records the etag that an upload under way will give to its object.
+    func setExpected(_ etag: ETag, of inode: InodeNumber) throws {
+        try run("UPDATE intents SET expected = ? WHERE inode = ?", [etag, inode])
     }
 
     func removeIntent(of inode: InodeNumber) throws {
@@ -110,5 +119,7 @@ extension IntentRecord {
         replaced = row[6]
         digest = row[7]
         extendedAttributes = row[8] ?? ExtendedAttributes()
+        expected = row[9]
+        nonce = row[10]
     }
 }

@@ -9,6 +9,7 @@ enum Schema {
         migrator.registerMigration("durability") { try $0.execute(sql: durability) }
         migrator.registerMigration("totals") { try $0.execute(sql: totals) }
         migrator.registerMigration("unstored") { try $0.execute(sql: unstored) }
+        migrator.registerMigration("proofs") { try $0.execute(sql: proofs) }
         return migrator
     }()
 
@@ -212,6 +213,13 @@ enum Schema {
         -- renamed over it.
         ALTER TABLE unsynced ADD COLUMN replaced INTEGER;
         CREATE INDEX unsynced_by_replaced ON unsynced (replaced) WHERE replaced NOT NULL;
+        """
+
+    private static let proofs = """
+        -- The etag of the object after an upload, if the provider knew it beforehand.
+        ALTER TABLE intents ADD COLUMN expected TEXT;
+        -- Identifies the bytes of a file, where the store keeps it with them.
+        ALTER TABLE intents ADD COLUMN nonce TEXT;
         """
 
     private static let unstored = """

@@ -9,6 +9,7 @@ package final class Store: Sendable {
     private let ballast: (any Ballast)?
     let commitSync: CommitSync
     private let checkpointer: Checkpointer?
+    let knownSalt = Locked<String?>(nil)
 
     /// Migrates the schema to the current version.
     ///

@@ -9,6 +9,7 @@ struct TrackedUpload: UploadSession {
     /// The current upload; its token is not known yet.
     let upload: UploadRecord
     let token: UploadToken?
+    let nonce: WriteNonce?
 
     func keep(_ token: UploadToken?) throws {
         try store.write { database in
@@ -18,6 +19,11 @@ struct TrackedUpload: UploadSession {
             try database.setUpload(upload, of: inode)
         }
         if token != nil { try store.synchronize() }
+    }
+
+    /// It is not synced: if a power cut takes it, the bytes are compared.
+    func expect(_ etag: ETag) throws {
+        try store.write { try $0.setExpected(etag, of: inode) }
     }
 
     func noteSent(_ bytes: UInt64) {
@@ -45,7 +51,8 @@ struct UploadSweeper: Sendable {
         if let earlier, !isContinued { try await clear(earlier, of: inode) }
         return TrackedUpload(
             store: store, progress: progress, inode: inode, upload: upload,
-            token: isContinued ? earlier?.token : nil)
+            token: isContinued ? earlier?.token : nil,
+            nonce: try store.writeNonce(of: inode, generation: generation))
     }
 
     private func clear(_ upload: UploadRecord, of inode: InodeNumber) async throws {

@@ -103,7 +103,8 @@ struct Uploader: Sendable {
             return nil
         }
         try preparation.noteFormerName(plan, state)
-        if let intent = plan.intent(state, at: target) {
+        if var intent = plan.intent(state, at: target) {
+            intent.nonce = try nonce(of: state)
             guard try begin(intent, of: state.inode, if: isCurrent) else { return nil }
         } else {
             guard try store.commitCount == commitCount || store.read(isCurrent) else { return nil }
@@ -145,7 +146,7 @@ struct Uploader: Sendable {
             let object = try await progress.tracking(inode, .change) {
                 try await gate.setAttributes(
                     place.key, to: attributes, only: state.changedAttributes,
-                    etag: state.baseVersion)
+                    etag: state.baseVersion, nonce: try nonce(of: state))
             }
             try commit(
                 object, of: inode, at: place, sent: attributes,
@@ -165,7 +166,9 @@ struct Uploader: Sendable {
     ) async throws {
         guard let destination = place.destination, let synced = state.synced else { return }
         let object = try await progress.tracking(state.inode, .move) {
-            try await gate.move(place.key, etag: state.baseVersion, to: destination, base: base)
+            try await gate.move(
+                place.key, etag: state.baseVersion, to: destination, base: base,
+                continues: false, nonce: try nonce(of: state))
         }
         try await requireKind(of: object, at: destination, state, from: place.key)
         try commit(
@@ -174,6 +177,14 @@ struct Uploader: Sendable {
                 modified: synced.modified, mode: synced.mode,
                 extendedAttributes: synced.extendedAttributes),
             generation: synced.generation, replaced: replaced)
+    }
+
+    /// Returns the nonce of the agreed version of a file.
+    private func nonce(of state: SyncState) throws(ProviderError) -> WriteNonce? {
+        guard state.kind == .file, let generation = state.synced?.generation else { return nil }
+        return try engineWork { () throws(Blocked) in
+            try store.writeNonce(of: state.inode, generation: generation)
+        }
     }
 
     /// Moves an object back that another client had put in the place of the one to be moved: only
@@ -272,11 +283,12 @@ struct Uploader: Sendable {
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
             extendedAttributes: try store.read { try $0.extendedAttributes(of: inode) })
-        let digest = gate.traits.tellsOwnVersions ? nil : try await digest(of: frozen)
+        let digest = gate.traits.recognisesWrites ? nil : try await digest(of: frozen)
         let intent = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
-            generation: record.generation, replaced: replaced, digest: digest)
+            generation: record.generation, replaced: replaced, digest: digest,
+            nonce: try store.writeNonce(of: inode, generation: record.generation))
         // It may have been unlinked during the fetch.
         let isWanted = try begin(intent, of: inode) { try $0.dirent(of: inode) != nil }
         guard isWanted else { return }

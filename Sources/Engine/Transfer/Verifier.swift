@@ -133,9 +133,6 @@ struct Verifier: Sendable {
         try conclude(intent, inode, with: moved)
     }
 
-    /// Above this, size and time decide.
-    private static var comparedBytesMax: UInt64 { 64 << 20 }
-
     /// Whether an object is the result of an intended change.
     private func isResult(
         _ object: RemoteObject?, at key: ObjectKey, of intent: IntentRecord, _ state: SyncState
@@ -154,17 +151,38 @@ struct Verifier: Sendable {
             if isSameVersion { return false }
             if try isReplaced(object, by: intent) { return false }
             guard object.size == intent.size else { return false }
-            if isMove {
-                // Another client may have moved a file of equal size and time over it.
-                if gate.traits.keepsVersionsInMoves { return false }
-                if isUnchanged(state, since: intent), object.size <= Self.comparedBytesMax {
-                    return try await isSame(object, at: key, state)
-                }
+            if isMove, gate.traits.keepsVersionsInMoves { return false }
+            if try isProven(object, of: intent, state) { return true }
+            if let digest = intent.digest {
+                return try await self.digest(of: object, at: key) == digest
             }
-            if isModified(object, at: intent.modified) { return true }
-            guard let digest = intent.digest else { return false }
-            return try await self.digest(of: object, at: key) == digest
+            // Only equal bytes are a proof now: another client may have stored others of the same
+            // size and time.
+            guard isUnchanged(state, since: intent) else { return false }
+            return try await isSame(object, at: key, state)
         }
+    }
+
+    /// Whether the metadata of an object proves that its bytes are those of an intended change.
+    private func isProven(
+        _ object: RemoteObject, of intent: IntentRecord, _ state: SyncState
+    ) throws(Blocked) -> Bool {
+        if let expected = intent.expected { return gate.isSame(expected, as: object.etag) }
+        if let nonce = object.nonce {
+            // Programs that keep unknown metadata when they write other bytes set a new time.
+            return nonce == intent.nonce && mayBeModified(object, at: intent.modified)
+        }
+        // No other client uses this mount's temporary names.
+        if intent.parent == .root,
+            try intent.name == .aside(state.inode, salt: store.salt())
+        {
+            return true
+        }
+        guard let former = state.synced?.etag, let etag = object.etag,
+            intent.generation == state.synced?.generation,
+            mayBeModified(object, at: intent.modified)
+        else { return false }
+        return gate.hasSameBytes(former, as: etag)
     }
 
     /// Whether an object is the one that a change was to replace; it may have the same bytes,
@@ -213,13 +231,17 @@ struct Verifier: Sendable {
         return sink.digest
     }
 
+    /// Whether an object is certain to have a time.
     private func isModified(_ object: RemoteObject, at time: Timestamp) -> Bool {
-        // With coarse times or none, the contents decide: two clients may well write the same
-        // number of bytes within a second.
-        guard gate.traits.hasFineTimes else { return false }
+        gate.traits.hasFineTimes && mayBeModified(object, at: time)
+    }
+
+    /// Whether an object can have a time, as far as the store keeps it.
+    private func mayBeModified(_ object: RemoteObject, at time: Timestamp) -> Bool {
+        guard let resolution = gate.traits.modifiedResolution else { return true }
         let (difference, overflow) = object.modified.nanoseconds
             .subtractingReportingOverflow(time.nanoseconds)
-        return !overflow && difference.magnitude < 1_000
+        return !overflow && .nanoseconds(difference.magnitude) < max(resolution, .microseconds(1))
     }
 
     private func conclude(

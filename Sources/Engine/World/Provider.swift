@@ -90,10 +90,13 @@ package protocol Provider: Sendable {
     ///   - fields: The attributes to set; another client may have changed the others meanwhile, so
     ///     they stay as they are at the store. Those that it does not have may be set as well.
     ///   - etag: For a file, the expected version; nil for other kinds.
+    ///   - nonce: Identifies the bytes of a file. A store that gives it another etag keeps this with
+    ///     the new version, if it can, see ``UploadSession/nonce``.
     /// - Returns: The object afterwards; the etag of a file may have changed.
     /// - Throws: `.missing`, `.changed`.
     func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject
 
     /// Moves an object, or a directory with its contents, to another name or parent.
@@ -104,12 +107,13 @@ package protocol Provider: Sendable {
     ///   - continues: Whether an earlier call of this same directory move was interrupted, so that
     ///     part of it may be at `destination` already. Used only if
     ///     ``ProviderTraits/movesDirectoriesAtOnce`` is false.
+    ///   - nonce: As in ``setAttributes(_:to:only:etag:nonce:)``.
     /// - Returns: The object at its destination; the etag of a file may have changed.
     /// - Throws: `.missing` (the object or the destination's parent), `.changed` (the object, or
     ///   the file to be replaced), `.exists` if `base` is `.absent` and the destination is not.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject
 
     /// Deletes one version of a file, a symbolic link, or an empty directory.
@@ -126,6 +130,10 @@ package protocol Provider: Sendable {
     ///   - etag: The current etag.
     func isSame(_ former: ETag, as etag: ETag) -> Bool
 
+    /// Whether two etags are certain to denote the same bytes, with other attributes or in another
+    /// place.
+    func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool
+
     /// Returns the store's capacity; nil if the store does not report it.
     func space() async throws(ProviderError) -> StorageSpace?
 
@@ -138,11 +146,17 @@ package protocol Provider: Sendable {
 extension Provider {
     package func isSame(_ former: ETag, as etag: ETag) -> Bool { former == etag }
 
-    /// Moves an object without an earlier interrupted call.
+    package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool { isSame(former, as: etag) }
+
+    /// Moves an object that nobody will have to recognise.
+    ///
+    /// - Parameter continues: Whether an earlier call was interrupted.
     package func move(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        continues: Bool = false
     ) async throws(ProviderError) -> RemoteObject {
-        try await move(key, etag: etag, to: destination, base: base, continues: false)
+        try await move(
+            key, etag: etag, to: destination, base: base, continues: continues, nonce: nil)
     }
 }
 
@@ -153,12 +167,22 @@ package protocol UploadSession: Sendable {
     /// none.
     var token: UploadToken? { get }
 
+    /// Identifies the bytes. A store that can keep it does so with them, in the same step if it can,
+    /// and reports it as ``RemoteObject/nonce``: if the answer is lost, it shows whose bytes are
+    /// there. nil if nobody will ask.
+    var nonce: WriteNonce? { get }
+
     /// Stores the position from which the upload can be resumed; returns once it survives power
     /// loss.
     ///
     /// A provider calls it before it sends the first byte, with all it needs to find out later
     /// which parts have arrived; with nil once there is nothing to resume.
     func keep(_ token: UploadToken?) throws
+
+    /// Stores the etag that the object will have; returns once it survives the end of this process.
+    ///
+    /// A provider that knows it beforehand calls it before the step that makes the bytes visible.
+    func expect(_ etag: ETag) throws
 
     /// Called from time to time with the number of bytes that the store has, ascending and
     /// including those of earlier attempts: when an upload is resumed, the first call reports
@@ -180,7 +204,9 @@ package struct UntrackedUpload: UploadSession {
     package init() {}
 
     package var token: UploadToken? { nil }
+    package var nonce: WriteNonce? { nil }
     package func keep(_ token: UploadToken?) {}
+    package func expect(_ etag: ETag) {}
     package func noteSent(_ bytes: UInt64) {}
 }
 

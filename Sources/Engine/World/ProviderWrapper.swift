@@ -83,21 +83,23 @@ extension ProviderWrapper {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await around(.setAttributes(key)) { () async throws(ProviderError) in
-            try await inner.setAttributes(key, to: attributes, only: fields, etag: etag)
+            try await inner.setAttributes(
+                key, to: attributes, only: fields, etag: etag, nonce: nonce)
         }
     }
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await around(.move(key, to: destination, isFile: etag != nil)) {
             () async throws(ProviderError) in
             try await inner.move(
-                key, etag: etag, to: destination, base: base, continues: continues)
+                key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce)
         }
     }
 
@@ -110,6 +112,10 @@ extension ProviderWrapper {
     }
 
     package func isSame(_ former: ETag, as etag: ETag) -> Bool { inner.isSame(former, as: etag) }
+
+    package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool {
+        inner.hasSameBytes(former, as: etag)
+    }
 
     package func space() async throws(ProviderError) -> StorageSpace? {
         try await around(.space) { () async throws(ProviderError) in try await inner.space() }

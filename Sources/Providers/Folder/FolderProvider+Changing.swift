@@ -4,7 +4,8 @@ import SystemCalls
 
 extension FolderProvider {
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await perform(onCancel: .finish) { () throws(ProviderError) in
             if key == .root {
@@ -20,7 +21,7 @@ extension FolderProvider {
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await perform(onCancel: .finish) { () throws(ProviderError) in
             let from = try root.place(of: key)

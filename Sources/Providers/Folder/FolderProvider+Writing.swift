@@ -14,8 +14,7 @@ extension FolderProvider {
         do {
             try await copy(source, into: upload, session)
             return try await perform(onCancel: .finish) { () throws(ProviderError) in
-                try upload.publish(
-                    attributes: attributes, traits: traits, base: base)
+                try upload.publish(attributes: attributes, traits: traits, base: base, session)
             }
         } catch {
             // The first failure says more than one of the clean-up.

@@ -54,7 +54,8 @@ package struct FolderProvider: Provider {
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,
             modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads,
-            keepsVersionsInMoves: true, extendedAttributes: fileSystem.extendedAttributes)
+            keepsVersionsInMoves: true, recognisesWrites: true,
+            extendedAttributes: fileSystem.extendedAttributes)
     }
 
     /// Adds the remedy to the failure of opening the folder.
@@ -129,6 +130,10 @@ package struct FolderProvider: Provider {
             if FolderName.isReserved(name) { throw ProviderError(.missing, "the name is reserved") }
             return try root.directory(parent).object(name)
         }
+    }
+
+    package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool {
+        FolderStatus.isSameExceptTime(former.description, etag.description)
     }
 
     /// Returns the root as an object, named `root` since it has no name in its own tree.

@@ -53,6 +53,13 @@ struct FolderStatus: Sendable {
 
     var etag: ETag { ETag(version) }
 
+    /// Whether two versions belong to the same file, and have the same size.
+    static func isSameExceptTime(_ former: String, _ version: String) -> Bool {
+        let (old, new) = (former.split(separator: "."), version.split(separator: "."))
+        guard old.count == 6, new.count == 6 else { return false }
+        return old[0] == new[0] && old[3...] == new[3...]
+    }
+
     /// Identifies the mounted file system, or the device on a kernel before Linux 5.8. Unlike the
     /// device, the mount is the same in a subvolume of btrfs, and another one in a bind mount.
     var mount: UInt64 {

@@ -49,9 +49,15 @@ final class FolderUpload: Sendable {
 
     /// Gives the file its name in one step, with all its bytes and attributes durable.
     func publish(
-        attributes: ObjectAttributes, traits: ProviderTraits, base: BaseVersion
+        attributes: ObjectAttributes, traits: ProviderTraits, base: BaseVersion,
+        _ session: any UploadSession
     ) throws(ProviderError) -> RemoteObject {
         let status = try complete(attributes, traits)
+        do {
+            try session.expect(status.etag)
+        } catch {
+            throw ProviderError(.source, "its version cannot be saved: \(error)", cause: error)
+        }
         guard let current = name.withLock({ $0 }) else {
             preconditionFailure("a file is published once")
         }

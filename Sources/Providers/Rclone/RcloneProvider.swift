@@ -156,7 +156,8 @@ struct RcloneProvider: Provider {
     /// Sets the time of a file, if the remote can do that without another upload. The remote control
     /// has no function for it, but runs rclone's command.
     func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         return try await locks.with([key]) { () async throws(ProviderError) in
             guard let etag, let path = remote.path(of: key) else { return try await stat(key) }

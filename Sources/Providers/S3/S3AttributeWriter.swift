@@ -7,7 +7,9 @@ struct S3AttributeWriter: Sendable {
     let copier: S3Copier
 
     func set(
-        _ attributes: ObjectAttributes, only fields: AttributeFields, on key: ObjectKey, etag: ETag?
+        _ attributes: ObjectAttributes, only fields: AttributeFields, on key: ObjectKey,
+        etag: ETag?,
+        nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         guard key != .root else {
             throw S3Failure.unsupported("the root has no attributes of its own")
@@ -17,6 +19,7 @@ struct S3AttributeWriter: Sendable {
         let conditions = try await copier.probe.conditions()
         var metadata = node.head?.metadata ?? S3Metadata()
         metadata.set(attributes, only: fields, kind: node.kind)
+        if let nonce { metadata.setNonce(nonce) }
         let place = tree.keys.place(of: key)
         guard !place.isMarkerBytes else { throw S3Failure.markerBytes }
         guard case .object(let head) = node, let file = place.file else {

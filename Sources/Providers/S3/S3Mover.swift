@@ -9,10 +9,10 @@ struct S3Mover: Sendable {
 
     private var client: S3Client { tree.client }
 
-    /// As ``Provider/move(_:etag:to:base:continues:)``.
+    /// As ``Provider/move(_:etag:to:base:continues:nonce:)``.
     func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         guard key != .root, destination != .root else {
             throw S3Failure.unsupported("the root cannot be moved or replaced")
@@ -29,7 +29,7 @@ struct S3Mover: Sendable {
         try node.check(etag)
         guard key != destination else { return try await tree.object(key, node) }
         if case .object(let head) = node {
-            return try await moveObject(key, head, to: destination, base)
+            return try await moveObject(key, head, to: destination, base, nonce)
         }
         guard !destination.names.starts(with: key.names) else {
             throw S3Failure.unsupported("a directory cannot move below itself")
@@ -43,7 +43,8 @@ struct S3Mover: Sendable {
     // MARK: One object
 
     private func moveObject(
-        _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion
+        _ key: ObjectKey, _ head: S3Head, to destination: ObjectKey, _ base: BaseVersion,
+        _ nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         let target = try await directories.rules.fileKey(destination, base: base)
         let place = tree.keys.place(of: key)
@@ -56,7 +57,8 @@ struct S3Mover: Sendable {
         let etag: ETag
         do throws(ProviderError) {
             etag = try await copier.copy(
-                source, head, to: target, conditions.onCopy(S3Condition(base)))
+                source, head, to: target, metadata: metadata(of: head, nonce),
+                conditions.onCopy(S3Condition(base)))
         } catch {
             guard error.kind == .changed || error.kind == .missing else { throw error }
             // Find out whether the source or the destination is meant.
@@ -73,6 +75,18 @@ struct S3Mover: Sendable {
         guard copied.etag == etag else { throw Self.refused(base) }
         try await removeSource(place, source, head, copy: target, copied, base, conditions)
         return try await tree.object(destination, .object(copied))
+    }
+
+    /// Returns the metadata of a copy if it cannot be that of the source: the ETag of an object made in
+    /// parts does not tell whose copy it is.
+    private func metadata(of head: S3Head, _ nonce: WriteNonce?) -> S3Metadata? {
+        guard let nonce, head.metadata.nonce != nonce, S3ETag.isOfParts(head.etag) else {
+            return nil
+        }
+        var metadata = head.metadata
+        metadata.setNonce(nonce)
+        if metadata.modified == nil { metadata.setModified(head.modified) }
+        return metadata
     }
 
     private static func refused(_ base: BaseVersion) -> ProviderError {

@@ -11,7 +11,8 @@ import Transport
 package final class S3Provider: Provider {
     package let traits = ProviderTraits(
         name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
-        transfersMax: 16, movesDirectoriesAtOnce: false, listsMetadata: false,
+        transfersMax: 16, movesDirectoriesAtOnce: false, recognisesWrites: true,
+        listsMetadata: false,
         extendedAttributes: S3Attributes.space)
 
     let tree: S3Tree
@@ -101,16 +102,19 @@ package final class S3Provider: Provider {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
-        try await attributeWriter.set(attributes, only: fields, on: key, etag: etag)
+        try await attributeWriter.set(
+            attributes, only: fields, on: key, etag: etag, nonce: nonce)
     }
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(key, etag: etag, to: destination, base: base, continues: continues)
+        try await mover.move(
+            key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce)
     }
 
     package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {

@@ -101,7 +101,7 @@ struct S3Tree: Sendable {
                 name: name, kind: .file, etag: head.etag, size: head.size,
                 modified: modified(head), mode: head.metadata.mode,
                 remoteModified: head.remoteModified,
-                extendedAttributes: head.metadata.extendedAttributes)
+                extendedAttributes: head.metadata.extendedAttributes, nonce: head.metadata.nonce)
         }
     }
 

@@ -23,6 +23,7 @@ struct S3Writer: Sendable {
             base, at: key, looksForFile: !conditions.putIfAbsent)
         var metadata = replaced?.metadata.ofNewBytes ?? S3Metadata()
         metadata.set(attributes, kind: .file)
+        metadata.setNonce(session.nonce)
         let headers = headers(metadata, replacing: replaced)
         let condition = S3Condition(base)
         var etag: ETag
@@ -60,7 +61,7 @@ struct S3Writer: Sendable {
         return RemoteObject(
             name: name, kind: .file, etag: etag, size: source.size, modified: attributes.modified,
             mode: attributes.mode, remoteModified: remoteModified,
-            extendedAttributes: attributes.extendedAttributes)
+            extendedAttributes: attributes.extendedAttributes, nonce: session.nonce)
     }
 
     func createSymlink(

@@ -49,7 +49,8 @@ struct WebDAVObjects: Sendable {
                 isStable: isStable, created: server.sharesTags ? entry.created : nil,
                 nonce: server.sharesTags ? nonce : nil),
             size: entry.size ?? 0, modified: isOurs ? attributes?.modified ?? modified : modified,
-            mode: mode, extendedAttributes: extendedAttributes)
+            mode: mode, extendedAttributes: extendedAttributes,
+            nonce: nonce.map { WriteNonce($0) })
         return (file, !server.tagsStartWeak || isStable || !version.isWeak)
     }
 
@@ -65,7 +66,7 @@ struct WebDAVObjects: Sendable {
 
     /// Returns the nonce of a version that we wrote, which stays with it wherever it is moved.
     func nonce(of entry: WebDAVEntry) -> String? {
-        guard server.sharesTags, !entry.isCollection,
+        guard !entry.isCollection,
             let attributes = entry.attributes.map(WebDAVAttributes.init(parsing:)),
             attributes.etag == WebDAVVersion(entry).opaqueTag
         else { return nil }

@@ -92,14 +92,15 @@ package struct WebDAVProvider: Provider {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await properties.change(key, to: attributes, only: fields, etag: etag)
     }
 
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await mover.move(key, etag: etag, to: destination, base: base)
     }
@@ -110,6 +111,10 @@ package struct WebDAVProvider: Provider {
 
     package func isSame(_ former: ETag, as etag: ETag) -> Bool {
         WebDAVVersion.isSame(former, as: etag)
+    }
+
+    package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool {
+        WebDAVVersion.hasSameBytes(former, as: etag)
     }
 
     package func space() async throws(ProviderError) -> StorageSpace? {

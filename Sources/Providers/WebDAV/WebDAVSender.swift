@@ -87,7 +87,7 @@ struct WebDAVSender: Sendable {
         var entry = entry
         let attributes = WebDAVAttributes(
             upload.attributes, etag: WebDAVVersion(entry).opaqueTag,
-            nonce: lookup.server.sharesTags ? upload.nonce : nil, target: upload.target)
+            nonce: upload.nonce, target: upload.target)
         let isKept = try await properties.set(attributes, of: key, name: upload.name)
         entry.attributes = isKept ? attributes.text : nil
         return try await lookup.stable(entry, key, named: upload.name, afterChange: true)
@@ -122,10 +122,12 @@ struct WebDAVUpload: Sendable {
     var target: [UInt8]?
     let base: BaseVersion
     let session: any UploadSession
-    /// See ``WebDAVAttributes/nonce``.
-    let nonce = Hexadecimal.nonce()
+    private let ownNonce = Hexadecimal.nonce()
 
     var size: UInt64 { source.size }
+
+    /// See ``WebDAVAttributes/nonce``.
+    var nonce: String { session.nonce?.description ?? ownNonce }
 
     /// Stores the state of the upload durably.
     func keep(_ token: UploadToken?) throws(ProviderError) {

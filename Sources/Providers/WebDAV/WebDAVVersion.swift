@@ -92,6 +92,13 @@ struct WebDAVVersion: Hashable {
             && (old.nonce == nil || old.nonce == new.nonce)
     }
 
+    /// Whether a move may be all that happened between two versions: it gives a file another time of
+    /// creation, and keeps tag and nonce.
+    static func hasSameBytes(_ former: ETag, as tag: ETag) -> Bool {
+        guard let old = parts(of: former), let new = parts(of: tag) else { return former == tag }
+        return old.etag == new.etag && old.nonce == new.nonce
+    }
+
     private var composite: String {
         "~\(etag ?? "");\(time ?? "");\(size.map(String.init) ?? "")"
     }

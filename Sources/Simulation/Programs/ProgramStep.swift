@@ -61,6 +61,8 @@ package enum ProgramStep: Hashable, Sendable {
 /// An immediate change of the remote by another client.
 package enum OtherClientStep: Hashable, Sendable {
     case write(path: Path, count: Int, seed: UInt64)
+    /// Replaces a file by one of the same size and time.
+    case overwrite(path: Path, seed: UInt64)
     case makeDirectory(path: Path)
     case delete(path: Path)
     /// Deletes an object with all its descendants.
@@ -77,6 +79,8 @@ extension OtherClientStep {
         switch self {
         case .write(let path, let count, let seed):
             _ = try? provider.otherClientWrites(path.key, ProgramBytes.make(count, seed: seed))
+        case .overwrite(let path, let seed):
+            try? provider.otherClientOverwrites(path.key, seed: seed)
         case .makeDirectory(let path): _ = try? provider.otherClientMakesDirectory(path.key)
         case .delete(let path): try? provider.otherClientDeletes(path.key)
         case .deleteTree(let path): try? provider.otherClientDeletesTree(path.key)

@@ -114,7 +114,10 @@ struct ProgramWriter {
 
     private mutating func otherClientStep() -> OtherClientStep {
         switch random.next(below: 15) {
-        case 0...4: return .write(path: path(.file), count: size(), seed: freshSeed())
+        case 0...4:
+            let (path, count, seed) = (path(.file), size(), freshSeed())
+            if seed % 4 == 0 { return .overwrite(path: path, seed: seed) }
+            return .write(path: path, count: count, seed: seed)
         case 5, 6: return .write(path: freshPath(), count: size(), seed: freshSeed())
         case 7: return .makeDirectory(path: freshPath())
         case 8, 9: return .delete(path: path(nil))

@@ -5,7 +5,7 @@ import Synchronization
 extension SimulatedProvider {
     package func move(
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
-        continues: Bool
+        continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("move \"\(key)\" to \"\(destination)\"")
         let kind = state.withLock { try? $0.tree.node(key).kind }
@@ -18,7 +18,7 @@ extension SimulatedProvider {
             }
         }
         let copy = try change { tree throws(ProviderError) in
-            try tree.copy(key, etag: etag, to: destination, base: base)
+            try tree.copy(key, etag: etag, to: destination, base: base, nonce: nonce)
         }
         try await pause()
         try step { tree throws(ProviderError) in

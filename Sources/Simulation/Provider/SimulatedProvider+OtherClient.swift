@@ -1,21 +1,33 @@
 package import Engine
+import Synchronization
 
 /// Changes by another client of the store. They are immediate and have no faults.
 extension SimulatedProvider {
     /// Creates or replaces a file.
+    ///
+    /// - Parameter modified: By default now.
     @discardableResult
     package func otherClientWrites(
-        _ key: ObjectKey, _ bytes: [UInt8], mode: UInt16 = 0o644
+        _ key: ObjectKey, _ bytes: [UInt8], mode: UInt16 = 0o644, modified: Timestamp? = nil
     ) throws(ProviderError) -> RemoteObject {
-        // Simulated time stands still between two steps; no two real clients write in the same
-        // microsecond.
+        // Simulated time stands still between two steps, but two clients hardly write in the same
+        // microsecond; see `otherClientOverwrites` for those that do.
         let now = clock.wallTime
-        let modified = Timestamp(nanoseconds: now.nanoseconds + 10_000)
+        let modified = modified ?? Timestamp(nanoseconds: now.nanoseconds + 10_000)
         let attributes = ObjectAttributes(modified: modified, mode: mode)
         return try edit { tree throws(ProviderError) in
             let base = (try? tree.node(key).etag).map(BaseVersion.version) ?? .absent
             return try tree.write(key, bytes: bytes, attributes: attributes, base: base)
         }
+    }
+
+    /// Replaces a file by other bytes of the same size, with the same time.
+    package func otherClientOverwrites(_ key: ObjectKey, seed: UInt64) throws(ProviderError) {
+        let node = try state.withLock { state throws(ProviderError) in try state.tree.node(key) }
+        guard node.kind == .file, !node.bytes.isEmpty else { return }
+        var bytes = ProgramBytes.make(node.bytes.count, seed: seed)
+        if bytes == node.bytes { bytes[0] ^= 1 }
+        try otherClientWrites(key, bytes, mode: node.mode, modified: node.modified)
     }
 
     @discardableResult

@@ -62,18 +62,33 @@ extension SimulatedProvider {
         let isWhole = settings.storesAttributesAtOnce
         let first =
             isWhole ? attributes : ObjectAttributes(modified: clock.wallTime, mode: 0o644)
+        let etag = try settings.tellsVersionsAhead ? announce(session) : nil
+        let nonce = settings.tellsVersionsAhead ? nil : session.nonce
         let object = try change { tree throws(ProviderError) in
             guard tree.bytesStored + UInt64(bytes.count) <= settings.capacityBytes else {
                 throw ProviderError(.full, "there is no room")
             }
-            return try tree.write(key, bytes: bytes, attributes: first, base: base)
+            return try tree.write(
+                key, bytes: bytes, attributes: first, base: base, nonce: isWhole ? nonce : nil,
+                etag: etag)
         }
         if let token { state.withLock { $0.uploads[token] = nil } }
         if isWhole { return object }
         try await pause()
         return try step { tree throws(ProviderError) in
-            try tree.setAttributes(key, to: attributes, etag: object.etag)
+            try tree.setAttributes(key, to: attributes, etag: object.etag, nonce: nonce)
         }
+    }
+
+    /// Tells the session which etag the object will have.
+    private func announce(_ session: any UploadSession) throws(ProviderError) -> ETag {
+        let etag = state.withLock { $0.tree.nextVersion() }
+        do {
+            try session.expect(etag)
+        } catch {
+            throw ProviderError(.source, "the etag cannot be kept", cause: error)
+        }
+        return etag
     }
 
     package func abandon(_ token: UploadToken, of key: ObjectKey) async throws(ProviderError) {

@@ -68,6 +68,7 @@ package final class SimulatedProvider: Provider {
             movesDirectoriesAtOnce: settings.movesDirectoriesAtOnce,
             keepsVersionsInMoves: settings.movesFilesAtOnce,
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
+            recognisesWrites: settings.storesAttributesAtOnce,
             listsMetadata: settings.listsMetadata,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))
@@ -298,11 +299,12 @@ package final class SimulatedProvider: Provider {
     }
 
     package func setAttributes(
-        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields, etag: ETag?
+        _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields,
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         try await arrive("set the attributes of \"\(key)\"")
         return try change { tree throws(ProviderError) in
-            try tree.setAttributes(key, to: attributes, only: fields, etag: etag)
+            try tree.setAttributes(key, to: attributes, only: fields, etag: etag, nonce: nonce)
         }
     }
 

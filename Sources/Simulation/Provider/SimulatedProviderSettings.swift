@@ -29,6 +29,9 @@ package struct SimulatedProviderSettings: Sendable {
     package var movesDirectoriesAtOnce = true
     /// Whether a file gets its attributes with its bytes or in a second step.
     package var storesAttributesAtOnce = true
+    /// Whether the session is told the etag of an upload before it happens; otherwise the file keeps
+    /// the nonce of the session.
+    package var tellsVersionsAhead = false
     /// Whether a file moves in one step or is copied and then deleted.
     package var movesFilesAtOnce = true
 

@@ -10,6 +10,7 @@ struct SimulatedProviderTree {
         var mode: UInt16
         var extendedAttributes = ExtendedAttributes()
         var etag: ETag?
+        var nonce: WriteNonce?
         /// When a file was written last, bytes or attributes, by a clock that counts writes.
         var remoteModified = Timestamp(nanoseconds: 0)
         /// Which of ``contents`` a file holds.
@@ -111,15 +112,18 @@ struct SimulatedProviderTree {
         nodes[number]?.listed = objects
     }
 
+    /// - Parameter etag: The etag of the new version, see ``nextVersion()``.
     mutating func write(
-        _ key: ObjectKey, bytes: [UInt8], attributes: ObjectAttributes, base: BaseVersion
+        _ key: ObjectKey, bytes: [UInt8], attributes: ObjectAttributes, base: BaseVersion,
+        nonce: WriteNonce? = nil, etag: ETag? = nil
     ) throws(ProviderError) -> RemoteObject {
         let parent = try parent(of: key)
         try expect(base, at: key)
-        let etag = nextVersion()
+        let etag = etag ?? nextVersion()
         let node = Node(
             kind: .file, bytes: bytes, modified: attributes.modified, mode: attributes.mode,
-            extendedAttributes: attributes.extendedAttributes, etag: etag, content: contents.count)
+            extendedAttributes: attributes.extendedAttributes, etag: etag, nonce: nonce,
+            content: contents.count)
         if let old = nodes[parent.number]?.children[parent.name] { drop(old) }
         bytesStored += UInt64(bytes.count)
         let stored = insert(node, at: parent)
@@ -130,13 +134,15 @@ struct SimulatedProviderTree {
 
     /// Copies a file or symbolic link. Its bytes keep their author.
     mutating func copy(
-        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion
+        _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
+        nonce: WriteNonce? = nil
     ) throws(ProviderError) -> RemoteObject {
         let original = try node(key)
         try expectVersion(etag, of: original)
         guard original.kind == .file else { return try create(original, at: destination) }
         let copy = try write(
-            destination, bytes: original.bytes, attributes: original.attributes, base: base)
+            destination, bytes: original.bytes, attributes: original.attributes, base: base,
+            nonce: nonce ?? original.nonce)
         if let content = original.content {
             contents[contents.count - 1].author = contents[content].author
         }
@@ -162,7 +168,7 @@ struct SimulatedProviderTree {
 
     mutating func setAttributes(
         _ key: ObjectKey, to attributes: ObjectAttributes, only fields: AttributeFields = .all,
-        etag: ETag?
+        etag: ETag?, nonce: WriteNonce? = nil
     ) throws(ProviderError) -> RemoteObject {
         let parent = try parent(of: key)
         let number = try number(of: key)
@@ -174,6 +180,7 @@ struct SimulatedProviderTree {
             node.etag = etag
             if let content = node.content { contents[content].etags.append(etag) }
         }
+        node.nonce = nonce ?? node.nonce
         node.modified = attributes.modified
         node.mode = attributes.mode
         node.extendedAttributes = attributes.extendedAttributes
@@ -252,7 +259,8 @@ struct SimulatedProviderTree {
             name: name, kind: node.kind, etag: node.etag, size: UInt64(node.bytes.count),
             modified: node.modified, mode: node.mode, target: node.target,
             remoteModified: node.kind == .file ? node.remoteModified : nil,
-            extendedAttributes: node.kind == .symlink ? nil : node.extendedAttributes)
+            extendedAttributes: node.kind == .symlink ? nil : node.extendedAttributes,
+            nonce: node.nonce)
     }
 
     private func parent(of key: ObjectKey) throws(ProviderError) -> (number: Int, name: FileName) {
@@ -309,7 +317,7 @@ struct SimulatedProviderTree {
         return Timestamp(nanoseconds: lastWrite)
     }
 
-    private mutating func nextVersion() -> ETag {
+    mutating func nextVersion() -> ETag {
         lastVersion += 1
         return ETag("v\(lastVersion)")
     }

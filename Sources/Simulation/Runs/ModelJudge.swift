@@ -24,7 +24,8 @@ struct ModelJudge: Judge {
             (path, node) = (file, .init(kind: .file, mode: 0o644, bytes: bytes))
         case .makeDirectory(let directory):
             (path, node) = (directory, .init(kind: .directory, mode: 0o755))
-        case .delete, .deleteTree, .replaceByDirectory, .rename, .setAttribute: return false
+        case .overwrite, .delete, .deleteTree, .replaceByDirectory, .rename, .setAttribute:
+            return false
         }
         guard let (name, parent) = try? path.place(in: model),
             (try? model.create(node, name, in: parent)) != nil

@@ -493,6 +493,9 @@ final class KeptUpload: UploadSession {
     }
 
     var token: UploadToken? { kept.withLock { $0 } }
+    var nonce: WriteNonce? { nil }
+
+    func expect(_ etag: ETag) {}
 
     func keep(_ token: UploadToken?) { kept.withLock { $0 = token } }
 

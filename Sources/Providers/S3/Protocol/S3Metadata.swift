@@ -13,6 +13,8 @@ struct S3Metadata: Hashable, Sendable {
     /// The target of a link, percent-encoded, so that a HEAD returns it. The body holds it as well,
     /// as with s3fs.
     static let targetName = "apus-target"
+    /// The nonce of the upload that wrote the bytes, see ``WriteNonce``.
+    private static let nonceName = "apus-write"
     /// User metadata may take 2 KiB in all.
     private static let targetBytesMax = 1_200
 
@@ -59,6 +61,10 @@ struct S3Metadata: Hashable, Sendable {
         }
     }
 
+    mutating func setNonce(_ nonce: WriteNonce?) {
+        values[Self.nonceName] = nonce?.description
+    }
+
     mutating func setModified(_ time: Timestamp) {
         values["mtime"] = Self.text(time)
     }
@@ -71,7 +77,10 @@ struct S3Metadata: Hashable, Sendable {
 
     /// The metadata for new bytes: everything except properties of the old ones.
     var ofNewBytes: S3Metadata {
-        S3Metadata(values.filter { $0.key != Self.targetName && !Self.isSum($0.key) })
+        S3Metadata(
+            values.filter {
+                ![Self.targetName, Self.nonceName].contains($0.key) && !Self.isSum($0.key)
+            })
     }
 
     private static let sums = ["md5", "sha1", "sha256", "sha512", "crc32", "checksum", "chksum"]
@@ -119,6 +128,10 @@ struct S3Metadata: Hashable, Sendable {
 
     var extendedAttributes: ExtendedAttributes {
         values[S3Attributes.name].map(S3Attributes.parse) ?? ExtendedAttributes()
+    }
+
+    var nonce: WriteNonce? {
+        values[Self.nonceName].flatMap { Hexadecimal.isNonce($0.utf8) ? WriteNonce($0) : nil }
     }
 
     var isSymlink: Bool { bits.map { $0 & Self.typeBits == Self.linkBits } ?? false }
