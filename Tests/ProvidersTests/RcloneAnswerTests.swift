@@ -43,6 +43,18 @@ import Transport
 
     private let meaning = RcloneMeaning(keepsEmptyDirectories: true, cheapHash: "md5")
 
+    @Test func `equal bytes are known by a hash, not by a checksum`() {
+        let (former, later) = (ETag("5-100-id-aa"), ETag("5-200-id-aa"))
+        #expect(meaning.hasSameBytes(former, as: later))
+        #expect(!meaning.hasSameBytes(former, as: ETag("5-200-id-bb")))
+        #expect(!meaning.hasSameBytes(ETag("5-100-id-"), as: ETag("5-200-id-")))
+        for weak in ["crc32", nil] {
+            let meaning = RcloneMeaning(keepsEmptyDirectories: true, cheapHash: weak)
+            #expect(meaning.hasSameBytes(former, as: former))
+            #expect(!meaning.hasSameBytes(former, as: later))
+        }
+    }
+
     private func read<Answer: Decodable>(
         _ bytes: [UInt8], status: Int = 200
     ) -> Result<Answer, ProviderError> {

@@ -14,6 +14,8 @@ struct DaemonPools: Sendable {
     let content: ThreadPoolExecutor
     /// See `WorkPools.upkeep`; also calls of the control API.
     let upkeep: ThreadPoolExecutor
+    /// See `WorkPools.watch`.
+    let watch: ThreadPoolExecutor
 
     init() throws(HostError) {
         var started: [ThreadPoolExecutor] = []
@@ -28,16 +30,17 @@ struct DaemonPools: Sendable {
             transfers = try pool("transfer", 8)
             content = try pool("content", 2)
             upkeep = try pool("upkeep", 8)
+            watch = try pool("watch", 2)
         } catch {
             for pool in started { pool.shutDown() }
             throw error
         }
     }
 
-    var forEngine: WorkPools { WorkPools(content: content, upkeep: upkeep) }
+    var forEngine: WorkPools { WorkPools(content: content, upkeep: upkeep, watch: watch) }
 
     /// Ends all threads; see ``ThreadPoolExecutor/shutDown()``.
     func shutDown() {
-        for pool in [requests, syncs, transfers, content, upkeep] { pool.shutDown() }
+        for pool in [requests, syncs, transfers, content, upkeep, watch] { pool.shutDown() }
     }
 }

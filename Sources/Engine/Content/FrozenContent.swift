@@ -223,18 +223,31 @@ extension FrozenContent {
     }
 }
 
-extension ContentDigest {
-    init(of source: FrozenContent) throws {
+extension FrozenContent {
+    /// Reads and hashes all bytes. Between pieces, other tasks have a turn: a writer may wait for a copy.
+    func digest() async throws -> ContentDigest {
         var hash = SHA256()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 16)
-        defer { buffer.deallocate() }
         var offset: UInt64 = 0
-        // A read either fills the buffer or throws.
-        while offset < source.size {
-            let count = try source.read(into: buffer, at: offset)
-            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            offset += UInt64(count)
+        while offset < size {
+            try Task.checkCancellation()
+            try hash.update(with: self, at: &offset)
+            await Task.yield()
         }
-        bytes = hash.finalize()
+        return ContentDigest(bytes: hash.finalize())
+    }
+}
+
+extension SHA256 {
+    private static let pieceBytes = 1 << 20
+
+    /// Adds the next bytes of a file, and advances `offset` by their number.
+    fileprivate mutating func update(with content: FrozenContent, at offset: inout UInt64) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.pieceBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        // A read either fills the buffer, up to the end of the file, or throws.
+        let count = try content.read(into: buffer, at: offset)
+        update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        offset += UInt64(count)
     }
 }

@@ -98,9 +98,9 @@ struct Snapshots: Sendable {
         }
     }
 
-    /// - Throws: The failure of the disk, or of a snapshot that was abandoned.
+    /// - Throws: The failure of the disk, or of a snapshot that was abandoned; `CancellationError`.
     func digest(of frozen: FrozenContent) async throws -> ContentDigest {
-        try await withTaskExecutorPreference(pools.content) { try ContentDigest(of: frozen) }
+        try await withTaskExecutorPreference(pools.content) { try await frozen.digest() }
     }
 
     private func abandon(_ frozen: FrozenContent, _ error: DiskError) {

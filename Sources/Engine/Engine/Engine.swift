@@ -79,8 +79,12 @@ package final class Engine: Sendable {
                 group.addTask(executorPreference: pools.upkeep) { [local] in
                     await local.flusher.run()
                 }
-                group.addTask { [remote] in await remote.deadlines.run() }
-                group.addTask { [remote] in await remote.gate.run() }
+                group.addTask(executorPreference: pools.watch) { [remote] in
+                    await remote.deadlines.run()
+                }
+                group.addTask(executorPreference: pools.watch) { [remote] in
+                    await remote.gate.run()
+                }
                 group.addTask { [remote] in await remote.metadata.run() }
                 group.addTask { [transfer] in await transfer.sweeper.run() }
             }

@@ -21,9 +21,15 @@ struct TrackedUpload: UploadSession {
         if token != nil { try store.synchronize() }
     }
 
-    /// It is not synced: if a power cut takes it, the bytes are compared.
+    /// Synced only if the file has changed since: otherwise the bytes are compared if a power cut
+    /// takes it.
     func expect(_ etag: ETag) throws {
-        try store.write { try $0.setExpected(etag, of: inode) }
+        let hasChanged = try store.write { database in
+            try database.setExpected(etag, of: inode)
+            let record = try database.inode(inode)
+            return record?.generation != upload.generation || record?.isWriting == true
+        }
+        if hasChanged { try store.synchronize() }
     }
 
     func noteSent(_ bytes: UInt64) {

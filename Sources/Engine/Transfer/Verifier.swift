@@ -168,19 +168,20 @@ struct Verifier: Sendable {
         _ object: RemoteObject, of intent: IntentRecord, _ state: SyncState
     ) throws(Blocked) -> Bool {
         if let expected = intent.expected { return gate.isSame(expected, as: object.etag) }
-        if let nonce = object.nonce {
-            // Programs that keep unknown metadata when they write other bytes set a new time.
-            return nonce == intent.nonce && mayBeModified(object, at: intent.modified)
+        if intent.nonce == nil, intent.digest == nil {
+            // It was stored by a version of Apus that took size and time for a proof.
+            return isModified(object, at: intent.modified)
         }
+        // Programs that keep unknown metadata when they write other bytes set a new time.
+        guard mayBeModified(object, at: intent.modified) else { return false }
         // No other client uses this mount's temporary names.
-        if intent.parent == .root,
-            try intent.name == .aside(state.inode, salt: store.salt())
-        {
+        if intent.parent == .root, try intent.name == .aside(state.inode, salt: store.salt()) {
             return true
         }
+        if let nonce = object.nonce, nonce == intent.nonce { return true }
+        // The bytes of a moved file may have the nonce of another mount.
         guard let former = state.synced?.etag, let etag = object.etag,
-            intent.generation == state.synced?.generation,
-            mayBeModified(object, at: intent.modified)
+            intent.generation == state.synced?.generation
         else { return false }
         return gate.hasSameBytes(former, as: etag)
     }
@@ -202,7 +203,13 @@ struct Verifier: Sendable {
     private func isSame(
         _ object: RemoteObject, at key: ObjectKey, _ state: SyncState
     ) async throws -> Bool {
-        if try await comparison.hasContent(of: state.inode, object, at: key) { return true }
+        do {
+            if try await comparison.hasContent(of: state.inode, object, at: key) { return true }
+        } catch let error as ProviderError {
+            // Another client is replacing it; a new plan determines the state.
+            guard [.changed, .missing, .wrongKind].contains(error.kind) else { throw error }
+            return false
+        }
         guard try store.read({ try $0.syncState(of: state.inode) }) == state else {
             throw ProviderError(
                 .busy, attempt: "compare \"\(key)\" with the local content",

@@ -7,9 +7,16 @@ package struct WorkPools: Sendable {
     package var content: (any TaskExecutor)?
     /// Synchronises, removes and evicts content.
     package var upkeep: (any TaskExecutor)?
+    /// Ends requests at their deadline, and looks whether the remote can be reached. Does not wait for
+    /// the disk.
+    package var watch: (any TaskExecutor)?
 
-    package init(content: (any TaskExecutor)? = nil, upkeep: (any TaskExecutor)? = nil) {
+    package init(
+        content: (any TaskExecutor)? = nil, upkeep: (any TaskExecutor)? = nil,
+        watch: (any TaskExecutor)? = nil
+    ) {
         self.content = content
         self.upkeep = upkeep
+        self.watch = watch
     }
 }

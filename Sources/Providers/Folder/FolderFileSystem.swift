@@ -14,6 +14,7 @@ struct FolderFileSystem: Sendable {
     private static let f2fs: UInt64 = 0xF2F5_2010
     private static let fat: UInt64 = 0x4D44
     private static let exfat: UInt64 = 0x2011_BAB0
+    private static let fuse: UInt64 = 0x6573_5546
 
     init(holding directory: FolderDirectory) {
         let fileSystem = directory.fileSystem
@@ -50,6 +51,9 @@ struct FolderFileSystem: Sendable {
         default: .nanoseconds(1)
         }
     }
+
+    /// Whether a file has the same inode number after it is mounted again.
+    var keepsInodeNumbers: Bool { !isFAT && magic != Self.fuse }
 
     private var isFAT: Bool { magic == Self.fat || magic == Self.exfat }
 }

@@ -54,7 +54,7 @@ package struct FolderProvider: Provider {
             name: "folder", keepsMode: fileSystem.keepsMode,
             keepsSymlinks: fileSystem.keepsSymlinks,
             modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads,
-            keepsVersionsInMoves: true, recognisesWrites: true,
+            keepsVersionsInMoves: true, recognisesWrites: fileSystem.keepsInodeNumbers,
             extendedAttributes: fileSystem.extendedAttributes)
     }
 

@@ -42,6 +42,15 @@ struct RcloneMeaning: Sendable {
         etag.description.split(separator: "-").first.flatMap { UInt64($0) }
     }
 
+    /// Whether two etags prove equal bytes, whatever their times: by a hash that does not collide by
+    /// chance.
+    func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool {
+        guard let cheapHash, cheapHash != "crc32", let hash = Self.hash(of: former) else {
+            return former == etag
+        }
+        return Self.hash(of: etag) == hash && Self.size(of: former) == Self.size(of: etag)
+    }
+
     /// Whether two objects agree in everything known about their bytes.
     static func mayHoldSame(_ one: RemoteObject, _ other: RemoteObject) -> Bool {
         guard one.kind == other.kind, one.size == other.size else { return false }

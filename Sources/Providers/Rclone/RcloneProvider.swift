@@ -32,6 +32,10 @@ struct RcloneProvider: Provider {
         try await remote.requireObject(at: key)
     }
 
+    func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool {
+        remote.meaning.hasSameBytes(former, as: etag)
+    }
+
     func probe() async throws(ProviderError) {
         try await remote.probe()
     }

@@ -8,8 +8,7 @@ struct S3AttributeWriter: Sendable {
 
     func set(
         _ attributes: ObjectAttributes, only fields: AttributeFields, on key: ObjectKey,
-        etag: ETag?,
-        nonce: WriteNonce?
+        etag: ETag?, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
         guard key != .root else {
             throw S3Failure.unsupported("the root has no attributes of its own")
@@ -19,7 +18,8 @@ struct S3AttributeWriter: Sendable {
         let conditions = try await copier.probe.conditions()
         var metadata = node.head?.metadata ?? S3Metadata()
         metadata.set(attributes, only: fields, kind: node.kind)
-        if let nonce { metadata.setNonce(nonce) }
+        // Otherwise the ETag stays, and so does the nonce, by which another mount may know its upload.
+        if let nonce, node.head?.givesCopiesOtherETags == true { metadata.setNonce(nonce) }
         let place = tree.keys.place(of: key)
         guard !place.isMarkerBytes else { throw S3Failure.markerBytes }
         guard case .object(let head) = node, let file = place.file else {

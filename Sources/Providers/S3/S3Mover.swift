@@ -77,10 +77,10 @@ struct S3Mover: Sendable {
         return try await tree.object(destination, .object(copied))
     }
 
-    /// Returns the metadata of a copy if it cannot be that of the source: the ETag of an object made in
-    /// parts does not tell whose copy it is.
+    /// Returns the metadata of a copy if it cannot be that of the source: if the copy gets an ETag of its
+    /// own, only the nonce tells whose copy it is.
     private func metadata(of head: S3Head, _ nonce: WriteNonce?) -> S3Metadata? {
-        guard let nonce, head.metadata.nonce != nonce, S3ETag.isOfParts(head.etag) else {
+        guard let nonce, head.metadata.nonce != nonce, head.givesCopiesOtherETags else {
             return nil
         }
         var metadata = head.metadata

@@ -93,10 +93,12 @@ struct WebDAVVersion: Hashable {
     }
 
     /// Whether a move may be all that happened between two versions: it gives a file another time of
-    /// creation, and keeps tag and nonce.
+    /// creation, and keeps tag and nonce. A tag alone is no proof, as some servers make it from size and
+    /// time.
     static func hasSameBytes(_ former: ETag, as tag: ETag) -> Bool {
         guard let old = parts(of: former), let new = parts(of: tag) else { return former == tag }
-        return old.etag == new.etag && old.nonce == new.nonce
+        guard let nonce = old.nonce else { return former == tag }
+        return old.etag == new.etag && new.nonce == nonce
     }
 
     private var composite: String {

@@ -21,6 +21,13 @@ struct S3Head: Hashable, Sendable {
     /// Headers of the object itself, for a copy that replaces its metadata.
     let ownHeaders: [String: String]
 
+    /// Whether a copy has another ETag: those of objects made in parts, or encrypted with a key of the
+    /// user's, are not the MD5 of their bytes.
+    var givesCopiesOtherETags: Bool {
+        let encryption = ownHeaders["x-amz-server-side-encryption"]
+        return S3ETag.isOfParts(etag) || encryption != nil && encryption != "AES256"
+    }
+
     private static let ownNames = [
         "content-type", "cache-control", "content-disposition", "content-encoding",
         "content-language", "expires", "x-amz-website-redirect-location", "x-amz-storage-class",
