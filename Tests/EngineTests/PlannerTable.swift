@@ -60,8 +60,8 @@ struct PlannerTable {
         unknown += words.filter { PlannerVocabulary.bits[$0] == nil }
         var said = PlannerVocabulary.bits(words)
         if said & PlannerVocabulary.saidOfNamed != 0 { said |= PlannerVocabulary.bits(["named"]) }
-        // Of these two, silence means no.
-        for silent in ["nothing asked", "nothing held above"] {
+        // Of these, silence means no.
+        for silent in ["nothing asked", "nothing held above", "no namesake"] {
             let axis = PlannerVocabulary.masks.first {
                 $0 & PlannerVocabulary.bits([silent]) != 0
             }

@@ -21,12 +21,13 @@ enum PlannerVocabulary {
         ["place unwanted", "place wanted"],
         [
             "name free", "name held", "name held in a circle", "name of an unlinked file",
-            "name of an overtaken file", "name of an unlinked folder",
+            "name of an overtaken file", "name of an unlinked folder", "name respelled",
         ],
         ["no replacement", "a replacement"],
         ["no child there", "a child there"],
         ["not held", "held"],
         ["nothing held above", "held above"],
+        ["no namesake", "a namesake"],
     ]
 
     /// The bit of each word.
@@ -78,9 +79,20 @@ struct WordedState: CustomStringConvertible {
         case "a replacement": has("unlinked") && has("agreed") && has("file")
         case "a child there": has("unlinked") && has("agreed") && has("folder")
         case "held": has("agreed") && has("gone")
+        case "name respelled": has("renamed") && has("agreed")
+        case "a namesake": canHaveNamesake
         case _ where word.hasPrefix("name "): has("named")
         default: true
         }
+    }
+
+    /// One that matters: for a name that the remote does not have yet, and for a deletion.
+    private var canHaveNamesake: Bool {
+        guard has("nothing asked") else { return false }
+        if has("never") { return has("named") }
+        guard has("as agreed") else { return false }
+        if has("unlinked") { return has("no replacement") && has("no child there") }
+        return has("renamed") || has("moved")
     }
 
     // MARK: The state itself
@@ -95,6 +107,7 @@ struct WordedState: CustomStringConvertible {
     static let held = InodeNumber(rawValue: 12)
     static let agreedETag = ETag("agreed")
     static let holderETag = ETag("holder")
+    static let namesake = FileName(stored: Array("NEW".utf8))
 
     var kind: FileKind { has("file") ? .file : has("folder") ? .directory : .symlink }
 
@@ -110,6 +123,8 @@ struct WordedState: CustomStringConvertible {
         if has("a child there") { state.remoteChild = Self.child }
         state.isHeld = has("held")
         if has("held above") { state.heldAncestor = Self.held }
+        if has("a namesake") { state.namesake = Self.namesake }
+        state.isRespelled = has("name respelled")
         return state
     }
 
@@ -164,7 +179,7 @@ struct WordedState: CustomStringConvertible {
     }
 
     var occupant: Occupant? {
-        guard !has("name free") else { return nil }
+        guard !has("name free"), !has("name respelled") else { return nil }
         let isFile = !has("name of an unlinked folder")
         return Occupant(
             inode: Self.holder, kind: isFile ? .file : .directory,
@@ -182,6 +197,7 @@ struct WordedState: CustomStringConvertible {
         switch words {
         case "nothing": return SyncOperation.none
         case "wait for the writer": return .waitForWriter
+        case "keep here": return .keepHere(Self.namesake)
         case "wait for a confirmation": return .waitForConfirmation
         case "wait for the parent": return local.map { .wait($0.parent) }
         case "wait for the holder": return .wait(Self.holder)

@@ -107,7 +107,7 @@ struct RemoteActivityTests {
     }
 
     @Test func `operations on one key follow each other`() {
-        let activity = RemoteActivity()
+        let activity = RemoteActivity(names: .exact)
         let upload = claim(1, ["a/b"])
         #expect(activity.begin(upload) == nil)
         #expect(activity.begin(claim(2, ["a/b"])) == InodeNumber(rawValue: 1))
@@ -117,14 +117,14 @@ struct RemoteActivityTests {
     }
 
     @Test func `a directory on its way keeps off what is below it`() {
-        let activity = RemoteActivity()
+        let activity = RemoteActivity(names: .exact)
         #expect(activity.begin(claim(1, ["a", "z"], isSubtree: true)) == nil)
         #expect(activity.begin(claim(2, ["a/b/c"])) == InodeNumber(rawValue: 1))
         #expect(activity.begin(claim(3, ["ab"])) == nil)
     }
 
     @Test func `a listing hears of what changes while it is under way`() {
-        let activity = RemoteActivity()
+        let activity = RemoteActivity(names: .exact)
         let before = claim(1, ["d/before"])
         #expect(activity.begin(before) == nil)
         let watch = activity.watch(key("d"))

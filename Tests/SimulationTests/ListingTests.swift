@@ -323,7 +323,8 @@ extension Engine {
         let watch = remote.activity.watch(ObjectKey([]))
         defer { remote.activity.end(watch) }
         let listing = ListingMerge(
-            directory: .root, key: ObjectKey([]), activity: remote.activity, watch: watch)
+            directory: .root, key: ObjectKey([]), activity: remote.activity, watch: watch,
+            names: .exact)
         #expect(try remote.merger.merge { try $0.take(objects, listing) })
     }
 }

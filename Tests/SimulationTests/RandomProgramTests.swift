@@ -48,6 +48,15 @@ import Testing
         expectPass(.drawn(from: seed, scenario: .badDisk))
     }
 
+    /// Goal: names that the remote takes for one replace no file and delete none.
+    ///
+    /// Method: names that differ in case or Unicode form, on both sides. In the end those that cannot
+    /// be sent are renamed, as the status advises; then both sides are equal, and nothing is lost.
+    @Test(arguments: 6_500..<6_600 as Range<UInt64>)
+    func `nothing is lost on a remote that takes different names for one`(seed: UInt64) {
+        expectPass(.drawn(from: seed, scenario: .folding))
+    }
+
     /// Goal: a process may die before any operation of disk, database or remote.
     ///
     /// Method: it dies before the first one of a short program, then the second, until none is

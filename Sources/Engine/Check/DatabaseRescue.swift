@@ -59,10 +59,10 @@ package enum DatabaseRescue {
         of source: DatabaseQueue?, into target: DatabaseQueue
     ) throws -> [Table] {
         try target.write { target in
-            // Triggers count the totals of the copied rows.
+            // Triggers count the totals of the copied rows; the index of names is made at the next mount.
             let names: [String] = try target.values(
                 """
-                SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'totals'
+                SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('totals', 'folded_names')
                     AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'grdb_%' ORDER BY name
                 """)
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }

@@ -47,6 +47,7 @@ package struct StateCheck {
                     context.show(name)
                     try check.run()
                 }
+                if !isDryRun { try database.forgetNamesakes() }
                 context.report.source = try database.value(
                     "SELECT value FROM settings WHERE key = 'source'")
                 context.report.inodes = try database.value("SELECT count(*) FROM inodes") ?? 0

@@ -50,12 +50,26 @@ package final class Engine: Sendable {
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
             random: random, content: local.content, lostAndFound: local.lostAndFound)
         do {
+            let doubled = try store.matchNames(provider.traits.names)
             try recovery.run()
             try local.agenda.recover()
             try remote.deletions.recover()
+            try forget(doubled)
         } catch {
             throw error.failure
         }
+    }
+
+    /// Removes names whose objects other names here have too; changed files keep them, and are not
+    /// sent. Nothing changes on the remote.
+    private func forget(_ doubled: [InodeNumber]) throws(Blocked) {
+        guard !doubled.isEmpty else { return }
+        try store.write {
+            try $0.noteGone(
+                doubled, isHeld: false, at: clock.wallTime, due: local.agenda.due())
+        }
+        logger.warning(
+            "the remote takes different names for one", metadata: ["count": "\(doubled.count)"])
     }
 
     /// Runs all background work: uploads, refreshes, downloads, eviction. Returns when the calling

@@ -57,7 +57,7 @@ struct RemoteParts: Sendable {
     let deadlines: Deadlines
     let gate: RemoteGate
     let offline: OfflinePolicy
-    let activity = RemoteActivity()
+    let activity: RemoteActivity
     let answers: OutdatedAnswers
     let deletions: DeletionHold
     let schedule: DirectoriesInUse
@@ -73,6 +73,7 @@ struct RemoteParts: Sendable {
         local: LocalParts
     ) {
         let agenda = local.agenda
+        activity = RemoteActivity(names: provider.traits.names)
         schedule = DirectoriesInUse(interval: configuration.refreshInterval, clock: clock)
         let looks = MetadataQueue()
         deadlines = Deadlines(clock: clock)

@@ -27,6 +27,8 @@ package struct ProviderTraits: Sendable {
     package var listsMetadata: Bool
     /// The extended attributes that it can keep; nil if it keeps none.
     package var extendedAttributes: ExtendedAttributeSpace?
+    /// The names that it takes for one. If in doubt, more than it really does: those are not sent.
+    package var names: NameMatching
 
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
@@ -34,7 +36,7 @@ package struct ProviderTraits: Sendable {
         keepsVersionsInMoves: Bool = false,
         storesAttributesAtOnce: Bool = true, recognisesWrites: Bool = false,
         listsMetadata: Bool = true,
-        extendedAttributes: ExtendedAttributeSpace? = nil
+        extendedAttributes: ExtendedAttributeSpace? = nil, names: NameMatching = .exact
     ) {
         self.name = name
         self.keepsMode = keepsMode
@@ -47,6 +49,7 @@ package struct ProviderTraits: Sendable {
         self.recognisesWrites = recognisesWrites
         self.listsMetadata = listsMetadata
         self.extendedAttributes = extendedAttributes
+        self.names = names
     }
 
     /// Whether a modification time comes back as it was sent. It proves no bytes: two clients may

@@ -5,9 +5,10 @@ extension Database {
     /// Returns everything that the plan for an inode depends on; nil if there is no such inode.
     func syncState(of inode: InodeNumber) throws -> SyncState? {
         let statement = try cachedStatement(sql: SyncRow.query)
-        guard let row = try SyncRow.fetchOne(statement, arguments: [inode]) else {
+        guard var row = try SyncRow.fetchOne(statement, arguments: [inode]) else {
             return nil
         }
+        if row.isFolding { try row.matchNames(self) }
         var state = row.state
         if row.hasIntent { state.intent = try intent(of: inode) }
         if row.isObserved, let name = state.local?.name ?? state.synced?.name {
@@ -46,13 +47,15 @@ private struct SyncRow: FetchableRecord {
     let hasIntent: Bool
     let isObserved: Bool
     /// An inode that may have taken the place of the local name on the remote.
-    let intended: InodeNumber?
+    private(set) var intended: InodeNumber?
     /// The inode that has this place.
-    let holder: InodeNumber?
+    private(set) var holder: InodeNumber?
     /// The inode whose local name is the place of this one on the remote.
-    let entrant: InodeNumber?
+    private(set) var entrant: InodeNumber?
     /// Whether any remote deletion is held.
     let isAnyHeld: Bool
+    /// Whether the remote takes different names for one.
+    let isFolding: Bool
 
     static let query = """
         SELECT id, inodes.kind, inodes.mode, inodes.modified, inodes.generation, writing, presence,
@@ -69,6 +72,7 @@ private struct SyncRow: FetchableRecord {
             EXISTS (SELECT 1 FROM remote WHERE held = 1),
             EXISTS (SELECT 1 FROM intents WHERE inode = id),
             EXISTS (SELECT 1 FROM remote WHERE inode = id),
+            EXISTS (SELECT 1 FROM folded_names),
             \(SyncedRecord.columns)
         FROM inodes LEFT JOIN dirents ON dirents.inode = id
             LEFT JOIN synced ON synced.inode = id
@@ -78,7 +82,7 @@ private struct SyncRow: FetchableRecord {
     init(row: Row) {
         state = SyncState(
             inode: row[0], kind: row[1],
-            synced: row.hasNull(atIndex: 18) ? nil : SyncedRecord(row, from: 18),
+            synced: row.hasNull(atIndex: 19) ? nil : SyncedRecord(row, from: 19),
             claimant: row[13], isParentSynced: true)
         if let parent: InodeNumber = row[8] {
             state.local = LocalState(
@@ -89,7 +93,36 @@ private struct SyncRow: FetchableRecord {
             state.isParentSynced = row[10]
         }
         (intended, holder, entrant, isAnyHeld) = (row[11], row[12], row[14], row[15])
-        (hasIntent, isObserved) = (row[16], row[17])
+        (hasIntent, isObserved, isFolding) = (row[16], row[17], row[18])
+    }
+
+    /// Takes the names into account that the remote takes for those of the inode.
+    mutating func matchNames(_ database: Database) throws {
+        let inode = state.inode
+        if let local = state.local {
+            let namesakes = try database.namesakes(of: local.name, in: local.parent)
+            intended = intended ?? namesakes.first(.intended, except: inode)?.inode
+            holder = holder ?? namesakes.first(.agreed, except: inode)?.inode
+            state.isRespelled =
+                local.name != state.synced?.name
+                && namesakes.contains { $0.side == .agreed && $0.inode == inode }
+            if state.synced.map({ ($0.parent, $0.name) != (local.parent, local.name) }) ?? true {
+                state.namesake = try database.preferred(among: namesakes, over: inode)?.name
+            }
+        }
+        guard let synced = state.synced else { return }
+        let namesakes = try database.namesakes(of: synced.name, in: synced.parent)
+        state.claimant = state.claimant ?? namesakes.first(.intended, except: inode)?.inode
+        if namesakes.contains(where: { $0.side == .local && $0.inode == inode }) {
+            entrant = inode
+        } else if entrant == nil {
+            entrant = try database.preferred(among: namesakes, over: nil)?.inode
+        }
+        if state.local == nil, let twin = namesakes.first(.agreed, except: inode) {
+            let isOther =
+                try state.kind == .file && database.synced(twin.inode)?.etag != synced.etag
+            if !isOther { state.namesake = twin.name }
+        }
     }
 }
 
@@ -122,8 +155,8 @@ extension Database {
             guard let dirent = try dirent(of: current) else { return false }
             // An inode that is to lie below `other` waits for it too.
             if try isInode(dirent.parent, atOrBelow: other) { return true }
-            guard let holder = try syncedInode(dirent.name, in: dirent.parent), holder != current
-            else { return false }
+            let place = try remoteHolder(of: dirent.name, in: dirent.parent, except: current)
+            guard let holder = place, holder != current else { return false }
             if holder == other { return true }
             current = holder
         }
@@ -146,5 +179,37 @@ extension Database {
             let record = try inode(entrant), record.kind == .file, try isPending(entrant)
         else { return nil }
         return entrant
+    }
+}
+
+extension [Namesake] {
+    fileprivate func first(_ side: Namesake.Side, except inode: InodeNumber) -> Namesake? {
+        first { $0.side == side && $0.inode != inode }
+    }
+}
+
+extension Database {
+    /// Returns the inode that gets a name on the remote for which several inodes have local names.
+    /// The order is total, so that they never wait for each other: first those that have the name
+    /// there, then those that have another one there, then new ones.
+    ///
+    /// - Parameters:
+    ///   - namesakes: All namesakes of a name, ascending.
+    ///   - inode: One of them; nil to return the first in any case.
+    /// - Returns: nil if it is `inode`.
+    fileprivate func preferred(
+        among namesakes: [Namesake], over inode: InodeNumber?
+    ) throws -> Namesake? {
+        let local = namesakes.filter { $0.side == .local }
+        guard local.count > 1 || inode == nil else { return nil }
+        var best: (namesake: Namesake, rank: Int)?
+        for namesake in local {
+            let synced = try synced(namesake.inode)
+            let isThere = namesakes.contains { $0.side == .agreed && $0.inode == namesake.inode }
+            let isNext = try synced.map { try isAside(namesake.inode, at: $0) } ?? false
+            let rank = isThere || isNext ? 2 : synced == nil ? 0 : 1
+            if best.map({ rank > $0.rank }) ?? true { best = (namesake, rank) }
+        }
+        return best?.namesake.inode == inode ? nil : best?.namesake
     }
 }

@@ -8,6 +8,8 @@ enum SyncOperation: Hashable {
     case waitForWriter
     /// No step until a user confirms the deletion.
     case waitForConfirmation
+    /// Keep the name on the local side: the remote takes it for the name of another inode.
+    case keepHere(FileName)
 
     // On the remote.
     /// Find out whether an earlier change took place.
@@ -41,8 +43,8 @@ enum SyncOperation: Hashable {
         case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName, .setAttributes,
             .delete:
             true
-        case .none, .wait, .waitForWriter, .waitForConfirmation, .verify, .forget, .acceptRemote,
-            .removeLocal, .createAnew, .conflict:
+        case .none, .wait, .waitForWriter, .waitForConfirmation, .keepHere, .verify, .forget,
+            .acceptRemote, .removeLocal, .createAnew, .conflict:
             false
         }
     }
@@ -64,6 +66,8 @@ enum Planner {
         if let intent = state.intent { return .verify(intent) }
         if let claimant = state.claimant { return .wait(claimant) }
         guard let local = state.local else { return planUnlinked(state) }
+        // The object in its place is that of the namesake.
+        if state.synced == nil, let namesake = state.namesake { return .keepHere(namesake) }
         if let remote = state.remote { return planObserved(state, local, remote) }
         guard let synced = state.synced else { return planCreation(state, local) }
         if local.parent != synced.parent || local.name != synced.name {
@@ -100,11 +104,15 @@ enum Planner {
     }
 
     private static func planMove(_ state: SyncState, _ local: LocalState) -> SyncOperation {
+        if let namesake = state.namesake { return .keepHere(namesake) }
         // If inodes wait for each other in a circle, one that occupies another's place steps aside.
         // A parent below this inode may wait for the inode that wants this one's place.
         guard state.isParentSynced, !state.isParentBelow else {
             return state.isPlaceWanted ? .moveToTemporaryName : .wait(local.parent)
         }
+        // In one step, the store would find the destination taken, or copy the object to itself and
+        // delete it.
+        if state.isRespelled { return .moveToTemporaryName }
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         // If something else took the unlinked file's place on the remote, that is applied locally
         // first; replacing the old version would be refused again and again.
@@ -126,7 +134,8 @@ enum Planner {
             if let child = state.remoteChild {
                 return state.isPlaceWanted ? .moveToTemporaryName : .wait(child)
             }
-            return .delete
+            // The other inode would lose its object.
+            return state.namesake == nil ? .delete : .forget
         }
     }
 

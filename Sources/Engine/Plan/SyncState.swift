@@ -30,6 +30,12 @@ struct SyncState: Hashable {
     var successor: InodeNumber?
     /// An object that the remote still has below this directory.
     var remoteChild: InodeNumber?
+    /// The name of another inode that the remote takes for the name of this one: for an inode with a
+    /// local name, of one that gets it first; for an unlinked one, of one that may be the same
+    /// object.
+    var namesake: FileName?
+    /// Whether its local name is the one that it has on the remote, spelled in another way.
+    var isRespelled = false
 
     /// The version that an operation expects on the remote; only for files.
     var baseVersion: ETag? { kind == .file ? synced?.etag : nil }

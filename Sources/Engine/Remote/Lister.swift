@@ -81,7 +81,8 @@ struct Lister: Sendable {
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         let listing = ListingMerge(
-            directory: directory, key: key, activity: activity, watch: watch)
+            directory: directory, key: key, activity: activity, watch: watch,
+            names: gate.traits.names)
         var course = ListingCourse(
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
         var batch = ListingBatch(at: clock.uptime)

@@ -59,9 +59,23 @@ extension Merge {
         while true {
             let candidate = ConflictName.make(
                 of: name, host: configuration.hostName, at: clock.wallTime, attempt: attempt)
-            if try database.dirent(candidate, in: directory) == nil { return candidate }
+            if try isFree(candidate, in: directory) { return candidate }
             attempt += 1
         }
+    }
+
+    private func isFree(_ name: FileName, in directory: InodeNumber) throws -> Bool {
+        guard try database.dirent(name, in: directory) == nil else { return false }
+        guard gate.traits.names.isFolding else { return true }
+        return try database.namesakes(of: name, in: directory).isEmpty
+    }
+
+    /// Whether the remote takes a name for that of another known object.
+    func hasNamesake(
+        _ name: FileName, in directory: InodeNumber, except inode: InodeNumber
+    ) throws -> Bool {
+        guard gate.traits.names.isFolding else { return false }
+        return try database.namesake(of: name, in: directory, on: .agreed, except: inode) != nil
     }
 }
 

@@ -6,8 +6,11 @@ struct ListingMerge {
     let key: ObjectKey
     let activity: RemoteActivity
     let watch: RemoteActivity.Watch
+    let names: NameMatching
     /// The names of all pages so far.
     let seen = NameSet()
+    /// Objects under other spellings of known names.
+    let respelled = RespelledObjects()
 
     /// Whether an operation of our own has changed a name since the listing began.
     func isTouched(_ name: FileName) -> Bool {
@@ -20,8 +23,27 @@ struct ListingMerge {
     /// - Parameter known: In ascending order of the names.
     func lacking(_ known: [RemoteName]) throws -> [RemoteName] {
         let missing = Set(try seen.missing(among: known.map(\.name)))
-        return known.filter { missing.contains($0.name) && !isTouched($0.name) }
+        return known.filter { known in
+            missing.contains(known.name) && !isTouched(known.name)
+                && !respelled.hasKey { names.key(of: known.name) }
+        }
     }
+
+    func hasSeen(_ name: FileName) throws -> Bool { try seen.missing(among: [name]).isEmpty }
+}
+
+/// The objects of a listing that the remote takes for known ones of other names. Only at the end of
+/// the listing, when all names are known, it shows whether they are those.
+final class RespelledObjects {
+    private(set) var objects: [FileName: RemoteObject] = [:]
+    private var keys: Set<FileName> = []
+
+    func insert(_ object: RemoteObject, key: FileName) {
+        objects[object.name] = object
+        keys.insert(key)
+    }
+
+    func hasKey(_ key: () -> FileName) -> Bool { !keys.isEmpty && keys.contains(key()) }
 }
 
 /// The differences between a complete listing and the known state, besides those of its pages.
@@ -30,10 +52,14 @@ struct ListingEnd {
     var missing: [RemoteName] = []
     /// New local inodes whose names were on the remote, and that the listing lacks.
     var unseen: [RemoteName] = []
+    /// Changed objects under other spellings of known names, and new ones beside them.
+    var respelled: [RemoteObject] = []
     /// Whether it is the directory's first complete listing.
     var isFirst = false
 
-    var isEmpty: Bool { missing.isEmpty && unseen.isEmpty && !isFirst }
+    var isEmpty: Bool {
+        missing.isEmpty && unseen.isEmpty && respelled.isEmpty && !isFirst
+    }
 }
 
 extension Merge {
@@ -49,9 +75,72 @@ extension Merge {
     ) throws -> [RemoteObject]? {
         guard try currentDirectory(of: listing) != nil else { return nil }
         let known = try database.knownObjects(objects.map(\.name), in: listing.directory)
-        return zip(objects, known).filter { object, known in
+        let different = zip(objects, known).filter { object, known in
             known.map { isUnchanged(object, $0) } != true
         }.map(\.0)
+        guard listing.names.isFolding else { return different }
+        return try different.filter { try !isRespelled($0, listing) }
+    }
+
+    /// Whether the name of an object is known in another spelling only. Such objects are set aside
+    /// for the end of the listing.
+    private func isRespelled(_ object: RemoteObject, _ listing: ListingMerge) throws -> Bool {
+        let namesakes = try database.namesakes(of: object.name, in: listing.directory)
+            .filter { $0.side == .agreed }
+        guard let first = namesakes.first, !namesakes.contains(where: { $0.name == object.name })
+        else { return false }
+        listing.respelled.insert(object, key: listing.names.key(of: first.name))
+        return true
+    }
+
+    /// Returns the inode whose name a listing shows in another spelling; nil if it shows all
+    /// spellings that are known, so that this is another object.
+    private func respelledInode(
+        _ object: RemoteObject, _ listing: ListingMerge
+    ) throws -> InodeNumber? {
+        try database.namesakes(of: object.name, in: listing.directory).first {
+            try $0.side == .agreed && ($0.name == object.name || !listing.hasSeen($0.name))
+        }?.inode
+    }
+
+    /// Returns the objects under other spellings that ``finish(_:_:)`` has to merge.
+    private func changedRespelled(_ listing: ListingMerge) throws -> [RemoteObject] {
+        try listing.respelled.objects.values.sorted { $0.name < $1.name }.filter { object in
+            guard let inode = try respelledInode(object, listing),
+                let record = try database.inode(inode), let synced = try database.synced(inode),
+                try !database.isObserved(inode)
+            else { return true }
+            let known = KnownObject(
+                record: record, synced: synced,
+                remoteModified: try database.remoteModified(inode))
+            return !isUnchanged(object, known)
+        }
+    }
+
+    /// Merges an object under another spelling of a known name. The local name stays as it is.
+    private mutating func takeRespelled(
+        _ object: RemoteObject, _ listing: ListingMerge
+    ) throws {
+        guard !listing.isTouched(object.name),
+            try intendedInode(object.name, in: listing.directory) == nil
+        else { return }
+        guard let inode = try respelledInode(object, listing),
+            let name = try database.synced(inode)?.name
+        else { return try observe(object, in: listing.directory) }
+        var object = object
+        object.name = name
+        try observe(.object(object), of: inode)
+    }
+
+    /// Returns the inode that may have taken a name on the remote, or one that the remote takes for
+    /// it.
+    private func intendedInode(
+        _ name: FileName, in directory: InodeNumber
+    ) throws -> InodeNumber? {
+        guard gate.traits.names.isFolding else {
+            return try database.intendedInode(name, in: directory)
+        }
+        return try database.namesake(of: name, in: directory, on: .intended)
     }
 
     /// Merges some objects of a listing.
@@ -66,7 +155,7 @@ extension Merge {
             if listing.isTouched(object.name) { return false }
             // Possibly the result of our own request; its verification decides.
             return try !hasIntents
-                || database.intendedInode(object.name, in: listing.directory) == nil
+                || intendedInode(object.name, in: listing.directory) == nil
         }
         let (new, known) = try split(objects, in: listing.directory)
         // First, so that no name that a conflict version gets is taken.
@@ -121,7 +210,9 @@ extension Merge {
     func end(of listing: ListingMerge) throws -> ListingEnd? {
         guard let directory = try currentDirectory(of: listing) else { return nil }
         let new = try database.newInodesObserved(in: listing.directory)
-        return ListingEnd(unseen: try listing.lacking(new), isFirst: !directory.isListed)
+        return ListingEnd(
+            unseen: try listing.lacking(new), respelled: try changedRespelled(listing),
+            isFirst: !directory.isListed)
     }
 
     /// Merges the end of a complete listing.
@@ -145,6 +236,7 @@ extension Merge {
             known.modified = directory.modified
             try database.update(known)
         }
+        for object in end.respelled { try takeRespelled(object, listing) }
         // An object that was seen under the name of a new local file, and is gone again, is not a
         // version of that file.
         for new in end.unseen where !listing.isTouched(new.name) {
@@ -165,12 +257,14 @@ extension Merge {
     ) throws -> NameAnswer {
         guard let directory = try currentDirectory(of: listing), !listing.isTouched(name),
             object?.name ?? name == name,
-            try database.intendedInode(name, in: listing.directory) == nil
+            try intendedInode(name, in: listing.directory) == nil
         else { return .unclear }
         // Its listing has ended, or another request has found the name.
         if directory.isListed { return .found }
         if try database.dirent(name, in: listing.directory) != nil { return .found }
         guard let object else { return .absent }
+        // It may have another spelling, under which the listing will show it.
+        if listing.names.isFolding { return .unclear }
         firstListed = listing.directory
         try observe(object, in: listing.directory)
         try finishFilling(directory)

@@ -23,7 +23,8 @@ extension Merge {
             if state.synced == nil {
                 // For an inode that was never sent, an object seen under a name matters only while
                 // the inode has that name.
-                guard observation != .gone, try dirent(of: state.inode, at: place) != nil
+                guard observation != .gone, try dirent(of: state.inode, at: place) != nil,
+                    try !hasNamesake(place.name, in: place.parent, except: state.inode)
                 else { return }
             }
             if observation == .gone {
@@ -70,6 +71,7 @@ extension Merge {
             // An unseen object has the name and keeps it; the local inode, if it still has that
             // name, is renamed.
             guard let dirent = try dirent(of: state.inode, at: place),
+                try !hasNamesake(place.name, in: place.parent, except: state.inode),
                 try !context.isOutOfNames(state.inode, in: database)
             else { break }
             try displace(dirent)

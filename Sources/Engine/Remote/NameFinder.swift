@@ -75,7 +75,8 @@ struct NameFinder: Sendable {
         let watch = activity.watch(key)
         defer { activity.end(watch) }
         let question = ListingMerge(
-            directory: directory, key: key, activity: activity, watch: watch)
+            directory: directory, key: key, activity: activity, watch: watch,
+            names: gate.traits.names)
         let object: RemoteObject?
         do throws(ProviderError) {
             object = try await gate.stat(key.appending(name))

@@ -24,10 +24,17 @@ final class RemoteActivity: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Names that the remote takes for one are one place.
+    private let names: NameMatching
+
+    init(names: NameMatching) {
+        self.names = names
+    }
 
     /// - Returns: nil if the claim now holds; otherwise the inode whose claim conflicts with it.
     func begin(_ claim: Claim) -> InodeNumber? {
-        state.withLock { state in
+        let claim = claim.matched(names)
+        return state.withLock { state in
             if let other = state.claims.first(where: { claim.crosses($0) }) { return other.inode }
             state.claims.append(claim)
             for id in state.watches.keys { state.note(claim, for: id) }
@@ -37,12 +44,13 @@ final class RemoteActivity: Sendable {
 
     /// Whether an operation is changing the object at `key`, or a directory above it.
     func isClaimed(_ key: ObjectKey) -> Bool {
-        let look = Claim(inode: .root, keys: [key], isSubtree: false)
+        let look = Claim(inode: .root, keys: [key], isSubtree: false).matched(names)
         return state.withLock { $0.claims.contains { look.crosses($0) } }
     }
 
     /// Releases a claim, once the outcome is in the database.
     func end(_ claim: Claim) {
+        let claim = claim.matched(names)
         state.withLock { state in
             if let index = state.claims.firstIndex(of: claim) { state.claims.remove(at: index) }
         }
@@ -50,7 +58,8 @@ final class RemoteActivity: Sendable {
 
     /// Starts recording the changes in a directory.
     func watch(_ directory: ObjectKey) -> Watch {
-        state.withLock { state in
+        let directory = names.key(of: directory)
+        return state.withLock { state in
             state.nextWatch += 1
             state.watches[state.nextWatch] = (directory, [], false)
             for claim in state.claims { state.note(claim, for: state.nextWatch) }
@@ -65,6 +74,7 @@ final class RemoteActivity: Sendable {
     /// Records that a name was asked for by itself: listings in progress, which may show an
     /// earlier state, prove nothing about it.
     func noteAnswer(at key: ObjectKey) {
+        let key = names.key(of: key)
         state.withLock { state in
             for (id, watch) in state.watches where watch.directory == key.parent {
                 state.watches[id]?.touched.insert(key)
@@ -76,7 +86,7 @@ final class RemoteActivity: Sendable {
     func isTouched(_ key: @autoclosure () -> ObjectKey, _ watch: Watch) -> Bool {
         state.withLock { state in
             guard let watch = state.watches[watch.id] else { return true }
-            return !watch.touched.isEmpty && watch.touched.contains(key())
+            return !watch.touched.isEmpty && watch.touched.contains(names.key(of: key()))
         }
     }
 
@@ -87,6 +97,13 @@ final class RemoteActivity: Sendable {
 }
 
 extension RemoteActivity.Claim {
+    fileprivate func matched(_ names: NameMatching) -> Self {
+        guard names.isFolding else { return self }
+        var claim = self
+        claim.keys = keys.map { names.key(of: $0) }
+        return claim
+    }
+
     fileprivate func crosses(_ other: Self) -> Bool {
         keys.contains { key in
             other.keys.contains { otherKey in

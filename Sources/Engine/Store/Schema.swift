@@ -10,6 +10,7 @@ enum Schema {
         migrator.registerMigration("totals") { try $0.execute(sql: totals) }
         migrator.registerMigration("unstored") { try $0.execute(sql: unstored) }
         migrator.registerMigration("proofs") { try $0.execute(sql: proofs) }
+        migrator.registerMigration("namesakes") { try $0.execute(sql: namesakes) }
         return migrator
     }()
 
@@ -226,6 +227,20 @@ enum Schema {
         -- Whether the disk has failed to store the bytes: they may be lost, and no later sync tells.
         ALTER TABLE unsynced ADD COLUMN failed INTEGER NOT NULL DEFAULT 0 CHECK (failed IN (0, 1));
         CREATE INDEX unsynced_failed ON unsynced (inode) WHERE failed = 1;
+        """
+
+    private static let namesakes = """
+        -- The rows of `dirents`, `synced` and `intents` by the keys of their names, which are equal
+        -- if the remote takes the names for one; empty if it tells all names apart. side: 0 to 2 for
+        -- the three tables; -1 in the row whose key tells how the keys are made.
+        CREATE TABLE folded_names (
+            parent INTEGER NOT NULL,
+            key BLOB NOT NULL,
+            side INTEGER NOT NULL,
+            inode INTEGER NOT NULL,
+            name BLOB NOT NULL,
+            PRIMARY KEY (parent, key, side, inode)
+        ) WITHOUT ROWID;
         """
 
     // Without limits, so that a wrong number does not refuse changes. A deleted inode is subtracted

@@ -10,6 +10,8 @@ package final class Store: Sendable {
     let commitSync: CommitSync
     private let checkpointer: Checkpointer?
     let knownSalt = Locked<String?>(nil)
+    /// The meaning of `folded_name` on the connections of a pool.
+    private let names: Locked<NameMatching>
 
     /// Migrates the schema to the current version.
     ///
@@ -21,10 +23,20 @@ package final class Store: Sendable {
     ///   - checkpointChanges: The number of changed rows after which the log is moved into the
     ///     database.
     /// - Throws: `.damaged` if the database is not one of ours, or of another version.
-    package init(
+    package convenience init(
         _ writer: any DatabaseWriter, ballast: (any Ballast)? = nil,
         log: (any DatabaseLog)? = nil, checkpointChanges: Int = Checkpointer.changesMax
     ) throws(EngineError) {
+        try self.init(
+            writer, ballast: ballast, log: log, checkpointChanges: checkpointChanges,
+            names: Locked(.exact))
+    }
+
+    private init(
+        _ writer: any DatabaseWriter, ballast: (any Ballast)?, log: (any DatabaseLog)?,
+        checkpointChanges: Int, names: Locked<NameMatching>
+    ) throws(EngineError) {
+        self.names = names
         self.writer = writer
         self.ballast = ballast
         let commitSync = CommitSync(writer, log: log)
@@ -58,22 +70,28 @@ package final class Store: Sendable {
     ) throws(EngineError) {
         let condition = try StateDatabase.condition(ofFileAt: path, thoroughly: false)
         if let refusal = StateDatabase.refusal(condition, path) { throw refusal }
+        let names = Locked(NameMatching.exact)
         let pool = try onDatabase("open the state database \"\(path)\"") {
             try DatabasePool(
-                path: path, configuration: Self.configuration(checkpointsAlone: log == nil))
+                path: path, configuration: Self.configuration(checkpointsAlone: log == nil, names))
         }
-        try self.init(pool, ballast: ballast, log: log)
+        try self.init(
+            pool, ballast: ballast, log: log, checkpointChanges: Checkpointer.changesMax,
+            names: names)
     }
 
     /// The caches are bounded: 8 MiB for the writer, 2 MiB for each of 8 readers. The file is not mapped
     /// into memory, where a failing disk would end the process (`SIGBUS`) instead of one call.
     ///
     /// - Parameter checkpointsAlone: Whether SQLite makes checkpoints, as part of commits.
-    private static func configuration(checkpointsAlone: Bool) -> Configuration {
+    private static func configuration(
+        checkpointsAlone: Bool, _ names: Locked<NameMatching>
+    ) -> Configuration {
         var configuration = Configuration()
         configuration.maximumReaderCount = 8
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { database in
+            database.add(function: NameMatching.function { names.withLock { $0 } })
             let cacheKibibytes = database.configuration.readonly ? 2_048 : 8_192
             try database.execute(
                 sql: """
@@ -99,6 +117,14 @@ package final class Store: Sendable {
         } catch {
             throw .failure(EngineError(database: error, "read the state database", isOpen: true))
         }
+    }
+
+    /// Makes the index of names follow a kind of matching. Called before the first use of names.
+    ///
+    /// - Returns: See ``Database/setNameMatching(_:)``.
+    func matchNames(_ matching: NameMatching) throws(Blocked) -> [InodeNumber] {
+        names.withLock { $0 = matching }
+        return try write { try $0.setNameMatching(matching) }
     }
 
     /// The space that all content files take on the disk, as last measured, in bytes.

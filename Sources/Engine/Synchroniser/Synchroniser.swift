@@ -78,6 +78,7 @@ struct Synchroniser: Sendable {
                 if let outcome = try await waitForWriter(state, readAt: commitCount) {
                     return outcome
                 }
+            case .keepHere(let namesake): throw try refusal(of: inode, besides: namesake)
             case .waitForConfirmation:
                 return try deletions.waitForConfirmation(inode)
             case .delete where try deletions.due() != nil:
@@ -102,8 +103,7 @@ struct Synchroniser: Sendable {
             case .conflict(let object):
                 try await conflicts.resolve(state, object)
             case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
-                .setAttributes,
-                .delete:
+                .setAttributes, .delete:
                 if let holder = try await uploader.perform(plan, state, readAt: commitCount) {
                     return .blocked(by: holder)
                 }
@@ -128,6 +128,16 @@ struct Synchroniser: Sendable {
             }
             return merge.changes.awaited
         }
+    }
+
+    private func refusal(
+        of inode: InodeNumber, besides namesake: FileName
+    ) throws(Blocked) -> ProviderError {
+        let path = ObjectKey(try store.read { try $0.path(of: inode) })
+        return ProviderError(
+            .unsupported, attempt: "store \"\(path)\"",
+            reason: "the remote takes its name for \"\(namesake)\" beside it",
+            remedy: "rename one of the two")
     }
 
     /// An inode that waits for one that cannot be sent cannot be sent either.

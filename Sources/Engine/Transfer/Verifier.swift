@@ -44,7 +44,8 @@ struct Verifier: Sendable {
         defer { activity.end(claim) }
         let object = try await gate.statIfPresent(place)
         var there: RemoteObject?
-        if let former, former != place {
+        let names = gate.traits.names
+        if let former, names.key(of: former) != names.key(of: place) {
             there = try await gate.statIfPresent(former)
             // Another client may have put something else in the directory's place.
             if state.kind == .directory, there?.kind != .directory { there = nil }

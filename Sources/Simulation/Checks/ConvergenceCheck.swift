@@ -22,11 +22,11 @@ struct ConvergenceCheck {
         var pause = Self.refreshMax
         for _ in 0..<Self.roundsMax {
             let incomplete = try await settle()
-            do throws(ProgramFailure) {
+            do {
                 try await check(except: incomplete)
                 return incomplete
-            } catch {
-                complaint = ProgramFailure("I7: \(error.reason)")
+            } catch let failure as ProgramFailure {
+                complaint = ProgramFailure("I7: \(failure.reason)")
             }
             try await mount.clock.sleep(until: mount.clock.uptime + pause)
             pause = min(pause * 2, relistingMax)
@@ -48,6 +48,7 @@ struct ConvergenceCheck {
     }
 
     private func settle() async throws -> Set<InodeNumber> {
+        try await NamesakeCheck(mount: mount).renameAll()
         FaultPlan().apply(to: mount.provider)
         var items: [PendingItem] = []
         let deadline = mount.clock.uptime + .seconds(3_600)
@@ -59,11 +60,13 @@ struct ConvergenceCheck {
         throw ProgramFailure("I7: changes stay pending: \(items.prefix(5))")
     }
 
-    private func check(except incomplete: Set<InodeNumber>) async throws(ProgramFailure) {
-        let remote = mount.provider.snapshot()
+    private func check(except incomplete: Set<InodeNumber>) async throws {
+        let namesakes = NamesakeCheck(mount: mount)
+        let remote = try await namesakes.spelledAsHere(mount.provider.snapshot())
+        let attributes = try await namesakes.spelledAsHere(mount.provider.attributes())
         let check = TreeCheck(
             engine: mount.engine,
-            model: ReferenceModel(remote, mount.provider.attributes()), exceptions: incomplete,
+            model: ReferenceModel(remote, attributes), exceptions: incomplete,
             // Attributes that are not in listings may have changed unnoticed.
             comparesMetadata: mount.provider.settings.listsMetadata)
         try await check.check(readsBytes: true)

@@ -8,6 +8,9 @@ struct ProgramWriter {
     private static let slots = 4
     /// Few names, so that they collide.
     private static let names = ["a", "b", "c", "d", "B"].compactMap { FileName($0) }
+    /// Names that a folding remote takes for three.
+    private static let foldedNames = ["a", "A", "b", "B", "\u{E9}", "e\u{301}", "E\u{301}"]
+        .compactMap { FileName($0) }
 
     private var random: SeededGenerator
     private let style: RandomProgram.Style
@@ -73,7 +76,8 @@ struct ProgramWriter {
 
     private mutating func disturbance() -> ProgramStep {
         switch style.scenario {
-        case .shared where random.nextBool(): return .otherClient(otherClientStep())
+        case .shared where random.nextBool(), .folding where random.nextBool():
+            return .otherClient(otherClientStep())
         case .powerCut where random.next(below: 3) == 0:
             return .cutPower(steps: random.nextBool() ? nil : 1 + random.next(below: 60))
         case .powerCut where random.next(below: 8) == 0:
@@ -287,7 +291,10 @@ struct ProgramWriter {
         return bytesSeed
     }
 
-    private mutating func name() -> FileName { Self.names[random.next(below: Self.names.count)] }
+    private mutating func name() -> FileName {
+        let names = style.scenario == .folding ? Self.foldedNames : Self.names
+        return names[random.next(below: names.count)]
+    }
 
     /// Returns a path that probably exists, of one kind or of any.
     private mutating func path(_ kind: FileKind?) -> Path {

@@ -20,6 +20,14 @@ package struct RandomProgram: Sendable {
         case powerCut
         /// The local disk fails or is full: see ``LossJudge``.
         case badDisk
+        /// As ``shared``, on a remote that takes different names for one: see ``LossJudge``.
+        case folding
+
+        /// The scenario of a seed.
+        fileprivate static func drawn(from seed: UInt64) -> Scenario {
+            let drawn = [Scenario.alone, .shared, .powerCut, .badDisk][Int(seed / 4 % 4)]
+            return drawn == .shared && seed / 16 % 4 == 3 ? .folding : drawn
+        }
     }
 
     /// The source of all randomness in the run, and of the steps.
@@ -54,8 +62,7 @@ package struct RandomProgram: Sendable {
         var style = Style()
         style.hasFaults = seed % 4 != 0
         style.hasDeaths = seed % 4 != 1
-        let scenarios = Scenario.allCases
-        style.scenario = scenario ?? scenarios[Int(seed / 4 % UInt64(scenarios.count))]
+        style.scenario = scenario ?? .drawn(from: seed)
         return RandomProgram(seed: seed, style: style)
     }
 }

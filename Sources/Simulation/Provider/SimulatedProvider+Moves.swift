@@ -32,7 +32,7 @@ extension SimulatedProvider {
         _ key: ObjectKey, to destination: ObjectKey, continues: Bool
     ) async throws(ProviderError) -> RemoteObject {
         try step { tree throws(ProviderError) in
-            guard !destination.names.starts(with: key.names) else {
+            guard !tree.isBelow(destination, key) else {
                 throw ProviderError(.unsupported, "a directory cannot move below itself")
             }
             let old = try tree.node(key)

@@ -10,7 +10,7 @@ package final class SimulatedProvider: Provider {
     package let traits: ProviderTraits
 
     struct State {
-        var tree = SimulatedProviderTree()
+        var tree: SimulatedProviderTree
         var random: SeededGenerator
         var faults = SimulatedProviderFaults()
         var isReachable = true
@@ -71,8 +71,12 @@ package final class SimulatedProvider: Provider {
             recognisesWrites: settings.storesAttributesAtOnce,
             listsMetadata: settings.listsMetadata,
             extendedAttributes: ExtendedAttributeSpace(
-                bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount))
-        state = Mutex(State(random: random))
+                bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount),
+            names: settings.tellsNames ? settings.names : .exact)
+        state = Mutex(
+            State(
+                tree: Tree(names: settings.names, decomposesNames: settings.decomposesNames),
+                random: random))
     }
 
     // MARK: Settings

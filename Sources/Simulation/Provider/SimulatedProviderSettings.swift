@@ -1,3 +1,5 @@
+package import Engine
+
 /// The behaviour of a ``SimulatedProvider``.
 package struct SimulatedProviderSettings: Sendable {
     /// The delay of a call before it does anything.
@@ -37,6 +39,13 @@ package struct SimulatedProviderSettings: Sendable {
 
     /// Whether a change that is under way is waited for although the calling task is cancelled.
     package var finishesChanges = false
+
+    /// The names that it takes for one.
+    package var names = NameMatching.exact
+    /// Whether its traits say so.
+    package var tellsNames = true
+    /// Whether it stores names in Unicode's decomposed form, like HFS+.
+    package var decomposesNames = false
 
     /// Whether a listing has modes and extended attributes, or only `stat` of an object.
     package var listsMetadata = true

@@ -1,4 +1,5 @@
 import Engine
+import Foundation
 
 /// The objects of a simulated store, as a value: every change is one step.
 struct SimulatedProviderTree {
@@ -33,6 +34,8 @@ struct SimulatedProviderTree {
         }
     }
 
+    private let names: NameMatching
+    private let decomposesNames: Bool
     private(set) var nodes: [Int: Node]
     private var lastNumber = 0
     private var lastVersion = 0
@@ -45,7 +48,9 @@ struct SimulatedProviderTree {
     /// Who makes the changes now.
     var client = SimulatedContent.Client.mount
 
-    init() {
+    init(names: NameMatching, decomposesNames: Bool) {
+        self.names = names
+        self.decomposesNames = decomposesNames
         nodes = [
             0: Node(kind: .directory, modified: Timestamp(nanoseconds: 0), mode: 0o755)
         ]
@@ -56,7 +61,7 @@ struct SimulatedProviderTree {
     func number(of key: ObjectKey) throws(ProviderError) -> Int {
         var number = 0
         for name in key.names {
-            guard let child = nodes[number]?.children[name] else {
+            guard let child = nodes[number]?.children[spelling(of: name, in: number)] else {
                 throw ProviderError(.missing, "there is no \"\(name)\"")
             }
             number = child
@@ -206,15 +211,19 @@ struct SimulatedProviderTree {
         let number = try number(of: key)
         let moved = node(number)
         try expectVersion(etag, of: moved)
-        let to = try parent(of: destination)
-        try expect(base, at: destination)
+        var to = try parent(of: destination)
+        if client == .other, to == from, let name = destination.names.last {
+            to.name = stored(name)
+        } else {
+            try expect(base, at: destination)
+        }
         if base != .absent, moved.kind == .directory {
             throw ProviderError(.wrongKind, "a directory cannot replace a file")
         }
-        if moved.kind == .directory, destination.names.starts(with: key.names) {
+        if moved.kind == .directory, isBelow(destination, key) {
             throw ProviderError(.unsupported, "a directory cannot move below itself")
         }
-        if key != destination, let old = nodes[to.number]?.children[to.name] { drop(old) }
+        if let old = nodes[to.number]?.children[to.name], old != number { drop(old) }
         nodes[from.number]?.children[from.name] = nil
         nodes[to.number]?.children[to.name] = number
         recordAll(number, destination)
@@ -271,7 +280,27 @@ struct SimulatedProviderTree {
         guard node(number).kind == .directory else {
             throw ProviderError(.missing, "its parent is not a directory")
         }
-        return (number, name)
+        return (number, spelling(of: name, in: number))
+    }
+
+    /// Whether a key is that of an object, or of one below it.
+    func isBelow(_ key: ObjectKey, _ ancestor: ObjectKey) -> Bool {
+        names.key(of: key).names.starts(with: names.key(of: ancestor).names)
+    }
+
+    /// Returns the name under which a directory has an object or gets a new one. An object keeps its
+    /// name when it is replaced.
+    private func spelling(of name: FileName, in directory: Int) -> FileName {
+        guard names.isFolding, let children = nodes[directory]?.children else { return name }
+        let key = names.key(of: name)
+        return children.keys.first { names.key(of: $0) == key } ?? stored(name)
+    }
+
+    private func stored(_ name: FileName) -> FileName {
+        guard decomposesNames, let text = String(validating: name.bytes, as: UTF8.self) else {
+            return name
+        }
+        return FileName(text.decomposedStringWithCanonicalMapping) ?? name
     }
 
     private func expect(_ base: BaseVersion, at key: ObjectKey) throws(ProviderError) {

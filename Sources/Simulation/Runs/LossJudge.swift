@@ -46,7 +46,12 @@ struct LossJudge: Judge {
         switch answer {
         case .success(let answer): try noteGranted(step, answer, touched?.inode, faultPlan)
         case .failure(let error):
-            guard mount.life.isDead || faultPlan.excuses(error, since: start) || error.isPlausible
+            // `fsync` reports a name that cannot be sent.
+            let isRefusedName =
+                error.kind == .unsupported && mount.provider.traits.names.isFolding
+            guard
+                mount.life.isDead || faultPlan.excuses(error, since: start) || error.isPlausible
+                    || isRefusedName
             else {
                 throw ProgramFailure("refused: \(error)")
             }

@@ -1,3 +1,5 @@
+import Engine
+
 /// Runs a program, and reports a failure in detail.
 package enum Trial {
     /// - Parameters:
@@ -58,6 +60,10 @@ extension RandomProgram {
     package func run(logLines: Int = 0) throws -> Int {
         var settings = SimulatedMountSettings.drawn(from: seed)
         settings.keepsDatabaseOnDisk = scenario == .powerCut || scenario == .badDisk
+        if scenario == .folding {
+            settings.provider.names = .caseless
+            settings.provider.decomposesNames = seed / 64 % 2 == 0
+        }
         let mount = try SimulatedMount(seed: seed, settings: settings, logLines: logLines)
         return try mount.explaining {
             var run = ProgramRun(self, on: mount)

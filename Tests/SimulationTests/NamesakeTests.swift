@@ -1,0 +1,166 @@
+import Simulation
+import Testing
+
+@testable import Engine
+
+/// A remote that takes names for one that differ in case or Unicode form.
+@Suite("Namesakes")
+struct NamesakeTests {
+    private static func settings(
+        decomposesNames: Bool = false, movesFilesAtOnce: Bool = true,
+        movesDirectoriesAtOnce: Bool = true
+    ) -> SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.provider.names = .caseless
+        settings.provider.decomposesNames = decomposesNames
+        settings.provider.movesFilesAtOnce = movesFilesAtOnce
+        settings.provider.movesDirectoriesAtOnce = movesDirectoriesAtOnce
+        return settings
+    }
+
+    /// Waits until everything that can be sent is sent.
+    private static func waitForFailure(of name: String, _ it: Scenario) async throws -> SyncFailure
+    {
+        for _ in 0..<600 {
+            let items = try it.status().items
+            if items.count == 1, let failure = items[0].failure, failure.isFinal { return failure }
+            try await it.wait(.milliseconds(500))
+        }
+        throw ProgramFailure("no failure of \"\(name)\": \(try it.status().items)")
+    }
+
+    /// Goal: the second name does not replace the first one's bytes on the remote, nor is it taken
+    /// for deleted there.
+    @Test func `keeps a second name here, and says why`() throws {
+        try Scenario.run(settings: Self.settings()) { it in
+            try await it.write("a.txt", [1])
+            #expect(try await it.rest())
+            try await it.write("A.txt", [2, 2])
+            let failure = try await Self.waitForFailure(of: "A.txt", it)
+            #expect(failure.what.contains("A.txt"))
+            #expect(failure.why.contains("a.txt"))
+            try await it.refresh()
+            try await it.wait(.seconds(60))
+            #expect(try await it.names(in: "") == ["A.txt", "a.txt"])
+            #expect(try await it.read("a.txt") == [1])
+            #expect(try await it.read("A.txt") == [2, 2])
+            #expect(it.remotePaths == ["a.txt"])
+            #expect(it.remoteBytes("a.txt") == [1])
+            try await it.rename("A.txt", to: "b.txt")
+            #expect(try await it.rest(within: .seconds(30)))
+            #expect(it.remotePaths == ["a.txt", "b.txt"])
+            #expect(it.remoteBytes("b.txt") == [2, 2])
+        }
+    }
+
+    @Test func `sends the second name as soon as the first one is removed`() throws {
+        try Scenario.run(settings: Self.settings()) { it in
+            try await it.write("a.txt", [1])
+            #expect(try await it.rest())
+            try await it.write("A.txt", [2, 2])
+            _ = try await Self.waitForFailure(of: "A.txt", it)
+            try await it.unlink("a.txt")
+            #expect(try await it.rest(within: .seconds(20)))
+            #expect(it.remotePaths.count == 1)
+            #expect(it.remoteBytes("a.txt") == [2, 2])
+            try await it.refresh()
+            #expect(try await it.names(in: "") == ["A.txt"])
+            #expect(try await it.read("A.txt") == [2, 2])
+        }
+    }
+
+    @Test func `removes the second name alone`() throws {
+        try Scenario.run(settings: Self.settings()) { it in
+            try await it.write("a.txt", [1])
+            #expect(try await it.rest())
+            try await it.write("A.txt", [2, 2])
+            _ = try await Self.waitForFailure(of: "A.txt", it)
+            try await it.unlink("A.txt")
+            #expect(try await it.rest())
+            try await it.refresh()
+            #expect(it.remoteBytes("a.txt") == [1])
+            #expect(try await it.read("a.txt") == [1])
+        }
+    }
+
+    /// Method: the store moves files and directories in one step, or copies and then deletes, also
+    /// if the answers are lost.
+    @Test(arguments: [true, false], [true, false])
+    func `renames a file or directory in case only`(isAtOnce: Bool, losesAnswers: Bool) throws {
+        try Scenario.run(
+            settings: Self.settings(movesFilesAtOnce: isAtOnce, movesDirectoriesAtOnce: isAtOnce)
+        ) { it in
+            try await it.write("a.txt", [1])
+            try await it.makeDirectory("dir")
+            try await it.write("dir/file", [2])
+            #expect(try await it.rest())
+            if losesAnswers { it.remote.setFaults(SimulatedProviderFaults(.unreachableAfter, 0.5)) }
+            try await it.rename("a.txt", to: "A.txt")
+            try await it.rename("dir", to: "Dir")
+            #expect(try await it.rest())
+            it.remote.setFaults(SimulatedProviderFaults())
+            #expect(it.remotePaths == ["A.txt", "Dir", "Dir/file"])
+            try await it.refresh()
+            #expect(try await it.names(in: "") == ["A.txt", "Dir"])
+            #expect(try await it.read("A.txt") == [1])
+            #expect(try await it.read("Dir/file") == [2])
+        }
+    }
+
+    /// Goal: a name that the store lists in another form than it was given is the same file: not
+    /// deleted, nor created again.
+    @Test func `recognises a name that the remote spells otherwise`() throws {
+        let name = "\u{E9}t\u{E9}"
+        try Scenario.run(settings: Self.settings(decomposesNames: true)) { it in
+            try await it.write(name, [1])
+            try await it.makeDirectory("\u{C9}")
+            try await it.write("\u{C9}/\u{E8}", [2])
+            #expect(try await it.rest())
+            let inode = try await it.find(name)
+            try await it.refresh()
+            try await it.refresh("\u{C9}")
+            #expect(try it.status().pending.isSettled)
+            #expect(try await it.find(name) == inode)
+            #expect(try await it.names(in: "").count == 2)
+            // Another client changes it under the name that it sees.
+            let decomposed = Scenario.key("e\u{301}te\u{301}")
+            try it.remote.otherClientWrites(decomposed, [3, 3])
+            try await it.refresh()
+            #expect(try await it.read(name) == [3, 3])
+            try it.remote.otherClientDeletes(decomposed)
+            try await it.refresh()
+            #expect(try await it.names(in: "") == ["\u{C9}"])
+        }
+    }
+
+    /// Goal: a mount that took such names for two files, and learns better, deletes neither.
+    @Test func `deletes nothing once it learns that two names are one`() throws {
+        var settings = Self.settings()
+        settings.provider.tellsNames = false
+        let mount = try SimulatedMount(seed: 1, settings: settings)
+        try mount.run {
+            try mount.start()
+            let it = Scenario(mount: mount)
+            try await it.write("a.txt", [1])
+            #expect(try await it.rest())
+            let inode = try await it.find("a.txt")
+            // As an engine would that believes a `stat` under another spelling.
+            try mount.engine.store.write { database in
+                var twin = try #require(try database.inode(inode))
+                twin.presence = .remote
+                try database.insert(&twin)
+                let name = FileName(stored: Array("A.txt".utf8))
+                try database.insertDirent(name, in: .root, to: twin, at: twin.changed)
+                var synced = try #require(try database.synced(inode))
+                synced.name = name
+                try database.insertSynced(synced, of: twin.id)
+                let doubled = try database.setNameMatching(.caseless)
+                #expect(doubled == [twin.id])
+            }
+            try await it.unlink("A.txt")
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("a.txt") == [1])
+            #expect(try await it.read("a.txt") == [1])
+        }
+    }
+}
