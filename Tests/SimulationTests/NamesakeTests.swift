@@ -76,6 +76,9 @@ struct NamesakeTests {
             try await it.write("A.txt", [2, 2])
             _ = try await Self.waitForFailure(of: "A.txt", it)
             try await it.unlink("A.txt")
+            // As `apus sync` does, which would report an old failure.
+            try it.engine.hasten(below: .root)
+            #expect(try it.status().items.allSatisfy { $0.failure == nil })
             #expect(try await it.rest())
             try await it.refresh()
             #expect(it.remoteBytes("a.txt") == [1])
@@ -130,6 +133,71 @@ struct NamesakeTests {
             try it.remote.otherClientDeletes(decomposed)
             try await it.refresh()
             #expect(try await it.names(in: "") == ["\u{C9}"])
+        }
+    }
+
+    private static var unknown: SimulatedMountSettings {
+        var settings = settings()
+        settings.provider.tellsNames = false
+        return settings
+    }
+
+    /// Goal: nothing is lost even if nobody has told that the remote folds names.
+    @Test func `keeps a second name here if the remote turns out to take it for the first`() throws
+    {
+        try Scenario.run(settings: Self.unknown) { it in
+            try await it.write("a.txt", [1])
+            try await it.makeDirectory("folder")
+            try await it.write("folder/file", [2])
+            #expect(try await it.rest())
+            try await it.write("A.txt", [1])
+            try await it.makeDirectory("Folder")
+            try await it.wait(.seconds(60))
+            let failed = try it.status().items.filter { $0.failure?.isFinal == true }
+            #expect(Set(failed.map(\.path)) == ["A.txt", "Folder"])
+            #expect(failed.allSatisfy { $0.failure?.remedy?.contains("names=caseless") == true })
+            // No contents of the other folder have come here.
+            #expect(try await it.names(in: "Folder").isEmpty)
+            try await it.unlink("A.txt")
+            try await it.removeDirectory("Folder")
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["a.txt", "folder", "folder/file"])
+            #expect(try await it.names(in: "") == ["a.txt", "folder"])
+        }
+    }
+
+    /// Goal: the only object is not taken for the original of a copy.
+    ///
+    /// Method: the store renames in case only, and its answers are lost.
+    @Test(arguments: [true, false])
+    func `deletes no object that two names lead to, if the answer to a rename is lost`(
+        isAtOnce: Bool
+    ) throws {
+        var settings = Self.unknown
+        settings.provider.movesFilesAtOnce = isAtOnce
+        try Scenario.run(settings: settings) { it in
+            try await it.write("a.txt", [1])
+            #expect(try await it.rest())
+            it.remote.setReachable(false)
+            try await it.rename("a.txt", to: "A.txt")
+            let inode = try await it.find("A.txt")
+            // The request arrived, and nothing of it came back.
+            try it.remote.otherClientRenames(Scenario.key("a.txt"), to: Scenario.key("A.txt"))
+            try it.engine.store.write { database in
+                let synced = try #require(try database.synced(inode))
+                try database.setIntent(
+                    IntentRecord(
+                        parent: .root, name: FileName(stored: Array("A.txt".utf8)),
+                        size: synced.size, mode: synced.mode,
+                        extendedAttributes: synced.extendedAttributes, modified: synced.modified,
+                        generation: synced.generation, replaced: nil),
+                    of: inode)
+            }
+            it.remote.setReachable(true)
+            #expect(try await it.rest())
+            #expect(it.remotePaths == ["A.txt"])
+            #expect(it.remoteBytes("A.txt") == [1])
+            #expect(try await it.read("A.txt") == [1])
         }
     }
 

@@ -42,3 +42,11 @@ package enum NameMatching: String, Hashable, Sendable {
         FileName(stored: name.bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 })
     }
 }
+
+extension ObjectKey {
+    /// Whether some store may take this key for another one.
+    func resembles(_ other: ObjectKey) -> Bool {
+        names.count == other.names.count
+            && NameMatching.caseless.key(of: self) == NameMatching.caseless.key(of: other)
+    }
+}

@@ -232,6 +232,18 @@ extension Provider {
         }
     }
 
+    /// Whether the listing of its directory shows a key in just this spelling. A store that takes
+    /// different names for one answers other requests for any of them.
+    func lists(_ key: ObjectKey) async throws(ProviderError) -> Bool {
+        guard let parent = key.parent, let name = key.names.last else { return true }
+        let cursor = entries(of: parent)
+        while true {
+            let page = try await cursor.next()
+            if page.objects.contains(where: { $0.name == name }) { return true }
+            if page.isLast { return false }
+        }
+    }
+
     /// Requires the mounted folder to exist on the remote: a store that has lost everything, for
     /// example because a disk is not mounted, has not deleted anything.
     ///

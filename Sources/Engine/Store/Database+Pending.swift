@@ -170,6 +170,8 @@ extension Database {
     /// Whether an inode is at or below `ancestor`, by the local path, or by the remote one for an
     /// inode without a local name.
     func isBelow(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
+        // Also what was never sent and has no name any more.
+        if ancestor == .root { return true }
         var current = inode
         while current != ancestor, current != .root {
             guard let parent = try dirent(of: current)?.parent ?? synced(current)?.parent else {

@@ -47,12 +47,33 @@ struct Refusals: Sendable {
         }
     }
 
+    /// Recognises a store that takes the name of a known object for a new one, although its traits
+    /// say otherwise: the listing does not show the new one. What is found under it is neither the
+    /// new object nor a version of it.
+    ///
+    /// - Throws: `.unsupported` if so.
+    private func requireOwnName(_ refusal: ProviderError, _ place: Place) async throws {
+        let known = try store.read { try $0.syncedChildren(of: place.parent) }
+        let key = NameMatching.caseless.key(of: place.name)
+        let namesake = known.map(\.name).first {
+            $0 != place.name && NameMatching.caseless.key(of: $0) == key
+        }
+        guard let namesake, try await !gate.lists(place.destination ?? place.key) else { return }
+        throw ProviderError(
+            .unsupported, attempt: refusal.attempt,
+            reason: "the remote takes its name for \"\(namesake)\" beside it",
+            remedy: "rename one of the two, or mount the source with names=caseless")
+    }
+
     private func look(
         _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
     ) async throws {
         let source = try await gate.statIfPresent(place.key)
         var destination: RemoteObject?
         if let key = place.destination { destination = try await gate.statIfPresent(key) }
+        if refusal.kind == .exists, destination ?? source != nil {
+            try await requireOwnName(refusal, place)
+        }
         let parentKey = (place.destination ?? place.key).parent ?? .root
         let parent = try await gate.statIfPresent(parentKey)
         if source == nil || parent == nil { try await gate.requireRoot(refusal) }

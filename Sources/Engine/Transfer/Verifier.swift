@@ -42,13 +42,19 @@ struct Verifier: Sendable {
             isSubtree: state.kind == .directory)
         if let holder = activity.begin(claim) { return .blocked(by: holder) }
         defer { activity.end(claim) }
-        let object = try await gate.statIfPresent(place)
+        var object = try await gate.statIfPresent(place)
         var there: RemoteObject?
         let names = gate.traits.names
         if let former, names.key(of: former) != names.key(of: place) {
             there = try await gate.statIfPresent(former)
             // Another client may have put something else in the directory's place.
             if state.kind == .directory, there?.kind != .directory { there = nil }
+            // The store may take both names for one, without our knowledge. Of one object, the
+            // original would be deleted as superfluous.
+            if object != nil, there != nil, former.resembles(place) {
+                if try await !gate.lists(former) { there = nil }
+                if try await !gate.lists(place) { object = nil }
+            }
         }
         if there != nil, let former, object?.kind == .directory, state.kind == .directory,
             !gate.traits.movesDirectoriesAtOnce

@@ -46,9 +46,11 @@ struct LossJudge: Judge {
         switch answer {
         case .success(let answer): try noteGranted(step, answer, touched?.inode, faultPlan)
         case .failure(let error):
-            // `fsync` reports a name that cannot be sent.
+            // `fsync` reports a name that cannot be sent. With an old listing, one that resembles
+            // another seems to be that.
             let isRefusedName =
-                error.kind == .unsupported && mount.provider.traits.names.isFolding
+                error.kind == .unsupported
+                && (mount.provider.traits.names.isFolding || faultPlan.hadStaleListings)
             guard
                 mount.life.isDead || faultPlan.excuses(error, since: start) || error.isPlausible
                     || isRefusedName
