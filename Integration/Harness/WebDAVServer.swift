@@ -12,6 +12,8 @@ final class WebDAVServer: Sendable {
         case secureApache
         /// `rclone serve webdav`, from .venv.
         case rclone
+        /// The same, on which names that differ in case only are one.
+        case caselessRclone
         /// nginx with its dav-ext module, as Debian has it, installed or in .venv.
         case nginx
     }
@@ -158,9 +160,11 @@ final class WebDAVServer: Sendable {
             try Files.write(Array(try apacheSettings().utf8), to: "\(base)/settings")
             return try Program.start(
                 ["/usr/sbin/apache2", "-f", "\(base)/settings", "-DFOREGROUND"], limitSeconds: 300)
-        case .rclone:
+        case .rclone, .caselessRclone:
             let rclone = "\(Self.project)/.venv/bin/rclone"
-            let arguments = ["serve", "webdav", folder, "--addr", "127.0.0.1:\(port)"]
+            let arguments =
+                ["serve", "webdav", folder, "--addr", "127.0.0.1:\(port)"]
+                + (kind == .caselessRclone ? ["--vfs-case-insensitive"] : [])
             return try Program.start(
                 [rclone] + arguments + ["--log-file", "\(base)/run/log"], limitSeconds: 300,
                 environment: ["RCLONE_CONFIG": "\(base)/rclone.conf"])

@@ -38,6 +38,32 @@ extension ProviderConformance {
             for name in names { try await store.expect(Array(name.utf8), at: "\(name)/file") }
             try await store.expectNames(names, in: "")
         },
+        Case("names of other case or form are told apart as the traits say") { store in
+            let names = store.provider.traits.names
+            let forms =
+                [("Case", "cASE")]
+                + (store.options.tellsNormalFormsApart
+                    ? [("caf\u{e9}", "cafe\u{301}")] : [])
+            for (text, other) in forms {
+                let keys = try [text, other].map { ObjectKey([try store.name(Array($0.utf8))]) }
+                try await store.expectRoundTrip(Array(text.utf8))
+                let written = try await store.provider.stat(keys[0])
+                guard names.key(of: keys[0]) == names.key(of: keys[1]) else {
+                    try await store.expect(.missing, of: "asking for \"\(other)\"") {
+                        _ = try await store.provider.stat(keys[1])
+                    }
+                    try await store.expectRoundTrip(Array(other.utf8))
+                    let kept = try await store.provider.stat(keys[0])
+                    try require(kept, equals: written, "the object beside it")
+                    continue
+                }
+                let found = try await store.provider.stat(keys[1])
+                try require(found.etag, equals: written.etag, "the version under \"\(other)\"")
+                try await store.expect(.exists, of: "writing \"\(other)\"") {
+                    try await store.expectRoundTrip(Array(other.utf8))
+                }
+            }
+        },
         Case("a tree may be deep") { store in
             var path = ""
             for depth in 0..<40 {
@@ -55,7 +81,11 @@ extension ProviderConformance {
 extension ConformanceStore {
     /// Those of `names` that the store can hold side by side.
     fileprivate func kept(_ names: [String]) -> [String] {
-        names.filter { name in
+        var keys: Set<FileName> = []
+        return names.filter { name in
+            guard let key = FileName(name).map(provider.traits.names.key(of:)),
+                keys.insert(key).inserted
+            else { return false }
             let isDecomposed = name.unicodeScalars.contains("\u{301}")
             return !options.refusedNames.contains(name)
                 && (options.tellsNormalFormsApart || !isDecomposed)

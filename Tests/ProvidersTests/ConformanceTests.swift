@@ -41,11 +41,12 @@ import Testing
         }.run(testCase)
     }
 
-    @Test(arguments: ProviderConformance.cases)
+    @Test(arguments: ProviderConformance.cases, [NameMatching.exact, .caseless])
     func `the simulated provider keeps the contract`(
-        testCase: ProviderConformance.Case
+        testCase: ProviderConformance.Case, names: NameMatching
     ) async throws {
         var settings = SimulatedProviderSettings()
+        settings.names = names
         settings.latency = .zero...(.microseconds(200))
         settings.pieceDelay = .zero...(.microseconds(200))
         settings.pageEntries = 10

@@ -58,6 +58,8 @@ import Transport
         ("webdav://host:x/dav", "is not a port"),
         ("webdav://me:hush@host/dav", "~/.netrc"),
         ("webdav://host/dav?x=1", "%3F"),
+        ("webdav://host/dav?names=any", "exact, composition or caseless"),
+        ("folder:/a?names=", "exact, composition or caseless"),
         ("webdav://host/dav/../x", "without . and .."),
         ("webdav://host/%zz", "%25"),
         ("webdv://host/dav", "did you mean \"webdav:\"?"),

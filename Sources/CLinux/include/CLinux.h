@@ -44,6 +44,13 @@ static inline int apus_rename(
     return (int)syscall(SYS_renameat2, directory, name, new_directory, new_name, flags);
 }
 
+/// Whether a directory finds names regardless of their case (`chattr +F`). FS_IOC_GETFLAGS.
+static inline bool apus_folds_names(int directory) {
+    const int casefold = 0x40000000;
+    int flags = 0;
+    return ioctl(directory, FS_IOC_GETFLAGS, &flags) == 0 && (flags & casefold) != 0;
+}
+
 /// Makes `target` share all bytes of `source`. FICLONE, see ioctl_ficlonerange(2).
 static inline int apus_share_bytes(int target, int source) {
     return ioctl(target, FICLONE, source);

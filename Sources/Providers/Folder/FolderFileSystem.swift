@@ -1,5 +1,6 @@
 import CLinux
 import Engine
+import SystemCalls
 
 /// The abilities of the file system of the folder, known by its magic number, see statfs(2).
 struct FolderFileSystem: Sendable {
@@ -8,6 +9,7 @@ struct FolderFileSystem: Sendable {
     private let blockBytes: Int
     /// The room for extended attributes; nil if it has none.
     private(set) var extendedAttributes: ExtendedAttributeSpace?
+    private let foldsNames: Bool
 
     private static let ext4: UInt64 = 0xEF53
     private static let btrfs: UInt64 = 0x9123_683E
@@ -15,11 +17,14 @@ struct FolderFileSystem: Sendable {
     private static let fat: UInt64 = 0x4D44
     private static let exfat: UInt64 = 0x2011_BAB0
     private static let fuse: UInt64 = 0x6573_5546
+    private static let smb: Set<UInt64> = [0xFF53_4D42, 0xFE53_4D42]
+    private static let hfs: Set<UInt64> = [0x482B, 0x4244]
 
     init(holding directory: FolderDirectory) {
         let fileSystem = directory.fileSystem
         magic = fileSystem.map { UInt64(truncatingIfNeeded: $0.f_type) & 0xFFFF_FFFF }
         blockBytes = fileSystem.map { Int($0.f_bsize) } ?? 0
+        foldsNames = (try? directory.readable()).map { apus_folds_names($0.rawValue) } ?? false
         if FolderAttributes.areKept(at: directory.processPath()) { extendedAttributes = space }
     }
 
@@ -43,6 +48,14 @@ struct FolderFileSystem: Sendable {
     var keepsMode: Bool { !isFAT }
 
     var keepsSymlinks: Bool { !isFAT }
+
+    /// In doubt, as for a share of a machine that may tell names apart, they are not.
+    var names: NameMatching {
+        let folds =
+            foldsNames || isFAT
+            || magic.map { Self.smb.contains($0) || Self.hfs.contains($0) } ?? false
+        return folds ? .caseless : .exact
+    }
 
     var modifiedResolution: Duration {
         switch magic {

@@ -17,7 +17,7 @@ import SystemCalls
 /// that cannot exchange two names (`RENAME_EXCHANGE`; NFS, exFAT), a change that another program
 /// makes between the check of the version and the rename, which are microseconds apart, is lost.
 package struct FolderProvider: Provider {
-    package let traits: ProviderTraits
+    package internal(set) var traits: ProviderTraits
     let root: FolderRoot
     let options: FolderOptions
     private let pools: FolderPools
@@ -55,7 +55,7 @@ package struct FolderProvider: Provider {
             keepsSymlinks: fileSystem.keepsSymlinks,
             modifiedResolution: fileSystem.modifiedResolution, transfersMax: options.threads,
             keepsVersionsInMoves: true, recognisesWrites: fileSystem.keepsInodeNumbers,
-            extendedAttributes: fileSystem.extendedAttributes)
+            extendedAttributes: fileSystem.extendedAttributes, names: fileSystem.names)
     }
 
     /// Adds the remedy to the failure of opening the folder.

@@ -12,10 +12,13 @@ package struct FolderSource: SourceForm, Hashable {
     let bytesPerSecond: UInt64?
     /// Whether file systems that are mounted below the folder belong to it.
     let entersMounts: Bool
+    /// The names that the file system takes for one; nil to find out.
+    let names: NameMatching?
 
-    package static let forms = "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB&mounts=yes"
+    package static let forms =
+        "folder:/PATH, folder:/PATH?latency=20ms&rate=10MiB&mounts=yes&names=caseless"
 
-    private static let parameters = ["latency", "rate", "mounts"]
+    private static let parameters = ["latency", "rate", "mounts", "names"]
 
     package init(parsing text: Substring, workingDirectory: String?) throws(SourceError) {
         let written = text.prefix { $0 != "?" }
@@ -31,13 +34,15 @@ package struct FolderSource: SourceForm, Hashable {
         path = Self.absolute(try Self.decoded(written), from: workingDirectory)
         let values = try SourceParameters.values(
             of: text.dropFirst(written.count + 1), names: Self.parameters, owner: "a folder",
-            hint: "it has latency, rate and mounts; a question mark in a path is written %3F")
+            hint: "it has latency, rate, mounts and names; a question mark in a path is written %3F"
+        )
         do {
             latency = try values["latency"].map(Quantity.duration) ?? .zero
             bytesPerSecond = try values["rate"].map(Self.rate)
         } catch {
             throw SourceError(.misspelled, "\(error)", remedy: "write \(Self.forms)")
         }
+        names = try NameProbe.matching(values["names"], Self.forms)
         switch values["mounts"] {
         case "yes": entersMounts = true
         case "no", nil: entersMounts = false
@@ -48,7 +53,7 @@ package struct FolderSource: SourceForm, Hashable {
     }
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
-        let folder: FolderProvider
+        var folder: FolderProvider
         do {
             var options = FolderOptions()
             options.entersMounts = entersMounts
@@ -58,6 +63,12 @@ package struct FolderSource: SourceForm, Hashable {
                 .unavailable, "cannot open the folder \"\(String(decoding: path, as: UTF8.self))\"",
                 remedy: error.reason, cause: error)
         }
+        if let names {
+            folder.traits.names = names
+        } else if !folder.traits.names.isFolding {
+            folder.traits.names = await NameProbe(folder).matching()
+        }
+        world.noteNames(folder.traits.names)
         guard latency > .zero || bytesPerSecond != nil else { return folder }
         return ThrottledProvider(
             folder, clock: world.clock, latency: latency, bytesPerSecond: bytesPerSecond)
@@ -70,6 +81,7 @@ package struct FolderSource: SourceForm, Hashable {
         if latency > .zero { parameters.append("latency=\(Self.microseconds(latency))us") }
         if let bytesPerSecond { parameters.append("rate=\(bytesPerSecond)B") }
         if entersMounts { parameters.append("mounts=yes") }
+        if let names { parameters.append("names=\(names.rawValue)") }
         let query = parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")
         return identity + query
     }

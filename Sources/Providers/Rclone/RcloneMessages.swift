@@ -124,6 +124,7 @@ struct RcloneFileSystem: Decodable, Sendable {
         var tellsSpace: Bool { has("About") }
         var keepsEmptyDirectories: Bool { has("CanHaveEmptyDirectories") }
         var movesDirectories: Bool { has("DirMove") }
+        var foldsNames: Bool { has("CaseInsensitive") }
         var movesFiles: Bool { has("Move") }
         var makesPublicLinks: Bool { has("PublicLink") }
         /// Whether a hash costs as much as reading the file.

@@ -9,7 +9,7 @@ import SystemCalls
 /// right after each change; a change by another client in between goes unnoticed. Changes through
 /// one provider exclude each other.
 struct RcloneProvider: Provider {
-    let traits: ProviderTraits
+    var traits: ProviderTraits
     let remote: RcloneRemote
     let spool: RcloneSpool
     let locks = KeyedMutex()
@@ -23,7 +23,8 @@ struct RcloneProvider: Provider {
             name: remote.name, keepsMode: false, keepsSymlinks: false,
             modifiedResolution: remote.opened.modifiedResolution, transfersMax: 8,
             movesDirectoriesAtOnce: remote.features.movesDirectories,
-            storesAttributesAtOnce: false)
+            storesAttributesAtOnce: false,
+            names: remote.features.foldsNames ? .caseless : .exact)
         self.spool = spool
         names = RcloneNameCheck(remote, spool)
     }

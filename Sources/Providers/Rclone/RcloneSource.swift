@@ -60,6 +60,11 @@ package struct RcloneSource: SourceForm, Hashable {
     }
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
-        try await RcloneProvider.connect(fileSystem, world: world)
+        var provider = try await RcloneProvider.connect(fileSystem, world: world)
+        if !provider.traits.names.isFolding {
+            provider.traits.names = await NameProbe(provider).matching()
+        }
+        world.noteNames(provider.traits.names)
+        return provider
     }
 }

@@ -25,3 +25,12 @@ package struct ProviderEnvironment: Sendable {
         self.logger = logger
     }
 }
+
+extension ProviderEnvironment {
+    /// Logs that the store takes different names for one.
+    package func noteNames(_ names: NameMatching) {
+        guard names.isFolding else { return }
+        logger.warning(
+            "the remote takes different names for one", metadata: ["names": "\(names.rawValue)"])
+    }
+}

@@ -7,7 +7,7 @@ import Logging
 /// ``WebDAVServer/Replacing``. If the server supports it, a version is checked and changed under a
 /// lock. `docs/providers.md` lists the ways by server, and the gaps that remain.
 package struct WebDAVProvider: Provider {
-    package let traits: ProviderTraits
+    package internal(set) var traits: ProviderTraits
     private let lookup: WebDAVLookup
     private let lister: WebDAVLister
     private let reader: WebDAVReader

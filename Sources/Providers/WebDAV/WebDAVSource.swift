@@ -8,14 +8,17 @@ import SystemCalls
 /// ```
 /// webdav+https://HOST[:PORT]/PATH    webdav://HOST/PATH is the same
 /// webdav+http://HOST[:PORT]/PATH
+/// …?names=caseless
 /// ```
 /// PATH names a collection. In it, `%` and two hexadecimal digits stand for a byte, every other
 /// character for itself. User and password are refused, since `ps` would show them to all users.
 package struct WebDAVSource: SourceForm, Hashable {
     package static let schemes = ["webdav", "webdav+http", "webdav+https"]
-    package static let forms = "webdav+https://HOST/PATH"
+    package static let forms = "webdav+https://HOST/PATH, webdav+https://HOST/PATH?names=caseless"
 
     let address: WebDAVAddress
+    /// The names that the server takes for one; nil to find out.
+    let names: NameMatching?
 
     /// - Parameter source: The text, scheme included.
     package init(parsing source: String) throws(SourceError) {
@@ -41,7 +44,13 @@ package struct WebDAVSource: SourceForm, Hashable {
         }
         let isSecure = scheme != "webdav+http"
         let (host, port) = try Self.split(authority, isSecure: isSecure)
-        let path = try Self.path(rest.dropFirst(authority.count))
+        let place = rest.dropFirst(authority.count)
+        let written = place.prefix { $0 != "?" }
+        let path = try Self.path(written)
+        let values = try SourceParameters.values(
+            of: place.dropFirst(written.count + 1), names: ["names"], owner: "a WebDAV source",
+            hint: "it has only names; write a question mark in a path as %3F")
+        names = try NameProbe.matching(values["names"], Self.forms)
         address = WebDAVAddress(isSecure: isSecure, host: host, port: port, path: path)
     }
 
@@ -53,10 +62,17 @@ package struct WebDAVSource: SourceForm, Hashable {
                 "credentials go out unencrypted", metadata: ["source": "\(identity)"])
         }
         do throws(ProviderError) {
-            return try await WebDAVConnector(
+            var provider = try await WebDAVConnector(
                 address: address, credentials: credentials,
                 renewed: { await renewedCredentials(commands, world.logger) }, world: world
             ).connect()
+            if let names {
+                provider.traits.names = names
+            } else {
+                provider.traits.names = await NameProbe(provider).matching()
+            }
+            world.noteNames(provider.traits.names)
+            return provider
         } catch {
             let (reason, remedy) =
                 error.kind == .unauthorized
@@ -112,7 +128,9 @@ package struct WebDAVSource: SourceForm, Hashable {
 
     // MARK: Names
 
-    package var description: String { identity }
+    package var description: String {
+        identity + (names.map { "?names=\($0.rawValue)" } ?? "")
+    }
 
     package var identity: String {
         let url = address.url
@@ -153,10 +171,10 @@ package struct WebDAVSource: SourceForm, Hashable {
     }
 
     private static func path(_ text: Substring) throws(SourceError) -> [[UInt8]] {
-        guard !text.contains("?"), !text.contains("#") else {
+        guard !text.contains("#") else {
             throw SourceError(
-                .misspelled, "a WebDAV source has no parameters",
-                remedy: "write a question mark in a path as %3F and a number sign as %23")
+                .misspelled, "a WebDAV source has no part after a number sign",
+                remedy: "write a number sign in a path as %23")
         }
         var components: [[UInt8]] = []
         for part in text.split(separator: "/") {
