@@ -112,6 +112,53 @@ extension MountedTests {
             }
         }
 
+        /// Goal: slowness is no outage, not even of the first request.
+        @Test func `is not one that needs six seconds for any answer`() throws {
+            var options = MountedFolder.Options()
+            options.source = "latency=6s"
+            try MountedFolder.with(options) { remote in
+                for number in 0..<4 {
+                    try Files.write(Self.bytes(number), to: "\(remote)/\(number)")
+                }
+            } _: { folder in
+                #expect(try Files.names(in: folder.point).count == 4)
+                let results = Mutex<[Int: Result<[UInt8], CallError>]>([:])
+                DispatchQueue.concurrentPerform(iterations: 4) { number in
+                    let result = Result { () throws(CallError) in
+                        try Files.read(folder.local("\(number)"))
+                    }
+                    results.withLock { $0[number] = result }
+                }
+                for (number, result) in results.withLock({ $0 }) {
+                    #expect(try result.get() == Self.bytes(number))
+                }
+                try Files.write([1], to: folder.local("new"))
+                try folder.sync()
+                #expect(try Files.read("\(folder.remote)/new") == [1])
+            }
+        }
+
+        /// Goal: bytes that were on their way when the server stopped to answer arrive, once.
+        @Test func `continues an upload once it answers again`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                try MountedFolder.with(options(server)) { folder in
+                    let bytes = SeededRandom.bytes(24 << 20, seed: 14)
+                    try Files.write([1], to: folder.local("first"))
+                    try folder.sync()
+                    server.pause()
+                    defer { server.resume() }
+                    try Files.write(bytes, to: folder.local("large"))
+                    try Files.write([2], to: folder.local("small"))
+                    let wait = try Apus.start(["sync", folder.point]).wait()
+                    #expect(wait.status == 1, "\(wait)")
+                    server.resume()
+                    try folder.sync()
+                    #expect(try Set(server.names) == ["first", "large", "small"])
+                    #expect(try Files.read("\(server.folder)/large") == bytes)
+                }
+            }
+        }
+
         @Test func `ends a sync with the reason`() async throws {
             try await WebDAVServer.with(.apache) { server in
                 try MountedFolder.with(options(server)) { folder in

@@ -2,12 +2,12 @@ import Engine
 import Foundation
 import Host
 import Logging
-import ProviderFolder
 import Synchronization
 import TestServer
 import Testing
 import Transport
 
+@testable import ProviderFolder
 @testable import ProviderRclone
 @testable import ProviderS3
 @testable import ProviderSupport
@@ -135,7 +135,10 @@ import Transport
 
     /// rclone finds out whether a directory exists by listing it or its parent; a single file is
     /// asked for directly by most remotes.
-    @Test func `of rclone asks for a single file`() async throws {
+    ///
+    /// - Parameter isOdd: Whether this remote says in its own words that there is none.
+    @Test(arguments: [false, true])
+    func `of rclone asks for a single file`(isOdd: Bool) async throws {
         struct Input: Decodable {
             struct Options: Decodable { var filesOnly: Bool? }
             var remote: String
@@ -156,6 +159,10 @@ import Transport
             }
             let input = try JSONDecoder().decode(Input.self, from: Data(body))
             inputs.withLock { $0.append(input) }
+            if isOdd, !input.remote.isEmpty {
+                let body = #"{"error":"a path like this never was"}"#
+                return try connection.answer("500 Oh", [], Array(body.utf8))
+            }
             try connection.answer("200 OK", [], Array(#"{"item":null}"#.utf8))
         } _: { _ in
             let features = #"{"Features":{},"Hashes":null,"Precision":1}"#
@@ -165,7 +172,7 @@ import Transport
                 opened: try JSONDecoder().decode(RcloneFileSystem.self, from: Data(features.utf8)))
             try await remote.probe()
             let seen = inputs.withLock { $0 }
-            #expect(seen.count == 1)
+            #expect(seen.count == (isOdd ? 2 : 1))
             let input = try #require(seen.first)
             #expect(input.opt.filesOnly == true)
             #expect(RcloneHidden.isHidden(input.remote))
@@ -201,6 +208,16 @@ import Transport
             source.release()
             try await group.waitForAll()
         }
+    }
+
+    /// Goal: a file system that hangs does not collect a probe every few seconds.
+    @Test func `of a folder fails at once while two others are not answered`() throws {
+        let pools = try FolderPools(threads: 1)
+        var places = [pools.placeForProbe(), pools.placeForProbe()]
+        #expect(places.allSatisfy { $0 != nil })
+        #expect(pools.placeForProbe() == nil)
+        places.removeLast()
+        #expect(pools.placeForProbe() != nil)
     }
 
     /// A disk whose reads wait.

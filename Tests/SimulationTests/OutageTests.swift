@@ -143,6 +143,48 @@ import Testing
         }
     }
 
+    @Test func `is not one that refuses requests as too many`() throws {
+        try Self.run { it in
+            it.remote.refuse(.busy, retryAfter: .seconds(10))
+            async let bytes = it.read("a")
+            for _ in 0..<45 {
+                try await it.wait(.seconds(1))
+                #expect(it.reachability.isReachable)
+            }
+            it.remote.refuse(nil)
+            #expect(try await bytes == [1, 2, 3])
+        }
+    }
+
+    /// Goal: no upload is lost, doubled or sent in another order than it was made.
+    @Test(arguments: [false, true])
+    func `gets all changes once it is back, in their order`(isSilent: Bool) throws {
+        try Self.run { it in
+            #expect(try await it.read("a") == [1, 2, 3])
+            try await it.write("before", [1])
+            #expect(try await it.rest())
+            if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
+            try await it.makeDirectory("d")
+            for number in 0..<10 { try await it.write("d/\(number)", [UInt8(number)]) }
+            for version: UInt8 in 2...4 {
+                try await it.write("before", [version])
+                try await it.wait(.seconds(200))
+                #expect(it.engine.outage != nil)
+            }
+            try await it.rename("a", to: "d/a")
+            try await it.unlink("b")
+            if isSilent { it.remote.stand(false) } else { it.remote.setReachable(true) }
+            #expect(try await it.rest(within: .seconds(7_200)))
+            let versions = it.remote.versions(of: Scenario.key("before")).map(\.bytes)
+            #expect(versions == [[1], [4]])
+            #expect(it.remote.snapshot().keys.contains(Scenario.key("d/a")))
+            for number in 0..<10 {
+                #expect(it.remote.versions(of: Scenario.key("d/\(number)")).count == 1)
+            }
+            #expect(!it.remote.snapshot().keys.contains(Scenario.key("b")))
+        }
+    }
+
     /// Method: the first silent call was answered by probes for long.
     @Test func `counts from the first probe without an answer`() throws {
         try Self.run { it in

@@ -2,6 +2,7 @@ import CLinux
 package import Engine
 import Glibc
 import ProviderSupport
+import Synchronization
 import SystemCalls
 
 /// A directory of this machine that serves as the cloud: a disk, a USB stick, an NFS mount.
@@ -114,8 +115,12 @@ package struct FolderProvider: Provider {
 
     /// Its threads have nothing else to do: all others may wait for a slow disk.
     package func probe() async throws(ProviderError) {
+        guard let place = pools.placeForProbe() else {
+            throw ProviderError(.unreachable, "the folder does not answer")
+        }
         let root = root
         let result = await pools.probes.run(onCancel: .abandon) { () throws(ProviderError) in
+            defer { withExtendedLifetime(place) {} }
             _ = try root.open()
         }
         guard let result else { throw ProviderError(.cancelled, "cancelled") }
@@ -161,17 +166,51 @@ package struct FolderOptions: Sendable {
 }
 
 /// The threads of a ``FolderProvider``, by kind: none waits for those of another one.
-struct FolderPools: Sendable {
+final class FolderPools: Sendable {
     let looks: BlockingPool
     /// Each of these may wait for an `fsync`.
     let changes: BlockingPool
     let probes: BlockingPool
+    private let places = ProbePlaces()
+    /// A quick probe beside a patient one.
+    private static let probesMax = 2
 
     /// - Throws: If the system refuses a thread.
     init(threads: Int) throws(SystemError) {
         looks = try BlockingPool(name: "folder", threads: threads)
         changes = try BlockingPool(name: "folder-change", threads: threads)
-        // A quick probe beside a patient one.
-        probes = try BlockingPool(name: "folder-probe", threads: 2)
+        probes = try BlockingPool(name: "folder-probe", threads: Self.probesMax)
+    }
+
+    /// Reserves a thread for a probe, until the last reference to the result is gone.
+    ///
+    /// - Returns: nil if no thread is free: probes before, perhaps abandoned, were not answered.
+    func placeForProbe() -> (any Sendable)? {
+        places.take(atMost: Self.probesMax)
+    }
+}
+
+private final class ProbePlaces: Sendable {
+    private final class Place: Sendable {
+        let places: ProbePlaces
+
+        init(_ places: ProbePlaces) {
+            self.places = places
+        }
+
+        deinit {
+            places.taken.withLock { $0 -= 1 }
+        }
+    }
+
+    private let taken = Mutex(0)
+
+    func take(atMost count: Int) -> (any Sendable)? {
+        let isFree = taken.withLock { taken in
+            guard taken < count else { return false }
+            taken += 1
+            return true
+        }
+        return isFree ? Place(self) : nil
     }
 }

@@ -44,6 +44,7 @@ struct RcloneProvider: Provider {
     /// rclone answers with the whole directory at once; its entries are passed on in pages.
     func entries(of directory: ObjectKey) -> ListingCursor {
         ListingCursor(nil as RcloneListing?) { listing async throws(ProviderError) in
+            try throwIfCancelled()
             var current: RcloneListing
             if let listing { current = listing } else { current = try await list(directory) }
             let page = try current.page(entries: Self.pageEntries)

@@ -65,7 +65,12 @@ struct RcloneRemote: Sendable {
                     fs: fileSystem, remote: RcloneHidden.absent,
                     opt: RcloneInput.Options(filesOnly: true)), within: .seconds(60))
         } catch {
-            guard [.missing, .wrongKind].contains(error.kind) else { throw error }
+            switch error.kind {
+            case .missing, .wrongKind: return
+            // Perhaps words for a missing file that are not known here.
+            case .unreachable: _ = try await object(at: .root)
+            default: throw error
+            }
         }
     }
 
