@@ -109,7 +109,7 @@ import Testing
         _ = schedule.begin(at: .seconds(20))
         #expect(schedule.next(lostAt: nil, at: .seconds(22)) == .probe(.quick))
         schedule.noteEnd(of: .quick, isAnswered: false, isLate: true, at: .seconds(34))
-        #expect(schedule.limit(of: .quick) == .seconds(3), "it may be gone")
+        #expect(schedule.limit(of: .quick) == .seconds(10), "it may be gone, or slow as before")
     }
 
     @Test mutating func `with more time while an upload progresses`() {
@@ -147,5 +147,21 @@ import Testing
         #expect(schedule.next(lostAt: lost, at: .seconds(15)) == .probe(.quick))
         schedule.noteEnd(of: .quick, isAnswered: false, isLate: false, at: .seconds(15))
         #expect(schedule.next(lostAt: lost, at: .seconds(15)) == .wait(until: .seconds(17)))
+    }
+
+    @Test mutating func `with more time for a store that may sleep`() {
+        schedule.noteSign(at: .seconds(10))
+        _ = schedule.begin(at: .seconds(400))
+        #expect(schedule.next(lostAt: nil, at: .seconds(402)) == .probe(.quick))
+        #expect(schedule.limit(of: .quick) == .seconds(10))
+    }
+
+    @Test func `bytes delay an outage, and do not end one`() {
+        var state = Reachability(isReachable: false, lostAt: .seconds(10), failedProbe: .quick)
+        state.noteSign(at: .seconds(14))
+        #expect(!state.isOutOfReach(at: .seconds(18)))
+        #expect(state.isOutOfReach(at: .seconds(19)))
+        state.noteSign(at: .seconds(20))
+        #expect(state.isOutOfReach(at: .seconds(20)))
     }
 }

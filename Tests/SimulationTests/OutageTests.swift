@@ -264,6 +264,28 @@ import Testing
         }
     }
 
+    /// Method: probes are refused at once, as by a server with a limit of connections.
+    @Test func `is not one that refuses probes while it sends a long answer`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listingSigns = (.seconds(1), 50)
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("a"), [1])
+        } _: { it in
+            async let names = it.names(in: "")
+            try await it.wait(.seconds(5))
+            it.remote.refuse(.unreachable, attempts: "probe")
+            await #expect(throws: ProviderError.self) {
+                try await it.engine.remote.gate.probe()
+            }
+            for _ in 0..<20 {
+                try await it.wait(.seconds(1))
+                #expect(!it.reachability.isReachable)
+                #expect(it.engine.outage == nil)
+            }
+            #expect(try await names == ["a"])
+        }
+    }
+
     /// Method: bytes are reported every ten seconds, and a probe waits behind them for 20 s.
     @Test func `is not one at the end of a slow line that is full`() throws {
         var settings = SimulatedMountSettings()

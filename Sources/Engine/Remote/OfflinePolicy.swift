@@ -19,8 +19,7 @@ struct OfflinePolicy: Sendable {
     func patienceEnd(with failure: ProviderError) -> Duration? {
         guard configuration.offline == .fail, failure.kind == .unreachable else { return nil }
         return gate.reachability.withLock { state in
-            guard state.failedProbe != nil else { return nil }
-            return state.lostAt.map { $0 + Reachability.doubtTime }
+            state.failedProbe == nil ? nil : state.doubtEnd
         }
     }
 

@@ -140,15 +140,17 @@ extension RemoteGate {
             // The remote has answered something else meanwhile.
             return outage.noteEnd(of: probe, isAnswered: false, isLate: false, at: clock.uptime)
         }
-        let isAnswered = error?.isAnswer ?? true
+        let isAnswered = error?.isAnswerToProbe ?? true
         if error == nil {
             noteReachable()
+        } else if isAnswered {
+            noteAnswer()
         } else if isLate {
             noteFailure(
                 ProviderError(
                     .unreachable, attempt: "probe the remote",
                     reason: "no answer in \(limit.components.seconds) s"),
-                of: probe, silentSince: start)
+                of: probe, silentSince: max(start, clock.uptime - ProbeSchedule.quickMax))
         } else if let error {
             noteFailure(error, of: probe)
         }
@@ -157,6 +159,11 @@ extension RemoteGate {
 }
 
 extension ProviderError {
+    /// Whether it shows that the store answers a probe, which no provider refuses by itself.
+    fileprivate var isAnswerToProbe: Bool {
+        isAnswer || kind == .wrongKind || kind == .unsupported
+    }
+
     /// Whether it shows that the store answers, and accepts the credentials or did not need them.
     var isAnswer: Bool {
         switch kind {

@@ -24,10 +24,14 @@ struct ProbeSchedule {
     /// The least interval, if the remote was found again and lost again in between.
     private static var intervalMin: Duration { .milliseconds(500) }
     /// How long a quick probe may take, unless the remote is known to be slow.
-    private static var quickMax: Duration { .seconds(3) }
+    static var quickMax: Duration { .seconds(3) }
     /// How long it may take while it is not known yet whether the remote is slow.
     private static var firstMax: Duration { .seconds(10) }
     private static var slowMax: Duration { .seconds(30) }
+    /// A store without requests for this long may sleep, and then needs as long as at first.
+    private static var sleepAfter: Duration { .seconds(300) }
+    /// The answer time assumed at most after a late probe.
+    private static var lateMax: Duration { .seconds(5) }
     /// Fewer bytes leave even a slow line soon.
     private static var uploadBytesMin: UInt64 { 16 << 10 }
     /// How long an upload that progressed may be what delays the answer to a probe.
@@ -50,8 +54,7 @@ struct ProbeSchedule {
     private var isMeasured = false
     /// When the current probes were started.
     private var (quickStart, patientStart) = (Duration.zero, Duration.zero)
-    /// The time that the last answer to a probe has taken; zero after a late one, nil before the
-    /// first probe has ended.
+    /// The time that the last answer to a probe has taken; nil before the first probe has ended.
     private var answerTime: Duration?
     /// Whether the last quick probe was not answered in time.
     private var wasLate = false
@@ -97,10 +100,17 @@ struct ProbeSchedule {
     func limit(of probe: Probe) -> Duration {
         switch probe {
         case .quick where isLineBusy: Self.slowMax
+        case .quick where mayWakeUp: Self.firstMax
         case .quick:
             answerTime.map { min(max(Self.quickMax, $0 * 2), Self.slowMax) } ?? Self.firstMax
         case .patient: DeadlineProvider.lookMax
         }
+    }
+
+    /// Whether the store may have slept until shortly before the current probe.
+    private var mayWakeUp: Bool {
+        guard knownLoss == nil, let lastSign else { return false }
+        return quickStart - lastSign >= Self.sleepAfter && (answerTime ?? .zero) * 2 < Self.firstMax
     }
 
     /// Whether an upload has progressed shortly before the current probe. While the remote is out of
@@ -116,7 +126,7 @@ struct ProbeSchedule {
         case .quick:
             isProbing = false
             wasLate = isLate
-            if isLate { answerTime = .zero }
+            if isLate { answerTime = answerTime.map { min($0, Self.lateMax) } ?? .zero }
         case .patient:
             isProbingPatiently = false
             if !isAnswered { hasFailedPatiently = true }

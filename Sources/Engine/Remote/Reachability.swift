@@ -8,6 +8,8 @@ package struct Reachability: Hashable, Sendable {
     package var since: Timestamp?
     /// ``since`` by the monotonic clock; the start of the probe if that was not answered.
     var lostAt: Duration?
+    /// The last bytes of the remote since then.
+    var lastSign: Duration?
     /// The most patient probe that has failed since then.
     var failedProbe: ProbeSchedule.Probe?
     /// The end of the last time out of reach, by the monotonic clock.
@@ -24,10 +26,18 @@ package struct Reachability: Hashable, Sendable {
 
     /// Returns the stage of the outage; nil if there is none.
     func outage(at now: Duration) -> OutageStage? {
-        guard !isReachable, !isUnauthorized, let failedProbe, let lostAt,
-            now - lostAt >= Self.doubtTime
-        else { return nil }
+        guard !isReachable, !isUnauthorized, let failedProbe, let doubtEnd, doubtEnd <= now else {
+            return nil
+        }
         return failedProbe == .patient ? .confirmed : .outOfReach
+    }
+
+    /// The earliest time at which the lost remote is out of reach.
+    var doubtEnd: Duration? { lostAt.map { max($0, lastSign ?? $0) + Self.doubtTime } }
+
+    /// Notes arriving bytes: they delay an outage, and do not end one.
+    mutating func noteSign(at now: Duration) {
+        if !isReachable, outage(at: now) == nil { lastSign = now }
     }
 
     /// Notes a failure while the remote is lost.

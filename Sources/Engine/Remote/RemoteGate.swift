@@ -45,10 +45,7 @@ final class RemoteGate: ProviderWrapper {
         outage.begin(at: clock.uptime)
         defer { outage.end() }
         do throws(ProviderError) {
-            let value = try await SignOfLife.observing(
-                { [outage, clock] in
-                    outage.noteSign(at: clock.uptime)
-                }, request)
+            let value = try await SignOfLife.observing({ [self] in noteSign() }, request)
             noteReachable()
             return value
         } catch {
@@ -125,6 +122,13 @@ final class RemoteGate: ProviderWrapper {
         outage.recoveries.notify()
         outage.signal.notify()
         agenda.changes.notify()
+    }
+
+    /// Notes bytes of an answer. Called on the transport's thread: it takes two locks, and no more.
+    private func noteSign() {
+        let now = clock.uptime
+        outage.noteSign(at: now)
+        reachability.withLock { $0.noteSign(at: now) }
     }
 
     /// Notes an answer that says nothing about the credentials: a refusal, or some bytes.
