@@ -146,6 +146,30 @@ struct FailureTests {
         }
     }
 
+    /// Goal: many changes that are never answered, and that a provider finishes even if they are
+    /// cancelled, hold up the others for at most a minute, and end at their deadline.
+    @Test func `changes that are never answered give their places back`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.finishesChanges = true
+        try Scenario.run(settings: settings) { remote in
+            for index in 0..<60 { try remote.otherClientWrites(Scenario.key("\(index)"), [1]) }
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.stand(true, attempts: "delete")
+            for index in 0..<60 { try await it.unlink("\(index)") }
+            try await it.wait(.seconds(30))
+            try await it.write("file", [1])
+            try await it.wait(.seconds(200))
+            #expect(it.remoteBytes("file") == [1])
+            try await it.wait(.seconds(700))
+            let failures = try it.status().items.compactMap(\.failure)
+            #expect(failures.contains { $0.why.contains("no answer") })
+            it.remote.stand(false)
+            #expect(try await it.rest(within: .seconds(2_000)))
+            #expect(it.remotePaths == ["file"])
+        }
+    }
+
     @Test func `a transfer that waits for its turn is not restarted`() throws {
         var settings = SimulatedMountSettings()
         settings.provider.turnDelay = .seconds(40)

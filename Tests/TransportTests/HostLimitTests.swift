@@ -162,6 +162,34 @@ import Testing
         #expect(counts == [8, 2, 2, 2, 2])
     }
 
+    /// Goal: changes that a server never answers stop neither uploads nor other changes.
+    @Test(arguments: [Lane.upload, .change, .metadata])
+    func `requests without an answer leave places to each kind`(lane: Lane) {
+        var admission = Admission<Int>(.init(start: 4, max: 32))
+        var hung = 0
+        for request in 1...200 {
+            hung += admission.enqueue(request, host: "a", lane: .change, at: .zero).count
+        }
+        for second in 1...20 where hung < 60 {
+            hung +=
+                admission.adjustLimits(
+                    at: .seconds(second * 10), slow: ["a": [.change: hung]]
+                ).count
+        }
+        #expect((60...64).contains(hung))
+        if lane != .change {
+            #expect(admission.enqueue(1_000, host: "a", lane: lane, at: .seconds(201)) == [1_000])
+        }
+        // A server that answers nothing at all is not flooded.
+        for second in 21...200 {
+            hung +=
+                admission.adjustLimits(
+                    at: .seconds(second * 10), slow: ["a": [.change: hung]]
+                ).count
+        }
+        #expect(hung <= 4 * 32)
+    }
+
     @Test func `a refusal lets fewer start of each kind`() {
         var admission = Admission<Int>(.init(start: 4, max: 32))
         for lane in [Lane.upload, .metadata] {

@@ -4,6 +4,10 @@ struct SyncSlots {
     static let standstill: Duration = .seconds(10)
     /// Limit of the inodes without slots: each has a request in progress.
     static let standingMax = 16
+    /// Time without progress after which the request is probably never answered.
+    static let silence: Duration = .seconds(60)
+    /// Limit of the inodes without slots, including those that are silent.
+    static let silentMax = 64
 
     private let runningMax: Int
     /// The running inodes, with the due time at which each was started and the time of its last
@@ -15,14 +19,20 @@ struct SyncSlots {
     }
 
     func isFree(at now: Duration) -> Bool {
+        return running.count - withoutSlot(at: now) < runningMax
+    }
+
+    private func withoutSlot(at now: Duration) -> Int {
         let standing = running.values.count { $0.movedAt + Self.standstill <= now }
-        return running.count - min(standing, Self.standingMax) < runningMax
+        let silent = running.values.count { $0.movedAt + Self.silence <= now }
+        return min(Self.silentMax, silent + min(standing - silent, Self.standingMax))
     }
 
     /// Returns the time at which the next running inode may lose its slot.
     func nextStandstill(after now: Duration) -> Duration? {
-        guard running.count < runningMax + Self.standingMax else { return nil }
-        return running.values.map { $0.movedAt + Self.standstill }.filter { $0 > now }.min()
+        guard running.count < runningMax + Self.silentMax else { return nil }
+        return running.values.flatMap { [$0.movedAt + Self.standstill, $0.movedAt + Self.silence] }
+            .filter { $0 > now }.min()
     }
 
     mutating func start(_ inode: InodeNumber, due: Duration, at now: Duration) {

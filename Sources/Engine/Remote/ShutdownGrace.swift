@@ -72,7 +72,8 @@ final class ShutdownGrace: Sendable {
     /// It runs in its own task; cancellation of the calling task is passed on to it.
     ///
     /// - Parameters:
-    ///   - limit: Its maximum duration, after which it is cancelled; nil for none.
+    ///   - limit: Its maximum duration, after which it is cancelled, and abandoned if that has no effect;
+    ///     nil for none.
     ///   - stage: The stage of an outage at which it is cancelled too; nil for none.
     /// - Throws: The request's error; `.cancelled` if it is abandoned; `.unreachable` if it was
     ///   cancelled as above.
@@ -110,8 +111,12 @@ final class ShutdownGrace: Sendable {
         guard limit != nil || stage != nil else { return try await wait().get() }
         let start = clock.uptime
         let (result, isLate) = await deadlines.limiting(
-            to: limit.map { start + $0 }, endsAt: stage, cancel: { task.cancel() },
-            wait)
+            to: limit.map { start + $0 }, endsAt: stage,
+            cancel: {
+                task.cancel()
+                guard limit != nil else { return }
+                answer.fulfil(.failure(ProviderError(.unreachable, attempt())))
+            }, wait)
         guard isLate, case .failure = result else { return try result.get() }
         throw ProviderError(silentSince: start, at: clock.uptime, attempt: attempt())
     }

@@ -2,8 +2,9 @@
 ///
 /// Each ``Lane`` of a host has its own places and its own order, so that no request waits for one
 /// of another kind. The host's ``HostLimit`` sets the number of places in a lane. A slow request
-/// does not count against it, only against the limit's upper bound: a request that is never
-/// answered delays no other.
+/// does not count against it, only against the limit's upper bound. Each lane has an eighth of that
+/// to itself, beside its slow requests: requests that are never answered delay no others, until there
+/// are ``excessMax`` times the upper bound.
 ///
 /// The queues have no bound of their own: each request in them is a waiting task, and the number
 /// of tasks is bounded.
@@ -36,6 +37,7 @@ struct Admission<Request: Hashable> {
         var isIdle: Bool { queues.allSatisfy { $0.active == 0 && $0.requests.isEmpty } }
     }
 
+    private static var excessMax: Int { 4 }
     /// The number of hosts whose limit is kept while they are idle.
     private static var hostsKept: Int { 64 }
 
@@ -115,12 +117,14 @@ struct Admission<Request: Hashable> {
     private mutating func start(_ lane: Lane, of host: inout Host, _ started: inout [Request]) {
         var queue = host.queues[lane.rawValue]
         let others = host.active - queue.active
+        let own = min(host.limit.current, bounds.max / 8)
         while queue.next < queue.requests.count {
             let request = queue.requests[queue.next]
             if waiting[request] != nil {
-                guard queue.active - queue.slow < host.limit.current,
-                    others + queue.active < lane.room(within: bounds.max)
-                else {
+                let (active, moving) = (others + queue.active, queue.active - queue.slow)
+                let hasRoom =
+                    moving < host.limit.current && active < lane.room(within: bounds.max)
+                guard hasRoom || moving < own && active < Self.excessMax * bounds.max else {
                     host.limit.noteWaiting()
                     break
                 }
