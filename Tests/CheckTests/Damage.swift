@@ -113,7 +113,8 @@ struct Damage: Sendable, CustomStringConvertible {
     static let sync: [Damage] = [
         Damage(
             description: "an agreement about nothing",
-            sql: "INSERT INTO synced VALUES (997, 1, x'7a', 'e', 1, 420, 0, 1, x'', NULL, NULL)",
+            sql:
+                "INSERT INTO synced VALUES (997, 1, x'7a', 'e', 1, 420, 0, 1, x'', NULL, NULL, NULL)",
             kind: .synced),
         Damage(
             description: "a directory on the remote that is not known",

@@ -52,7 +52,7 @@ final class StateFixture {
                     INSERT INTO extents VALUES (6, 0, 10);
                     INSERT INTO synced SELECT id, parent, name,
                         CASE kind WHEN 0 THEN 'e1' END, size, mode, modified, generation, x'',
-                        NULL, NULL
+                        NULL, NULL, NULL
                     FROM inodes JOIN dirents ON inode = id WHERE id IN (2, 3, 5, 6);
                     DELETE FROM pending WHERE inode IN (2, 3, 5, 6);
                     """)

@@ -153,6 +153,44 @@ struct StatusTests {
         }
     }
 
+    /// Goal: `apus sync DIR` waits for what was removed in it, also while that has a temporary name.
+    @Test func `a removed folder under a temporary name counts for its former directory`() throws {
+        try Scenario.run { it in
+            _ = try await it.names(in: "")
+            for path in ["other", "sub", "sub/deep", "sub/deep/d"] {
+                try await it.makeDirectory(path)
+            }
+            try await it.write("sub/deep/d/f", [1])
+            try await it.write("sub/deep/d/g", [2])
+            #expect(try await it.rest())
+            try await it.rename("sub/deep/d/f", to: "sub/f")
+            try await it.unlink("sub/deep/d/g")
+            try await it.removeDirectory("sub/deep/d")
+            try await it.rename("sub/f", to: "sub/deep/d")
+            try await Self.standAside(it, refusing: "delete \"apus-moving-")
+            try await it.wait(.seconds(100))
+            let (sub, other) = (try await it.find("sub"), try await it.find("other"))
+            let deep = try await it.find("sub/deep")
+            for directory in [deep, sub] {
+                #expect(try it.engine.pending(below: directory).deletions == 2)
+                #expect(try it.engine.status(below: directory, limit: 10).items.count == 2)
+            }
+            #expect(try it.engine.pending(below: other).count == 0)
+            // Also once its former directory is gone.
+            it.remote.refuse(nil)
+            it.remote.refuse(.denied, attempts: "delete \"apus-moving-")
+            try await it.unlink("sub/deep/d")
+            try await it.removeDirectory("sub/deep")
+            try await it.wait(.seconds(100))
+            #expect(!it.remotePaths.contains("sub/deep"))
+            #expect(try it.engine.pending(below: sub).deletions == 2)
+            it.remote.refuse(nil)
+            #expect(try await it.rest())
+            #expect(try it.engine.pending(below: sub).count == 0)
+            #expect(it.remotePaths == ["other", "sub"])
+        }
+    }
+
     /// Waits until an object has a temporary name, which it keeps, as the remote refuses some
     /// calls.
     private static func standAside(_ it: Scenario, refusing attempts: String) async throws {

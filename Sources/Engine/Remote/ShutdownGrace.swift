@@ -115,7 +115,9 @@ final class ShutdownGrace: Sendable {
             cancel: {
                 task.cancel()
                 guard limit != nil else { return }
-                answer.fulfil(.failure(ProviderError(.unreachable, attempt())))
+                answer.fulfil(
+                    .failure(
+                        ProviderError(.unreachable, attempt: attempt(), reason: "no answer in time")))
             }, wait)
         guard isLate, case .failure = result else { return try result.get() }
         throw ProviderError(silentSince: start, at: clock.uptime, attempt: attempt())

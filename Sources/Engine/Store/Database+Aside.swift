@@ -24,7 +24,34 @@ extension Database {
     /// Records the local path of an inode before it gets a temporary name on the remote.
     func notePathBeforeMove(of inode: InodeNumber) throws {
         let path = try ObjectKey(path(of: inode))
-        try run("UPDATE synced SET path_before_move = ? WHERE inode = ?", [path, inode])
+        try run(
+            "UPDATE synced SET path_before_move = ?, parent_before_move = ? WHERE inode = ?",
+            [path, try nearestNamedDirectory(above: inode), inode])
+    }
+
+    /// Returns the lowest local directory that contains an inode, or contained it before that and
+    /// perhaps directories above it were removed.
+    private func nearestNamedDirectory(above inode: InodeNumber) throws -> InodeNumber {
+        var current = inode
+        while current != .root {
+            if let parent = try dirent(of: current)?.parent { return parent }
+            guard let parent = try parentOnRemote(of: current) else { break }
+            current = parent
+            if try dirent(of: current) != nil { return current }
+        }
+        return .root
+    }
+
+    /// Returns the directory of an inode on the remote; for one with a temporary name, the directory
+    /// that it was in before.
+    func parentOnRemote(of inode: InodeNumber) throws -> InodeNumber? {
+        try value("SELECT \(Self.parentOnRemote) FROM synced WHERE inode = ?", [inode])
+    }
+
+    /// Temporary names are in the root. Those of other mounts have no former directory.
+    static var parentOnRemote: String {
+        "iif(parent = 1 AND substr(name, 1, \(FileName.asidePrefix.utf8.count)) = "
+            + "CAST('\(FileName.asidePrefix)' AS BLOB), coalesce(parent_before_move, parent), parent)"
     }
 
     /// Returns the local path that an inode had before it got a temporary name; nil if it has none.

@@ -168,13 +168,14 @@ extension Database {
     }
 
     /// Whether an inode is at or below `ancestor`, by the local path, or by the remote one for an
-    /// inode without a local name.
+    /// inode without a local name, see ``parentOnRemote(of:)``.
     func isBelow(_ ancestor: InodeNumber, _ inode: InodeNumber) throws -> Bool {
         // Also what was never sent and has no name any more.
         if ancestor == .root { return true }
         var current = inode
         while current != ancestor, current != .root {
-            guard let parent = try dirent(of: current)?.parent ?? synced(current)?.parent else {
+            guard let parent = try dirent(of: current)?.parent ?? parentOnRemote(of: current)
+            else {
                 return false
             }
             current = parent
@@ -205,7 +206,7 @@ extension Database {
                 UNION
                 SELECT start, coalesce(
                     (SELECT parent FROM dirents WHERE inode = node),
-                    (SELECT parent FROM synced WHERE inode = node))
+                    (SELECT \(parentOnRemote) FROM synced WHERE inode = node))
                 FROM above WHERE node IS NOT NULL AND node NOT IN (1, :ancestor)
             )
             """

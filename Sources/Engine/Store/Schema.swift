@@ -11,6 +11,7 @@ enum Schema {
         migrator.registerMigration("unstored") { try $0.execute(sql: unstored) }
         migrator.registerMigration("proofs") { try $0.execute(sql: proofs) }
         migrator.registerMigration("namesakes") { try $0.execute(sql: namesakes) }
+        migrator.registerMigration("parents_before_move") { try $0.execute(sql: parentsBeforeMove) }
         return migrator
     }()
 
@@ -214,6 +215,18 @@ enum Schema {
         -- renamed over it.
         ALTER TABLE unsynced ADD COLUMN replaced INTEGER;
         CREATE INDEX unsynced_by_replaced ON unsynced (replaced) WHERE replaced NOT NULL;
+        """
+
+    private static let parentsBeforeMove = """
+        -- The local directory that an inode was in when it got a temporary name on the remote.
+        ALTER TABLE synced ADD COLUMN parent_before_move INTEGER;
+        CREATE INDEX synced_by_parent_before_move ON synced (parent_before_move)
+            WHERE parent_before_move NOT NULL;
+        -- A removed directory is deleted on the remote before what was moved out of it.
+        CREATE TRIGGER dirents_left AFTER DELETE ON dirents BEGIN
+            UPDATE synced SET parent_before_move = OLD.parent
+            WHERE parent_before_move = OLD.inode;
+        END;
         """
 
     private static let proofs = """
