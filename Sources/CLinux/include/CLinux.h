@@ -38,6 +38,14 @@ static inline int apus_status(int directory, const char *name, struct statx *sta
         STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, status);
 }
 
+/// listxattrat(2), from Linux 6.13 on: the size of the names of all extended attributes of `name` in
+/// `directory`, without following a link. Before, it fails with ENOSYS.
+static inline ssize_t apus_attribute_names_size(int directory, const char *name) {
+    const long listxattrat = 465;  // on all architectures
+    const int symlink_nofollow = 0x100;
+    return syscall(listxattrat, directory, name, symlink_nofollow, (void *)0, (size_t)0);
+}
+
 /// renameat2(2).
 static inline int apus_rename(
     int directory, const char *name, int new_directory, const char *new_name, unsigned int flags) {

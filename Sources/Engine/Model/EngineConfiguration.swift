@@ -41,7 +41,7 @@ package struct EngineConfiguration: Sendable {
     /// Limit of the removed inodes that one transaction clears away, which other writers wait for.
     package var removalsMax = 100
     /// Limit of the objects of a listing that one transaction merges, which other writers wait for.
-    package var mergedEntriesMax = 100
+    package var mergedEntriesMax = 500
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.
     package var shutdownGrace: Duration = .seconds(10)
     /// The owner of remote objects.

@@ -82,24 +82,28 @@ struct Lister: Sendable {
         defer { activity.end(watch) }
         let listing = ListingMerge(
             directory: directory, key: key, activity: activity, watch: watch,
-            names: gate.traits.names)
+            names: gate.traits.names,
+            isOfUnknown: try !gate.traits.names.isFolding
+                && merger.compare { try $0.isUnknown(directory) })
         var course = ListingCourse(
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
         var batch = ListingBatch(at: clock.uptime)
         let cursor = gate.entries(of: key)
-        var hasNews = false
+        var (hasNews, isRepeated) = (false, false)
         var page: ListingPage
         do {
             repeat {
                 page = try await fetch(cursor, of: directory, at: key)
-                let newNames = try listing.seen.insert(page.objects.lazy.map(\.name))
+                let newNames =
+                    try listing.isOfUnknown
+                    ? isRepeated ? 0 : page.objects.count
+                    : listing.seen.insert(page.objects.lazy.map(\.name))
                 if newNames > 0 { flight.noteProgress(at: clock.uptime) }
                 try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
                 try space.requireBallast("list \"\(key)\"")
-                if batch.add(page, at: clock.uptime),
-                    try merge(batch.take(at: clock.uptime), of: listing)
-                {
-                    hasNews = true
+                if batch.add(page, at: clock.uptime) {
+                    isRepeated = try !merge(batch.take(at: clock.uptime), of: listing)
+                    hasNews = hasNews || !isRepeated
                 }
             } while !page.isLast
         } catch {
@@ -117,6 +121,17 @@ struct Lister: Sendable {
     /// - Returns: Whether anything differed from the known state.
     private func merge(_ objects: [RemoteObject], of listing: ListingMerge) throws -> Bool {
         var hasNews = false
+        if listing.isOfUnknown {
+            // There is nothing to compare them with; most names are new.
+            for piece in objects.pieces(of: configuration.mergedEntriesMax) {
+                let (isMerged, newNames) = try merger.merge {
+                    (try $0.take(Array(piece), listing), $0.newNames)
+                }
+                guard isMerged else { throw try outdated(listing) }
+                if newNames > 0 { hasNews = true }
+            }
+            return hasNews
+        }
         for piece in objects.pieces(of: Self.comparedObjects) {
             let compared = try merger.compare { try $0.differences(in: Array(piece), listing) }
             guard let differences = compared else { throw try outdated(listing) }
@@ -140,11 +155,15 @@ struct Lister: Sendable {
         let compared = try merger.compare { try $0.end(of: listing) }
         guard var end = compared else { throw try outdated(listing) }
         var last: FileName?
-        repeat {
-            let (missing, next) = try merger.compare { try $0.missing(in: listing, after: last) }
-            end.missing += missing
-            last = next
-        } while last != nil
+        if !listing.isOfUnknown {
+            repeat {
+                let (missing, next) = try merger.compare {
+                    try $0.missing(in: listing, after: last)
+                }
+                end.missing += missing
+                last = next
+            } while last != nil
+        }
         if end.isEmpty { return false }
         guard try merger.merge({ [end] in try $0.finish(end, listing) }) else {
             throw try outdated(listing)

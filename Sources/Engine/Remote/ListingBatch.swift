@@ -2,7 +2,7 @@
 /// that are neighbours in the database's indexes then change in the same transaction, which writes a
 /// quarter of the pages. Has no clock: time is an argument.
 struct ListingBatch {
-    static let objectsMax = 8_192
+    static let objectsMax = 16_384
     /// How long the first page waits for others; pages of a slow store are merged at once.
     static let delayMax: Duration = .seconds(1)
 

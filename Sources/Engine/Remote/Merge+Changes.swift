@@ -45,15 +45,40 @@ extension Merge {
 
     /// Gives remote objects local inodes, and their names, which no local inodes have.
     mutating func installNew(_ objects: [RemoteObject], in directory: InodeNumber) throws {
-        let inodes = try objects.map { try insert($0, in: directory) }
-        guard let first = inodes.first?.id else { return }
-        // SQLite numbers them in ascending order, and there is no other writer.
-        precondition(inodes.last?.id.rawValue == first.rawValue + Int64(inodes.count) - 1)
-        try database.insertDirents(
-            objects.map(\.name), in: directory, from: first,
-            directories: inodes.count { $0.kind == .directory }, at: clock.wallTime)
-        if directory == firstListed { return }
+        var others = objects
+        let end = others.partition(by: PackedObjects.canPack)
+        try installPacked(Array(others[end...]), in: directory)
+        others.removeSubrange(end...)
+        for object in others {
+            let inode = try insert(object, in: directory)
+            try database.insertDirent(object.name, in: directory, to: inode, at: clock.wallTime)
+        }
+        newNames += objects.count
+        if objects.isEmpty || directory == firstListed { return }
         changes.cacheChanges += objects.map { .name($0.name, directory) } + [.inode(directory)]
+    }
+
+    private mutating func installPacked(
+        _ objects: [RemoteObject], in directory: InodeNumber
+    ) throws {
+        if objects.isEmpty { return }
+        var packed = PackedObjects(capacity: objects.count)
+        for object in objects {
+            packed.append(
+                object, mode: mode(of: object), remoteModified: context.remoteModified(object))
+        }
+        let now = clock.wallTime
+        let first = try database.insertInodes(
+            packed, in: directory, owner: configuration.owner, at: now)
+        try database.insertDirents(
+            packed, in: directory, from: first,
+            directories: objects.count { $0.kind == .directory }, at: now)
+    }
+
+    private func mode(of object: RemoteObject) -> UInt16 {
+        let mode =
+            object.kind == .directory ? configuration.directoryMode : configuration.fileMode
+        return (object.mode ?? mode) & 0o7777
     }
 
     /// Stores a new nameless inode for an object, in agreement with the remote.

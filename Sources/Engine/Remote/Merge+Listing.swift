@@ -7,7 +7,10 @@ struct ListingMerge {
     let activity: RemoteActivity
     let watch: RemoteActivity.Watch
     let names: NameMatching
-    /// The names of all pages so far.
+    /// Whether nothing of the directory was known when it began, so that it can lack nothing, and no
+    /// name can be spelled otherwise.
+    var isOfUnknown = false
+    /// The names of all pages so far, unless ``isOfUnknown``.
     let seen = NameSet()
     /// Objects under other spellings of known names.
     let respelled = RespelledObjects()
@@ -22,6 +25,7 @@ struct ListingMerge {
     ///
     /// - Parameter known: In ascending order of the names.
     func lacking(_ known: [RemoteName]) throws -> [RemoteName] {
+        if isOfUnknown { return [] }
         let missing = Set(try seen.missing(among: known.map(\.name)))
         return known.filter { known in
             missing.contains(known.name) && !isTouched(known.name)
@@ -63,6 +67,12 @@ struct ListingEnd {
 }
 
 extension Merge {
+    /// Whether nothing of a directory is known, here or on the remote.
+    func isUnknown(_ directory: InodeNumber) throws -> Bool {
+        try database.inode(directory)?.isListed == false && !database.hasDirents(directory)
+            && database.firstSyncedChild(of: directory) == nil
+    }
+
     /// Compares a page of a listing with the known state, without a change.
     ///
     /// The order of a page is arbitrary, so that omitting unchanged objects equals merging them

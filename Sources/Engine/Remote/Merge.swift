@@ -26,6 +26,8 @@ struct Merge {
     /// A directory whose new names the kernel cannot know, not even as absent: until its first
     /// listing has ended, it caches none that it did not get from us.
     var firstListed: InodeNumber?
+    /// The number of names added.
+    var newNames = 0
 
     init(_ database: Database, _ context: Context, planning planned: InodeNumber? = nil) {
         self.database = database
@@ -66,18 +68,21 @@ struct Merge {
 }
 
 extension Merge.Context {
-    /// Stores the write time up to which an object's metadata is known: a listing with a later time
+    /// Returns the write time up to which an object's metadata is known: a listing with a later time
     /// shows a change. Observations stored in `remote` lack that time; the next listing then counts
     /// as later.
+    func remoteModified(_ object: RemoteObject) -> Timestamp? {
+        guard !gate.traits.listsMetadata, object.kind == .file else { return nil }
+        let isLookedAt = object.hasMetadata && object.remoteModified == nil
+        return isLookedAt ? Timestamp(nanoseconds: 0) : object.remoteModified
+    }
+
     func setRemoteModified(
         _ object: RemoteObject, of inode: InodeNumber, in database: Database
     ) throws {
         guard !gate.traits.listsMetadata, object.kind == .file else { return }
-        let isLookedAt = object.hasMetadata && object.remoteModified == nil
-        try database.setRemoteModified(
-            isLookedAt ? Timestamp(nanoseconds: 0) : object.remoteModified, of: inode)
+        try database.setRemoteModified(remoteModified(object), of: inode)
     }
-
 }
 
 /// Runs merges: one transaction each, and its consequences after the commit.

@@ -11,6 +11,8 @@ final class Checkpointer: Sendable {
     /// The number of changed rows after which a checkpoint begins; each takes some two to five pages
     /// of 4 KiB in the log.
     static let changesMax = 500
+    /// The number of changed rows that count of one transaction: more are neighbours and share pages.
+    private static let countedMax = 250
     /// The number of pages in the log from which on it has to begin again.
     static let framesMax = 2_000
 
@@ -52,7 +54,7 @@ final class Checkpointer: Sendable {
     /// - Parameter changes: The number of rows changed by a commit.
     func note(changes: Int) {
         let isDue = state.withLock { state in
-            state.changes += changes
+            state.changes += min(changes, Self.countedMax)
             guard state.changes >= changesMax, !state.isRunning else { return false }
             (state.changes, state.isRunning) = (0, true)
             return true

@@ -79,15 +79,15 @@ extension Database {
     ///
     /// - Parameter directories: The number of directories among the inodes.
     func insertDirents(
-        _ names: [FileName], in parent: InodeNumber, from first: InodeNumber, directories: Int,
-        at now: Timestamp
+        _ objects: PackedObjects, in parent: InodeNumber, from first: InodeNumber,
+        directories: Int, at now: Timestamp
     ) throws {
         try run(
             """
             INSERT INTO dirents (parent, name, inode)
-            SELECT :parent, \(PackedNames.name), :first + page.key
+            SELECT :parent, \(PackedObjects.name), :first + page.key
             FROM json_each(:places) AS page
-            """, PackedNames(names).arguments(["parent": parent, "first": first]))
+            """, objects.arguments(["parent": parent, "first": first]))
         try changeDirectory(parent, links: directories, at: now)
     }
 

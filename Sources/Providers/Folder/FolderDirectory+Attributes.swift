@@ -24,8 +24,7 @@ extension FolderDirectory {
             name: name, kind: kind, etag: kind == .file ? status.etag : nil,
             size: kind == .file ? status.size : 0, modified: status.modified,
             mode: status.permissions, target: kind == .symlink ? try target(of: name) : nil,
-            extendedAttributes: kind == .symlink
-                ? nil : try FolderAttributes.read(processPath(of: name), follows: false))
+            extendedAttributes: kind == .symlink ? nil : try attributes(of: name))
     }
 
     /// Sets mode, modification time and extended attributes of the object at `name`.

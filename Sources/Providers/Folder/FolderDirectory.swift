@@ -85,6 +85,16 @@ final class FolderDirectory: Sendable {
         }
     }
 
+    /// The extended attributes of `name`; nil if the file system has none, or does not permit reading
+    /// them.
+    func attributes(of name: FileName) throws(ProviderError) -> ExtendedAttributes? {
+        // Most files have none, and a path through `/proc` takes longer to resolve than this.
+        if apus_attribute_names_size(descriptor.rawValue, name.path) == 0 {
+            return ExtendedAttributes()
+        }
+        return try FolderAttributes.read(processPath(of: name), follows: false)
+    }
+
     func target(of name: FileName) throws(ProviderError) -> [UInt8] {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlinkat(descriptor.rawValue, name.path, &buffer, buffer.count)
@@ -189,7 +199,15 @@ struct FolderDirectoryStream: Sendable {
 
 extension FileName {
     /// The bytes and a NUL, for C.
-    var path: [CChar] { bytes.map(CChar.init(bitPattern:)) + [0] }
+    var path: [CChar] {
+        [CChar](unsafeUninitializedCapacity: bytes.count + 1) { buffer, count in
+            for (index, byte) in bytes.enumerated() {
+                buffer.initializeElement(at: index, to: CChar(bitPattern: byte))
+            }
+            buffer.initializeElement(at: bytes.count, to: 0)
+            count = bytes.count + 1
+        }
+    }
 }
 
 extension Timestamp {

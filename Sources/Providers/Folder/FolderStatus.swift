@@ -44,11 +44,15 @@ struct FolderStatus: Sendable {
     /// size and time as well.
     var version: String {
         let (modified, born) = (status.stx_mtime, status.stx_btime)
-        return [
-            String(size, radix: 16), String(modified.tv_sec, radix: 16),
-            String(modified.tv_nsec, radix: 16), String(status.stx_ino, radix: 16),
-            String(born.tv_sec, radix: 16), String(born.tv_nsec, radix: 16),
-        ].joined(separator: ".")
+        var text = ""
+        text.reserveCapacity(64)
+        text.append(hexadecimal: size)
+        text.append(".", hexadecimal: modified.tv_sec)
+        text.append(".", hexadecimal: modified.tv_nsec)
+        text.append(".", hexadecimal: status.stx_ino)
+        text.append(".", hexadecimal: born.tv_sec)
+        text.append(".", hexadecimal: born.tv_nsec)
+        return text
     }
 
     var etag: ETag { ETag(version) }
@@ -74,5 +78,14 @@ struct FolderStatus: Sendable {
         return own.stx_dev_major == other.stx_dev_major && own.stx_dev_minor == other.stx_dev_minor
             && own.stx_ino == other.stx_ino && own.stx_btime.tv_sec == other.stx_btime.tv_sec
             && own.stx_btime.tv_nsec == other.stx_btime.tv_nsec
+    }
+}
+
+extension String {
+    fileprivate mutating func append(
+        _ separator: String = "", hexadecimal number: some BinaryInteger
+    ) {
+        self += separator
+        self += String(number, radix: 16)
     }
 }
