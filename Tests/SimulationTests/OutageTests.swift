@@ -42,7 +42,7 @@ import Testing
     @Test func `that does not answer fails a read within a few seconds`() throws {
         try Self.run { it in
             it.remote.stand(true)
-            let error = try await it.failure(toRead: "a", within: .seconds(8))
+            let error = try await it.failure(toRead: "a", within: .seconds(10))
             #expect(error.kind == .unreachable)
         }
     }
@@ -54,7 +54,7 @@ import Testing
         try Self.run { it in
             #expect(try await it.read("b") == [1, 2, 3])
             if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
-            _ = try await it.failure(toRead: "a", within: .seconds(8))
+            _ = try await it.failure(toRead: "a", within: .seconds(10))
             try await it.wait(.seconds(6))
             let asked = it.mount.clock.uptime
             _ = try await it.failure(toRead: "a", within: .milliseconds(100))
@@ -69,7 +69,7 @@ import Testing
     func `is used again within five seconds of its return`(isSilent: Bool) throws {
         try Self.run { it in
             if isSilent { it.remote.stand(true) } else { it.remote.setReachable(false) }
-            _ = try await it.failure(toRead: "a", within: .seconds(8))
+            _ = try await it.failure(toRead: "a", within: .seconds(10))
             try await it.wait(.seconds(3_600))
             if isSilent { it.remote.stand(false) } else { it.remote.setReachable(true) }
             try await it.wait(.seconds(5))

@@ -9,15 +9,23 @@ package enum SignOfLife {
     /// Calls `note` for the bytes that arrive during `request`.
     static func observing<Value: Sendable>(
         _ note: @escaping @Sendable () -> Void,
-        _ request: @Sendable () async throws(ProviderError) -> Value
+        _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
-        let result = await $note.withValue(note) { () async -> Result<Value, ProviderError> in
-            do throws(ProviderError) {
-                return .success(try await request())
-            } catch {
-                return .failure(error)
+        // A task of its own: Swift 6.3 makes code that crashes of an asynchronous `withValue`.
+        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+        let task = $note.withValue(note) {
+            Task(executorPreference: executor) { () -> Result<Value, ProviderError> in
+                do throws(ProviderError) {
+                    return .success(try await request())
+                } catch {
+                    return .failure(error)
+                }
             }
         }
-        return try result.get()
+        return try await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }.get()
     }
 }

@@ -11,7 +11,7 @@ struct NamesakeCheck {
     /// - Throws: ``ProgramFailure`` if there is no end to it.
     func renameAll() async throws {
         guard mount.provider.traits.names.isFolding else { return }
-        FaultPlan().apply(to: mount.provider)
+        try await mount.endFaults()
         for number in 0..<Self.renamesMax {
             guard let (name, parent) = try await refused() else { return }
             guard let free = FileName("renamed \(number)") else { return }

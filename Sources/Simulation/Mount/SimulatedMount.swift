@@ -266,17 +266,22 @@ package final class SimulatedMount: Sendable {
 
     // MARK: Coming to rest
 
+    /// Ends all faults, and waits until the remote is found again.
+    package func endFaults() async throws {
+        FaultPlan().apply(to: provider)
+        let found = clock.uptime + FaultPlan.recoveryMax
+        while engine.outage != nil, clock.uptime < found {
+            try await clock.sleep(until: clock.uptime + .milliseconds(500))
+        }
+    }
+
     /// Ends all faults, and waits until the remote is found again and all local changes are uploaded.
     ///
     /// - Parameter bound: The time limit on the simulated clock.
     ///
     /// - Returns: Whether no changes are pending.
     package func settle(within bound: Duration = .seconds(7_200)) async throws -> Bool {
-        FaultPlan().apply(to: provider)
-        let found = clock.uptime + FaultPlan.recoveryMax
-        while engine.outage != nil, clock.uptime < found {
-            try await clock.sleep(until: clock.uptime + .milliseconds(500))
-        }
+        try await endFaults()
         return try await waitForRest(within: bound)
     }
 
