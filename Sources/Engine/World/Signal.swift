@@ -49,7 +49,9 @@ package final class Signal: Sendable {
     }
 
     /// Like ``wait(after:)``, but returns when the clock has reached `deadline` at the latest.
-    func wait(after notifications: UInt64, until deadline: Duration, on clock: any Clock) async {
+    package func wait(after notifications: UInt64, until deadline: Duration, on clock: any Clock)
+        async
+    {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait(after: notifications) }
             group.addTask { try? await clock.sleep(until: deadline) }

@@ -1,4 +1,5 @@
 import Engine
+import Host
 import Synchronization
 import Testing
 
@@ -128,7 +129,7 @@ import Testing
             for _ in 0..<requests {
                 group.addTask {
                     arrival.yield()
-                    return try await cache.credentials(at: Timestamp(seconds: 0)).accessKey
+                    return try await cache.credentials(by: SystemClock()).accessKey
                 }
             }
             for try await key in group { #expect(key == "id") }
@@ -137,39 +138,35 @@ import Testing
         #expect(cache.origin == .machine)
     }
 
-    /// Goal: whoever gives up while it asks takes nobody else along.
+    /// Goal: a command that asks the user is not ended because a request or probe gives up, and its
+    /// time is not taken for silence of the store.
     @Test(.timeLimit(.minutes(1)))
-    func `a waiting task loads if the loading one was cancelled`() async throws {
+    func `a load outlives who has asked for it, and is no silence`() async throws {
         let asked = Mutex(0)
-        let (stopped, stop) = AsyncStream<Void>.makeStream()
+        let (ends, end) = AsyncStream<Void>.makeStream()
         let (beginnings, begin) = AsyncStream<Void>.makeStream()
         let cache = S3CredentialCache { _ throws(S3CredentialError) in
-            let isFirst = asked.withLock { asked in
-                asked += 1
-                return asked == 1
-            }
-            if isFirst {
-                begin.yield()
-                for await _ in stopped {}
-                throw S3CredentialError("cut short", remedy: "none")
-            }
+            asked.withLock { $0 += 1 }
+            begin.yield()
+            for await _ in ends { break }
+            if Task.isCancelled { throw .cancelled }
             return S3Credentials(accessKey: "id", secretKey: "s", origin: .machine)
         }
-        let first = Task { try await cache.credentials(at: Timestamp(seconds: 0)) }
+        let first = Task { try await cache.credentials(by: SystemClock()) }
         for await _ in beginnings { break }
-        let second = Task { try await cache.credentials(at: Timestamp(seconds: 0)) }
-        let third = Task { try await cache.credentials(at: Timestamp(seconds: 0)) }
-        // One that waits gives up by itself.
-        third.cancel()
-        #expect(
-            await #expect(throws: S3CredentialError.self) { try await third.value }?.kind
-                == .cancelled)
+        let (signs, sign) = AsyncStream<Void>.makeStream()
+        let second = Task {
+            try await SignOfLife.$note.withValue({ sign.yield() }) {
+                try await cache.credentials(by: SystemClock())
+            }
+        }
         first.cancel()
-        stop.finish()
         #expect(
             await #expect(throws: S3CredentialError.self) { try await first.value }?.kind
                 == .cancelled)
+        for await _ in signs.prefix(2) {}
+        end.yield()
         #expect(try await second.value.accessKey == "id")
-        #expect(asked.withLock { $0 } == 2)
+        #expect(asked.withLock { $0 } == 1)
     }
 }

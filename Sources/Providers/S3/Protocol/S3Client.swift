@@ -122,7 +122,7 @@ final class S3Client: Sendable {
     private func currentCredentials() async throws(ProviderError) -> S3Credentials? {
         guard let credentials else { return nil }
         do {
-            return try await credentials.credentials(at: clock.wallTime)
+            return try await credentials.credentials(by: clock)
         } catch {
             let kind: ProviderError.Kind =
                 switch error.kind {
