@@ -157,11 +157,66 @@ import Testing
     }
 
     @Test func `bytes delay an outage, and do not end one`() {
-        var state = Reachability(isReachable: false, lostAt: .seconds(10), failedProbe: .quick)
+        var state = lost(at: .seconds(10))
+        state.note(failed(.quick, at: .seconds(10)))
         state.noteSign(at: .seconds(14))
         #expect(!state.isOutOfReach(at: .seconds(18)))
         #expect(state.isOutOfReach(at: .seconds(19)))
         state.noteSign(at: .seconds(20))
         #expect(state.isOutOfReach(at: .seconds(20)))
+    }
+
+    private func lost(at instant: Duration) -> Reachability {
+        Reachability(reason: nil, since: nil, lostAt: instant)
+    }
+
+    private func failed(
+        _ probe: ProbeSchedule.Probe, isRefused: Bool = true, isBesideListing: Bool = false,
+        at end: Duration
+    ) -> FailedProbe {
+        FailedProbe(
+            probe: probe, isRefused: isRefused, isBesideListing: isBesideListing, end: end)
+    }
+
+    /// Goal: after a laptop wakes, its network has as long as a remote that is lost anew.
+    @Test func `the time that this machine is suspended does not count`() {
+        var state = lost(at: .seconds(10))
+        state.note(failed(.quick, at: .seconds(11)))
+        let wake = Duration.seconds(3_600)
+        #expect(!state.isOutOfReach(at: wake))
+        #expect(state.patienceEnd(at: wake) == nil)
+        #expect(state.check(at: wake) == nil)
+        #expect(!state.isOutOfReach(at: wake + .seconds(5)), "no probe has failed yet")
+        state.note(failed(.quick, at: wake + .seconds(1)))
+        #expect(!state.isOutOfReach(at: wake + .seconds(4)))
+        #expect(state.isOutOfReach(at: wake + .seconds(5)))
+    }
+
+    @Test func `an outage that was noticed lasts, also while this machine is suspended`() {
+        var state = lost(at: .seconds(10))
+        state.note(failed(.quick, at: .seconds(11)))
+        #expect(state.check(at: .seconds(15)) == .outOfReach)
+        #expect(state.check(at: .seconds(3_600)) == .outOfReach)
+    }
+
+    @Test func `a single refusal does not make an outage certain`() {
+        var state = lost(at: .seconds(10))
+        state.note(failed(.patient, at: .seconds(15)))
+        #expect(state.outage(at: .seconds(15)) == .outOfReach)
+        state.note(failed(.quick, at: .seconds(17)))
+        #expect(state.outage(at: .seconds(17)) == .outOfReach)
+        state.note(failed(.quick, at: .seconds(20)))
+        #expect(state.outage(at: .seconds(20)) == .confirmed)
+    }
+
+    @Test func `a late patient probe makes it certain, but beside a listing only after long`() {
+        var state = lost(at: .zero)
+        state.note(failed(.patient, isRefused: false, isBesideListing: true, at: .seconds(70)))
+        #expect(state.outage(at: .seconds(70)) == .outOfReach)
+        var other = state
+        other.note(failed(.patient, isRefused: false, at: .seconds(130)))
+        #expect(other.check(at: .seconds(70)) == .confirmed)
+        state.note(failed(.patient, isRefused: false, isBesideListing: true, at: .seconds(600)))
+        #expect(state.check(at: .seconds(71)) == .confirmed)
     }
 }

@@ -220,7 +220,48 @@ import Testing
         }
     }
 
-    @Test func `ends a listing once it has not answered for a minute`() throws {
+    /// Method: a store with one connection, for which a patient probe waits in vain too.
+    @Test func `does not end a listing of minutes`() throws {
+        try Self.run { it in
+            try it.remote.otherClientMakesDirectory(Scenario.key("d"))
+            try it.remote.otherClientWrites(Scenario.key("d/file"), [1])
+            try await it.refresh()
+            let directory = try await it.find("d")
+            it.remote.setDelay(.seconds(200))
+            async let first = try? it.names(in: "d")
+            try await it.wait(.seconds(150))
+            #expect(it.engine.outage != nil)
+            #expect(it.engine.remote.lister.listings.flight(of: directory) != nil)
+            it.remote.setDelay(.zero)
+            try await it.wait(.seconds(55))
+            #expect(it.engine.outage == nil)
+            #expect(it.engine.remote.lister.listings.flight(of: directory) == nil)
+            it.remote.stand(true)
+            #expect(try await it.names(in: "d") == ["file"], "it is known")
+            it.remote.stand(false)
+            _ = await first
+        }
+    }
+
+    /// Method: the clock jumps, as `CLOCK_BOOTTIME` does.
+    @Test func `has some time to come back after this machine was suspended`() throws {
+        try Self.run { it in
+            it.remote.setReachable(false)
+            let lost = it.mount.clock.uptime
+            async let before = try? it.read("a")
+            try await it.wait(.seconds(4))
+            #expect(!it.reachability.isReachable)
+            it.mount.clock.advance(to: lost + .seconds(3_600))
+            async let bytes = it.read("b")
+            try await it.wait(.seconds(3))
+            #expect(it.engine.outage == nil)
+            it.remote.setReachable(true)
+            #expect(try await bytes == [1, 2, 3])
+            _ = await before
+        }
+    }
+
+    @Test func `ends a listing once it has not answered for ten minutes`() throws {
         try Self.run { it in
             try it.remote.otherClientMakesDirectory(Scenario.key("d"))
             try await it.refresh()
@@ -229,7 +270,7 @@ import Testing
             await #expect(throws: EngineError.self) { try await it.names(in: "d") }
             #expect(it.mount.clock.uptime - begin < .seconds(70))
             let directory = try await it.find("d")
-            try await it.wait(.seconds(10))
+            try await it.wait(.seconds(610))
             #expect(it.engine.remote.lister.listings.flight(of: directory) == nil)
         }
     }

@@ -17,6 +17,18 @@ struct TurnTests {
         }
     }
 
+    @Test func `a request with a fresh connection takes no idle one`() async throws {
+        try await ScriptedServer.run { _, connection in
+            try connection.answer("200 OK", [], [1])
+        } _: { server in
+            var request = HTTPRequest(.get, server.url("/"))
+            _ = try await transport.send(request)
+            request.usesFreshConnection = true
+            _ = try await transport.send(request)
+            #expect(server.connectionCount == 2)
+        }
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `the limit is the number of concurrent requests, and all of them run`()
         async throws

@@ -18,9 +18,8 @@ struct OfflinePolicy: Sendable {
     /// Returns when a request with this failure gives up a lost remote; nil if it waits for longer.
     func patienceEnd(with failure: ProviderError) -> Duration? {
         guard configuration.offline == .fail, failure.kind == .unreachable else { return nil }
-        return gate.reachability.withLock { state in
-            state.failedProbe == nil ? nil : state.doubtEnd
-        }
+        let now = clock.uptime
+        return gate.reachability.withLock { $0.patienceEnd(at: now) }
     }
 
     /// Handles a failure while the remote is lost or out of reach.

@@ -5,11 +5,15 @@ import Synchronization
 ///
 /// A failed call, or silence during one, starts probes. If they fail too, the remote is lost, and after
 /// ``Reachability/doubtTime`` out of reach. Then reads and queries in flight are ended, later ones fail
-/// at once, and the probes go on. Listings in flight end once a patient probe has failed too.
+/// at once, and the probes go on. Listings in flight end once the outage is certain.
 final class OutageWatch: Sendable {
     private let deadlines: Deadlines
     private let schedule = Mutex(ProbeSchedule())
     private let declared = Mutex<OutageStage?>(nil)
+    /// The number of listings in flight.
+    private let listings = Mutex(0)
+    /// Whether the last probe was late.
+    private let wasLate = Mutex(false)
     /// Notified when ``RemoteGate/watchReachability()`` may have something to do.
     let signal = Signal()
     /// Notified when the remote answers again.
@@ -20,11 +24,13 @@ final class OutageWatch: Sendable {
     }
 
     /// Notes the start of a call.
-    func begin(at now: Duration) {
+    func begin(_ call: ProviderCall, at now: Duration) {
+        if case .list = call { listings.withLock { $0 += 1 } }
         if schedule.withLock({ $0.begin(at: now) }) { signal.notify() }
     }
 
-    func end() {
+    func end(_ call: ProviderCall) {
+        if case .list = call { listings.withLock { $0 -= 1 } }
         schedule.withLock { $0.end() }
     }
 
@@ -60,6 +66,13 @@ final class OutageWatch: Sendable {
         schedule.withLock { $0.limit(of: probe) }
     }
 
+    fileprivate var isListing: Bool { listings.withLock { $0 > 0 } }
+
+    /// Whether a probe must not wait for an idle connection, which may be dead.
+    fileprivate func needsFreshConnection(_ probe: ProbeSchedule.Probe) -> Bool {
+        probe == .patient || wasLate.withLock { $0 }
+    }
+
     fileprivate func hasSign(since start: Duration) -> Bool {
         schedule.withLock { $0.hasSign(since: start) }
     }
@@ -67,6 +80,7 @@ final class OutageWatch: Sendable {
     fileprivate func noteEnd(
         of probe: ProbeSchedule.Probe, isAnswered: Bool, isLate: Bool, at now: Duration
     ) {
+        wasLate.withLock { $0 = isLate }
         schedule.withLock {
             $0.noteEnd(of: probe, isAnswered: isAnswered, isLate: isLate, at: now)
         }
@@ -82,7 +96,7 @@ final class OutageWatch: Sendable {
 
 extension RemoteGate {
     /// - Throws: `.unreachable` while the remote is out of reach. A listing that has begun continues
-    ///   until a patient probe has failed.
+    ///   until the outage is certain.
     func requireReach(for call: ProviderCall) throws(ProviderError) {
         let state = reachability.withLock { $0 }
         guard let stage = state.outage(at: clock.uptime) else { return }
@@ -107,8 +121,12 @@ extension RemoteGate {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
                 let notifications = outage.signal.notifications
-                let (state, now) = (reachability.withLock { $0 }, clock.uptime)
-                if outage.declare(state.outage(at: now)) {
+                let now = clock.uptime
+                let (state, stage) = reachability.withLock { state in
+                    let stage = state.check(at: now)
+                    return (state, stage)
+                }
+                if outage.declare(stage) {
                     logger.warning(
                         "remote out of reach: requests fail at once",
                         metadata: ["reason": "\(state.reason ?? "-")"])
@@ -116,9 +134,13 @@ extension RemoteGate {
                 }
                 switch outage.next(state, at: now) {
                 case .probe(let probe): group.addTask { await self.perform(probe) }
-                case .wait(let until?):
-                    await outage.signal.wait(after: notifications, until: until, on: clock)
-                case .wait(nil): await outage.signal.wait(after: notifications)
+                case .wait(let until):
+                    let doubtEnd = state.doubtEnd.flatMap { $0 > now ? $0 : nil }
+                    if let wake = [until, doubtEnd].compactMap(\.self).min() {
+                        await outage.signal.wait(after: notifications, until: wake, on: clock)
+                    } else {
+                        await outage.signal.wait(after: notifications)
+                    }
                 }
             }
             group.cancelAll()
@@ -127,20 +149,21 @@ extension RemoteGate {
 
     private func perform(_ probe: ProbeSchedule.Probe) async {
         let (start, limit) = (clock.uptime, outage.limit(of: probe))
+        let isFresh = outage.needsFreshConnection(probe)
         let (error, isLate) = await outage.limiting(to: start + limit) {
-            [inner] () -> ProviderError? in
-            do throws(ProviderError) {
-                try await inner.probe()
-                return nil
-            } catch {
-                return error
-            }
+            await self.probe(isFresh: isFresh)
         }
-        if isLate, outage.hasSign(since: start) {
-            // The remote has answered something else meanwhile.
-            return outage.noteEnd(of: probe, isAnswered: false, isLate: false, at: clock.uptime)
-        }
+        let end = clock.uptime
         let isAnswered = error?.isAnswerToProbe ?? true
+        // The remote has answered something else meanwhile, or this machine was suspended.
+        if isLate && outage.hasSign(since: start)
+            || !isAnswered && end - start - limit >= Reachability.delayMax
+        {
+            return outage.noteEnd(of: probe, isAnswered: false, isLate: false, at: end)
+        }
+        let failure = FailedProbe(
+            probe: probe, isRefused: !isLate && end - start < ProbeSchedule.quickMax,
+            isBesideListing: outage.isListing, end: end)
         if error == nil {
             noteReachable()
         } else if isAnswered {
@@ -150,11 +173,26 @@ extension RemoteGate {
                 ProviderError(
                     .unreachable, attempt: "probe the remote",
                     reason: "no answer in \(limit.components.seconds) s"),
-                of: probe, silentSince: max(start, clock.uptime - ProbeSchedule.quickMax))
+                of: failure, silentSince: max(start, end - ProbeSchedule.quickMax))
         } else if let error {
-            noteFailure(error, of: probe)
+            noteFailure(error, of: failure)
         }
-        outage.noteEnd(of: probe, isAnswered: isAnswered, isLate: isLate, at: clock.uptime)
+        outage.noteEnd(of: probe, isAnswered: isAnswered, isLate: isLate, at: end)
+    }
+
+    /// - Returns: The failure.
+    private func probe(isFresh: Bool) async -> ProviderError? {
+        await FreshConnection.$isWanted.withValue(isFresh) { () async -> ProviderError? in
+            do throws(ProviderError) {
+                // Bytes of a refusal must not delay an outage, so only the schedule learns of them.
+                try await SignOfLife.observing({ [self] in outage.noteSign(at: clock.uptime) }) {
+                    [inner] () async throws(ProviderError) in try await inner.probe()
+                }
+                return nil
+            } catch {
+                return error
+            }
+        }
     }
 }
 
@@ -189,14 +227,12 @@ struct ObservedSink: ByteSink {
 /// Reports when the store has more bytes than before.
 final class ObservedUpload: UploadSession {
     private let session: any UploadSession
-    private let outage: OutageWatch
-    private let clock: any Clock
+    private let gate: RemoteGate
     private let state = Mutex((sent: UInt64(0), begin: nil as Duration?))
 
-    init(session: any UploadSession, outage: OutageWatch, clock: any Clock) {
+    init(session: any UploadSession, gate: RemoteGate) {
         self.session = session
-        self.outage = outage
-        self.clock = clock
+        self.gate = gate
     }
 
     var token: UploadToken? { session.token }
@@ -211,13 +247,13 @@ final class ObservedUpload: UploadSession {
     }
 
     func noteSent(_ bytes: UInt64) {
-        let now = clock.uptime
+        let now = gate.clock.uptime
         let begin = state.withLock { state -> Duration? in
             guard bytes > state.sent else { return nil }
             state = (bytes, state.begin ?? now)
             return state.begin
         }
-        if let begin { outage.noteUpload(bytes, begunAt: begin, at: now) }
+        if let begin { gate.noteUpload(bytes, begunAt: begin, at: now) }
         session.noteSent(bytes)
     }
 }

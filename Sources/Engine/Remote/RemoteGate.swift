@@ -42,8 +42,8 @@ final class RemoteGate: ProviderWrapper {
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         if call.isLook { try requireReach(for: call) }
-        outage.begin(at: clock.uptime)
-        defer { outage.end() }
+        outage.begin(call, at: clock.uptime)
+        defer { outage.end(call) }
         do throws(ProviderError) {
             let value = try await SignOfLife.observing({ [self] in noteSign() }, request)
             noteReachable()
@@ -72,7 +72,7 @@ final class RemoteGate: ProviderWrapper {
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession
     ) async throws(ProviderError) -> RemoteObject {
-        let observed = ObservedUpload(session: session, outage: outage, clock: clock)
+        let observed = ObservedUpload(session: session, gate: self)
         return try await around(.write(key)) {
             [inner] () async throws(ProviderError) in
             try await inner.write(
@@ -131,6 +131,14 @@ final class RemoteGate: ProviderWrapper {
         reachability.withLock { $0.noteSign(at: now) }
     }
 
+    /// Notes that an upload has progressed, which is a sign of life only if it takes some time.
+    func noteUpload(_ bytes: UInt64, begunAt begin: Duration, at now: Duration) {
+        outage.noteUpload(bytes, begunAt: begin, at: now)
+        if now - begin >= ProbeSchedule.silenceMax {
+            reachability.withLock { $0.noteSign(at: now) }
+        }
+    }
+
     /// Notes an answer that says nothing about the credentials: a refusal, or some bytes.
     func noteAnswer() {
         let isLost = reachability.withLock { !$0.isReachable && !$0.isUnauthorized }
@@ -144,7 +152,7 @@ final class RemoteGate: ProviderWrapper {
     ///   - probe: The probe that has failed; nil for another call.
     ///   - start: Since when the remote has not answered; nil if it is lost only now.
     func noteFailure(
-        _ error: ProviderError, of probe: ProbeSchedule.Probe? = nil,
+        _ error: ProviderError, of probe: FailedProbe? = nil,
         silentSince start: Duration? = nil
     ) {
         if error.isAnswer { return noteAnswer() }
@@ -153,13 +161,15 @@ final class RemoteGate: ProviderWrapper {
         let now = clock.wallTime
         let isNew = reachability.withLock { state in
             guard state.isReachable || (isUnauthorized && !state.isUnauthorized) else {
-                state.note(failed: probe)
+                state.note(probe)
                 return false
             }
+            let outageEnd = state.outageEnd
             state = Reachability(
-                isReachable: false, isUnauthorized: isUnauthorized, reason: error.reason,
-                since: now, lostAt: state.lostAt ?? start ?? clock.uptime, failedProbe: probe,
-                outageEnd: state.outageEnd)
+                isUnauthorized: isUnauthorized, reason: error.reason, since: now,
+                lostAt: state.lostAt ?? start ?? clock.uptime)
+            state.outageEnd = outageEnd
+            state.note(probe)
             if isUnauthorized { agenda.setPaused(true) }
             return true
         }

@@ -50,6 +50,7 @@ struct WebDAVClient: Sendable {
             onProgress: onProgress)
         request.answerBytes = answerBytes
         request.waitsForTurn = waitsForTurn
+        request.usesFreshConnection = FreshConnection.isWanted
         request.reportSigns()
         let response = try await transport.send(request, into: sink)
         if response.status == 401, let pass { login?.refuse(pass) }

@@ -37,6 +37,7 @@ extension EasyHandle {
             set(CURLOPT_FOLLOWLOCATION, 0),
             set(CURLOPT_HTTP_VERSION, httpVersion(options)),
             set(CURLOPT_USERAGENT, options.userAgent),
+            set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0),
             set(CURLOPT_CONNECTTIMEOUT_MS, request.connectTimeout.milliseconds),
             // A silent name server must not block the thread of all transfers.
             set(CURLOPT_QUICK_EXIT, 1),

@@ -174,6 +174,7 @@ final class S3Client: Sendable {
         request.onProgress = call.onProgress
         request.answerBytes = call.answerBytes
         request.waitsForTurn = call.waitsForTurn
+        request.usesFreshConnection = FreshConnection.isWanted
         request.reportSigns()
         return request
     }

@@ -1,0 +1,7 @@
+/// Tells a provider to use a new connection for a call, as far as it decides that.
+///
+/// After a change of the network path all idle connections are dead without a notice, and each call
+/// that gets one of them is silent.
+package enum FreshConnection {
+    @TaskLocal package static var isWanted = false
+}
