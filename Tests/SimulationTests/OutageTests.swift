@@ -243,6 +243,21 @@ import Testing
         }
     }
 
+    /// Method: after a change of the network path, idle connections are dead.
+    @Test func `is not one behind dead idle connections`() throws {
+        try Self.run { it in
+            it.remote.setDelay(.seconds(20), attempts: "of \"a\"")
+            it.remote.stand(true, attempts: "idle connection")
+            async let slow = it.read("a")
+            for _ in 0..<19 {
+                try await it.wait(.seconds(1))
+                #expect(it.engine.outage == nil)
+            }
+            #expect(try await it.read("b") == [1, 2, 3])
+            #expect(try await slow == [1, 2, 3])
+        }
+    }
+
     /// Method: the clock jumps, as `CLOCK_BOOTTIME` does.
     @Test func `has some time to come back after this machine was suspended`() throws {
         try Self.run { it in

@@ -29,6 +29,32 @@ struct TurnTests {
         }
     }
 
+    /// Method: two idle connections, of which libcurl would take the older first. It counts their age in
+    /// seconds.
+    @Test func `no request takes a connection that was idle before a fresh one`() async throws {
+        let pair = Rounds(of: 2)
+        try await ScriptedServer.run { request, connection in
+            if request.target == "/pair" { pair.wait() }
+            try connection.answer("200 OK", [], [1])
+        } _: { server in
+            let paired = HTTPRequest(.get, server.url("/pair"))
+            async let first = transport.send(paired)
+            async let second = transport.send(paired)
+            _ = try await (first, second)
+            #expect(server.connectionCount == 2)
+            try await Task.sleep(for: .milliseconds(3_100))
+            var fresh = HTTPRequest(.get, server.url("/"))
+            fresh.usesFreshConnection = true
+            _ = try await transport.send(fresh)
+            for _ in 0..<3 { _ = try await transport.send(HTTPRequest(.get, server.url("/"))) }
+            #expect(server.connectionCount == 3)
+            async let third = transport.send(paired)
+            async let fourth = transport.send(paired)
+            _ = try await (third, fourth)
+            #expect(server.connectionCount == 4, "only the fresh one is used again")
+        }
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `the limit is the number of concurrent requests, and all of them run`()
         async throws

@@ -234,7 +234,7 @@ package final class SimulatedProvider: Provider {
     }
 
     package func probe() async throws(ProviderError) {
-        try await arrive("probe")
+        try await arrive(FreshConnection.isWanted ? "probe anew" : "probe by an idle connection")
     }
 
     package func stat(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject {

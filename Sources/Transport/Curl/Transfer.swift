@@ -68,6 +68,17 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
 
     var lane: Lane { Lane(request) }
 
+    var usesFreshConnection: Bool { request.usesFreshConnection }
+
+    /// Closes connections that have been idle for longer, by a second or two, instead of using them.
+    func limitIdleTime(to duration: Duration) {
+        let seconds = min(duration.components.seconds + 1, Self.idleSecondsMax)
+        _ = handle.set(CURLOPT_MAXAGE_CONN, Int(seconds))
+    }
+
+    /// libcurl's own limit.
+    private static let idleSecondsMax: Int64 = 118
+
     /// libcurl's identifier of this transfer, unique as long as this object lives.
     var pointer: UnsafeMutableRawPointer { handle.pointer }
 

@@ -16,6 +16,8 @@ struct TransportLoop: ~Copyable {
     private var nextAdjustment: ContinuousClock.Instant
     /// When to tell the next time that transfers wait.
     private var nextReminder: ContinuousClock.Instant
+    /// When a new connection that was asked for has last been answered: older idle ones may be dead.
+    private var freshAnswer: ContinuousClock.Instant?
     private static let reminderInterval: Duration = .seconds(5)
 
     init(_ multi: consuming MultiHandle, requestsPerHost: HostLimit.Bounds) {
@@ -57,6 +59,7 @@ struct TransportLoop: ~Copyable {
         while let (easy, code) = multi.nextEnded() {
             guard let transfer = active.removeValue(forKey: easy) else { continue }
             multi.remove(transfer)
+            if code == CURLE_OK, transfer.usesFreshConnection { freshAnswer = .now }
             leave(transfer, status: transfer.finish(code))
         }
         adjustLimits()
@@ -82,6 +85,7 @@ struct TransportLoop: ~Copyable {
     private mutating func activate(_ transfer: Transfer) {
         transfer.noteStart()
         noteDeadline(transfer.nextStallCheck(from: .now))
+        if let freshAnswer { transfer.limitIdleTime(to: .now - freshAnswer) }
         if multi.add(transfer) == CURLM_OK {
             active[transfer.pointer] = transfer
         } else {

@@ -25,7 +25,7 @@ package struct HTTPRequest: Sendable {
     /// Whether it waits for its turn among the requests to its host; otherwise it is sent at once.
     package var waitsForTurn = true
     /// Whether it gets a new connection. An idle one may be dead without a notice: the network path
-    /// has changed.
+    /// has changed. Once it is answered, later requests use no connection that was idle before.
     package var usesFreshConnection = false
     /// Called on the transport's thread with the number of body bytes sent and received, both
     /// ascending; and every few seconds with the same numbers while the request waits for its turn.
