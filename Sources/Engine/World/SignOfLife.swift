@@ -11,21 +11,12 @@ package enum SignOfLife {
         _ note: @escaping @Sendable () -> Void,
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
-        // A task of its own: Swift 6.3 makes code that crashes of an asynchronous `withValue`.
-        let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
-        let task = $note.withValue(note) {
-            Task(executorPreference: executor) { () -> Result<Value, ProviderError> in
-                do throws(ProviderError) {
-                    return .success(try await request())
-                } catch {
-                    return .failure(error)
-                }
+        try await $note.withTask(note) { () async -> Result<Value, ProviderError> in
+            do throws(ProviderError) {
+                return .success(try await request())
+            } catch {
+                return .failure(error)
             }
-        }
-        return try await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            task.cancel()
         }.get()
     }
 }
