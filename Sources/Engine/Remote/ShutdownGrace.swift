@@ -15,6 +15,9 @@ final class ShutdownGrace: Sendable {
         var requests: [UInt64: @Sendable () -> Void] = [:]
     }
 
+    /// How long a request that was cancelled may take to end, before it is abandoned.
+    private static let cancellationMax: Duration = .seconds(30)
+
     private let grace: Duration
     private let clock: any Clock
     private let deadlines: Deadlines
@@ -114,10 +117,14 @@ final class ShutdownGrace: Sendable {
             to: limit.map { start + $0 }, endsAt: stage,
             cancel: {
                 task.cancel()
-                guard limit != nil else { return }
-                answer.fulfil(
-                    .failure(
-                        ProviderError(.unreachable, attempt: attempt(), reason: "no answer in time")))
+                // A provider may have to wait for the end of what it has begun.
+                Task(executorPreference: executor) {
+                    try? await self.clock.sleep(until: self.clock.uptime + Self.cancellationMax)
+                    answer.fulfil(
+                        .failure(
+                            ProviderError(
+                                .unreachable, attempt: attempt(), reason: "no answer in time")))
+                }
             }, wait)
         guard isLate, case .failure = result else { return try result.get() }
         throw ProviderError(silentSince: start, at: clock.uptime, attempt: attempt())
