@@ -243,6 +243,22 @@ import Testing
         }
     }
 
+    /// Method: a gateway answers each request at once with a page of its own (502).
+    @Test func `is one behind a gateway that says so in many bytes`() throws {
+        try Self.run { it in
+            it.remote.setReachable(false)
+            for _ in 0..<10 {
+                try? await it.engine.remote.gate.around(.probe) {
+                    () async throws(ProviderError) in
+                    SignOfLife.note?()
+                    throw ProviderError(.unreachable, "status 502")
+                }
+                try await it.wait(.seconds(1))
+            }
+            #expect(it.engine.outage != nil)
+        }
+    }
+
     /// Method: after a change of the network path, idle connections are dead.
     @Test func `is not one behind dead idle connections`() throws {
         try Self.run { it in

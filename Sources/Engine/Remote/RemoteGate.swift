@@ -42,10 +42,12 @@ final class RemoteGate: ProviderWrapper {
         _ request: @escaping @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
         if call.isLook { try requireReach(for: call) }
-        outage.begin(call, at: clock.uptime)
+        let begin = clock.uptime
+        outage.begin(call, at: begin)
         defer { outage.end(call) }
         do throws(ProviderError) {
-            let value = try await SignOfLife.observing({ [self] in noteSign() }, request)
+            let value = try await SignOfLife.observing(
+                { [self] in noteSign(begunAt: begin) }, request)
             noteReachable()
             return value
         } catch {
@@ -125,10 +127,15 @@ final class RemoteGate: ProviderWrapper {
     }
 
     /// Notes bytes of an answer. Called on the transport's thread: it takes two locks, and no more.
-    private func noteSign() {
+    ///
+    /// - Parameter begin: The start of the call. The first bytes may be the page with which a gateway
+    ///   says that the store is gone, so they do not delay an outage.
+    private func noteSign(begunAt begin: Duration) {
         let now = clock.uptime
         outage.noteSign(at: now)
-        reachability.withLock { $0.noteSign(at: now) }
+        if now - begin >= ProbeSchedule.silenceMax {
+            reachability.withLock { $0.noteSign(at: now) }
+        }
     }
 
     /// Notes that an upload has progressed, which is a sign of life only if it takes some time.
