@@ -167,6 +167,33 @@ struct PowerCutRequestTests {
         }
     }
 
+    /// Method: the process dies right after an eviction, before that is on the disk. The next one
+    /// fetches the first bytes again, and makes the file as long as it was.
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func `an evicted file does not come back with bytes that were never fetched`(
+        seed: UInt64
+    ) throws {
+        let bytes = [UInt8](repeating: 7, count: 3 << 20)
+        try Scenario.run(seed: seed, settings: Self.settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), bytes)
+        } _: { it in
+            #expect(try await it.read("file") == bytes)
+            // Long enough for it to be synced.
+            try await it.wait(.seconds(20))
+            let inode = try await it.find("file")
+            #expect(try it.engine.evict(inode).files == 1)
+            await it.mount.kill()
+            try it.mount.start()
+            try await it.engine.retrying { () throws(Blocked) in
+                try it.engine.open(inode, access: .read, truncating: false)
+            }
+            try await it.wait(.milliseconds(Int(seed) * 50))
+            await it.mount.cutPower()
+            try it.mount.start()
+            #expect(try await it.read("file") == bytes)
+        }
+    }
+
     /// Method: the answer to an upload is lost. Then the file is replaced by another, whose content
     /// does not survive the power cut.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)

@@ -18,6 +18,9 @@ struct Recovery: Sendable {
         try recoverFromPowerCut()
         try recoverWrites()
         try clearAway()
+        // An eviction right before a kill may not be on the disk: if new bytes began to arrive before
+        // it is, a power cut would bring back the record of whole ones.
+        try store.synchronize()
     }
 
     /// Creates the root and the salt of a new state, or verifies that an existing one belongs to

@@ -53,17 +53,37 @@ struct Refusals: Sendable {
     ///
     /// - Throws: `.unsupported` if so.
     private func requireOwnName(_ refusal: ProviderError, _ place: Place) async throws {
-        let known = try store.read { try $0.syncedChildren(of: place.parent) }
-        let key = NameMatching.caseless.key(of: place.name)
-        let namesake = known.map(\.name).first {
-            $0 != place.name && NameMatching.caseless.key(of: $0) == key
-        }
-        guard let namesake, try await !gate.lists(place.destination ?? place.key) else { return }
+        guard let namesake = try namesake(of: place.name, in: place.parent),
+            try await !gate.lists(place.destination ?? place.key)
+        else { return }
         throw ProviderError(
             .unsupported, attempt: refusal.attempt,
             reason: "the remote takes its name for \"\(namesake)\" beside it",
             remedy: "rename one of the two, or mount the source with names=caseless")
     }
+
+    /// Returns another name in a directory on the remote that a store without upper case would take for
+    /// `name`.
+    private func namesake(
+        of name: FileName, in parent: InodeNumber
+    ) throws(Blocked) -> FileName? {
+        let key = NameMatching.caseless.key(of: name)
+        var last: FileName?
+        while true {
+            let known = try store.read {
+                try $0.syncedChildren(of: parent, after: last, limit: Self.comparedNames)
+            }
+            let namesake = known.first {
+                $0.name != name && NameMatching.caseless.key(of: $0.name) == key
+            }
+            if let namesake { return namesake.name }
+            guard known.count == Self.comparedNames else { return nil }
+            last = known.last?.name
+        }
+    }
+
+    /// Number of names read in one query.
+    private static var comparedNames: Int { 1_000 }
 
     private func look(
         _ refusal: ProviderError, _ plan: SyncOperation, _ state: SyncState, _ place: Place
