@@ -80,23 +80,23 @@ package final class Engine: Sendable {
         let executor = withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
-                group.addTask(executorPreference: pools.upkeep) { [local] in
+                group.addTask(on: pools.upkeep) { [local] in
                     await local.reaper.run()
                 }
                 group.addTask { [transfer] in await transfer.synchroniser.run() }
                 group.addTask { [remote] in await remote.lister.run() }
                 group.addTask { [transfer] in await transfer.downloader.run() }
                 group.addTask { [remote] in await remote.refresher.run() }
-                group.addTask(executorPreference: pools.upkeep) { [local] in
+                group.addTask(on: pools.upkeep) { [local] in
                     await local.evictor.run()
                 }
-                group.addTask(executorPreference: pools.upkeep) { [local] in
+                group.addTask(on: pools.upkeep) { [local] in
                     await local.flusher.run()
                 }
-                group.addTask(executorPreference: pools.watch) { [remote] in
+                group.addTask(on: pools.watch) { [remote] in
                     await remote.deadlines.run()
                 }
-                group.addTask(executorPreference: pools.watch) { [remote] in
+                group.addTask(on: pools.watch) { [remote] in
                     await remote.gate.run()
                 }
                 group.addTask { [remote] in await remote.metadata.run() }

@@ -9,14 +9,15 @@ package enum SignOfLife {
     /// Calls `note` for the bytes that arrive during `request`.
     static func observing<Value: Sendable>(
         _ note: @escaping @Sendable () -> Void,
-        _ request: @escaping @Sendable () async throws(ProviderError) -> Value
+        _ request: @Sendable () async throws(ProviderError) -> Value
     ) async throws(ProviderError) -> Value {
-        try await $note.withTask(note) { () async -> Result<Value, ProviderError> in
+        let result = await $note.withValue(note) { () async -> Result<Value, ProviderError> in
             do throws(ProviderError) {
                 return .success(try await request())
             } catch {
                 return .failure(error)
             }
-        }.get()
+        }
+        return try result.get()
     }
 }

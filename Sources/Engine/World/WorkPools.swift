@@ -20,3 +20,18 @@ package struct WorkPools: Sendable {
         self.watch = watch
     }
 }
+
+extension DiscardingTaskGroup {
+    /// Adds a task on the threads of a pool, or of the calling task if there is none.
+    ///
+    /// In optimised builds of Swift 6.3, a preference of nil means Swift's own threads.
+    mutating func addTask(
+        on pool: (any TaskExecutor)?, _ operation: @escaping @Sendable () async -> Void
+    ) {
+        if let pool {
+            addTask(executorPreference: pool, operation: operation)
+        } else {
+            addTask(operation: operation)
+        }
+    }
+}
