@@ -182,7 +182,7 @@ extension RemoteGate {
 
     /// - Returns: The failure.
     private func probe(isFresh: Bool) async -> ProviderError? {
-        await FreshConnection.$isWanted.withValue(isFresh) { () async -> ProviderError? in
+        await FreshConnection.wanted(isFresh) { () async -> ProviderError? in
             do throws(ProviderError) {
                 // Bytes of a refusal must not delay an outage, so only the schedule learns of them.
                 try await SignOfLife.observing({ [self] in outage.noteSign(at: clock.uptime) }) {

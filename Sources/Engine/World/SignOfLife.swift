@@ -7,6 +7,9 @@ package enum SignOfLife {
     @TaskLocal package static var note: (@Sendable () -> Void)?
 
     /// Calls `note` for the bytes that arrive during `request`.
+    ///
+    /// Not optimised: code of Swift 6.3 that is crashes in `withValue`.
+    @_optimize(none)
     static func observing<Value: Sendable>(
         _ note: @escaping @Sendable () -> Void,
         _ request: @Sendable () async throws(ProviderError) -> Value
