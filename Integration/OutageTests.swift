@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension MountedTests {
-    /// Goal: programs that need a server that is gone are told so soon, and delay nobody else.
+    /// Goal: programs that need a dead server soon get an error, and delay no other program.
     ///
     /// Method: the server's processes are stopped, so that it accepts connections and never answers,
     /// or killed, so that its port refuses them.

@@ -178,7 +178,7 @@ import Testing
             probe: probe, isRefused: isRefused, isBesideListing: isBesideListing, end: end)
     }
 
-    /// Goal: after a laptop wakes, its network has as long as a remote that is lost anew.
+    /// Goal: after a laptop wakes, its network has as long as a remote that was just lost.
     @Test func `the time that this machine is suspended does not count`() {
         var state = lost(at: .seconds(10))
         state.note(failed(.quick, at: .seconds(11)))

@@ -142,7 +142,7 @@ struct NamesakeTests {
         return settings
     }
 
-    /// Goal: nothing is lost even if nobody has told that the remote folds names.
+    /// Goal: nothing is lost even if it is not known that the remote folds names.
     @Test func `keeps a second name here if the remote turns out to take it for the first`() throws
     {
         try Scenario.run(settings: Self.unknown) { it in

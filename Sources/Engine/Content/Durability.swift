@@ -147,7 +147,7 @@ struct Durability: Sendable {
         }
     }
 
-    /// Closes a file, unless a writer has opened it anew meanwhile.
+    /// Closes a file, unless a writer has opened it again since.
     private func close(_ written: any DiskFile, of inode: InodeNumber) {
         writtenFiles.withLock { files in
             if files[inode] === written { files[inode] = nil }

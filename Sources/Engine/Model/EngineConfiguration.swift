@@ -1,4 +1,4 @@
-/// What a request does that needs the remote while that is out of reach.
+/// The treatment of requests that need the remote while it is out of reach.
 package enum OfflineBehavior: String, CaseIterable, Sendable {
     /// It fails at once.
     case fail
@@ -32,7 +32,7 @@ package struct EngineConfiguration: Sendable {
     package var snapshotCutBytesMax: UInt64 = 64 << 20
     /// Limit of the time for which a kernel request waits for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
-    /// What requests do that need the remote while it is out of reach.
+    /// The treatment of requests that need the remote while it is out of reach.
     package var offline = OfflineBehavior.fail
     /// Limit of the time for which a request waits for a listing that keeps making progress.
     package var listingDeadline: Duration = .seconds(600)

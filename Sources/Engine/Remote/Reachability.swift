@@ -22,7 +22,7 @@ package struct Reachability: Hashable, Sendable {
     var outageEnd: Duration?
 
     /// How long the remote must be lost before it counts as out of reach: a connection that broke a
-    /// moment ago, or a server that starts anew, is not an outage. Requests wait for as long, and at
+    /// moment ago, or a server that is restarting, is not an outage. Requests wait for as long, and at
     /// least until a probe has failed too. A probe that succeeds shows that only this request fails,
     /// which is then retried for longer.
     static var doubtTime: Duration { .seconds(5) }
@@ -62,7 +62,7 @@ package struct Reachability: Hashable, Sendable {
         return max(doubtEnd, failedAt ?? doubtEnd)
     }
 
-    /// Whether this machine was suspended before it could notice the outage: nobody has looked since.
+    /// Whether this machine was suspended before it could notice the outage.
     private func wasSuspended(at now: Duration) -> Bool {
         guard !isDeclared, let outageStart else { return false }
         return now - outageStart >= Self.delayMax

@@ -48,7 +48,7 @@ struct Refusals: Sendable {
     }
 
     /// Recognises a store that takes the name of a known object for a new one, although its traits
-    /// say otherwise: the listing does not show the new one. What is found under it is neither the
+    /// say otherwise: the listing does not show the new one. The object under it is neither the
     /// new object nor a version of it.
     ///
     /// - Throws: `.unsupported` if so.

@@ -148,7 +148,7 @@ extension Provider {
 
     package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool { isSame(former, as: etag) }
 
-    /// Moves an object that nobody will have to recognise.
+    /// Moves an object without a nonce to recognise it by.
     ///
     /// - Parameter continues: Whether an earlier call was interrupted.
     package func move(
@@ -169,7 +169,7 @@ package protocol UploadSession: Sendable {
 
     /// Identifies the bytes. A store that can keep it does so with them, in the same step if it can,
     /// and reports it as ``RemoteObject/nonce``: if the answer is lost, it shows whose bytes are
-    /// there. nil if nobody will ask.
+    /// there. nil if that is never needed.
     var nonce: WriteNonce? { get }
 
     /// Stores the position from which the upload can be resumed; returns once it survives power

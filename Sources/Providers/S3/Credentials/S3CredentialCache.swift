@@ -4,7 +4,8 @@ import Synchronization
 /// Caches credentials until shortly before they expire, and loads others as ``S3CredentialPlan``
 /// decides.
 ///
-/// A load is nobody's own: a command may ask the user, which takes longer than most requests may.
+/// A load belongs to no single request: a command may ask the user, which takes longer than most
+/// requests may.
 final class S3CredentialCache: Sendable {
     /// - Parameter last: The origin of the previous ones, if there were any.
     typealias Load =
