@@ -48,7 +48,8 @@ struct ConvergenceCheck {
     }
 
     private func settle() async throws -> Set<InodeNumber> {
-        try await NamesakeCheck(mount: mount).renameAll()
+        let namesakes = NamesakeCheck(mount: mount)
+        try await namesakes.renameAll()
         FaultPlan().apply(to: mount.provider)
         var items: [PendingItem] = []
         let deadline = mount.clock.uptime + .seconds(3_600)
@@ -56,6 +57,8 @@ struct ConvergenceCheck {
             items = try mount.engine.status(below: .root, limit: 1_000).items
             if items.allSatisfy(\.isIncomplete) { return Set(items.map(\.inode)) }
             try await mount.clock.sleep(until: mount.clock.uptime + .milliseconds(500))
+            // A name that waited for another one may be refused only now.
+            try await namesakes.renameAll()
         }
         throw ProgramFailure("I7: changes stay pending: \(items.prefix(5))")
     }

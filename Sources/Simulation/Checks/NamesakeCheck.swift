@@ -22,8 +22,8 @@ struct NamesakeCheck {
                         name, in: parent, to: free, in: parent, mode: .noReplace)
                 }
             } catch {
-                // The other client has removed it meanwhile.
-                guard error.kind == .notFound else { throw error }
+                // The other client has removed it meanwhile, or an earlier call gave the name away.
+                guard [.notFound, .exists].contains(error.kind) else { throw error }
             }
         }
         throw ProgramFailure("I7: renaming does not help: \(try items())")
@@ -73,13 +73,16 @@ struct NamesakeCheck {
     }
 
     /// Returns what the remote has, in the spelling of the mounted tree.
+    ///
+    /// - Throws: ``ProgramFailure`` if a directory that is shown cannot be listed: the other client
+    ///   may have removed it.
     func spelledAsHere<Value>(_ remote: [ObjectKey: Value]) async throws -> [ObjectKey: Value] {
         let names = mount.provider.traits.names
         guard names.isFolding else { return remote }
         var here: [ObjectKey: ObjectKey] = [:]
         var directories = [(InodeNumber.root, ObjectKey.root)]
         while let (directory, key) = directories.popLast() {
-            for entry in try await mount.engine.allEntries(of: directory) {
+            for entry in try await entries(of: directory, at: key) {
                 let path = key.appending(entry.name)
                 here[names.key(of: path)] = path
                 if entry.attributes.kind == .directory {
@@ -98,5 +101,15 @@ struct NamesakeCheck {
                     ObjectKey(spelled.names + key.names.dropFirst(known.names.count)), value
                 )
             })
+    }
+
+    private func entries(
+        of directory: InodeNumber, at key: ObjectKey
+    ) async throws(ProgramFailure) -> [DirectoryEntry] {
+        do throws(EngineError) {
+            return try await mount.engine.allEntries(of: directory)
+        } catch {
+            throw ProgramFailure("cannot list \(key): \(error)")
+        }
     }
 }
