@@ -9,10 +9,6 @@
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 
-static inline void apus_md5(const void *bytes, size_t count, unsigned char *digest) {
-  MD5(bytes, count, digest);
-}
-
 static inline void apus_hmac_sha256(
     const void *key, int key_count, const void *bytes, size_t count, unsigned char *code) {
   HMAC(EVP_sha256(), key, key_count, bytes, count, code, NULL);

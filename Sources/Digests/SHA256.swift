@@ -41,12 +41,30 @@ package struct SHA256: Sendable {
 }
 
 /// MD5 (RFC 1321), for protocols that demand it; not for security.
-package enum MD5 {
-    /// 16 bytes.
-    package static func hash(data bytes: [UInt8]) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: 16) { buffer, count in
-            apus_md5(bytes, bytes.count, buffer.baseAddress)
+package struct MD5: Sendable {
+    private var context = MD5_CTX()
+
+    package init() {
+        MD5_Init(&context)
+    }
+
+    package mutating func update(bufferPointer bytes: UnsafeRawBufferPointer) {
+        MD5_Update(&context, bytes.baseAddress, bytes.count)
+    }
+
+    /// The digest of the bytes so far, 16 bytes; more may follow.
+    package func finalize() -> [UInt8] {
+        var copy = context
+        return [UInt8](unsafeUninitializedCapacity: 16) { buffer, count in
+            MD5_Final(buffer.baseAddress, &copy)
             count = 16
         }
+    }
+
+    /// 16 bytes.
+    package static func hash(data bytes: [UInt8]) -> [UInt8] {
+        var hash = MD5()
+        bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
+        return hash.finalize()
     }
 }

@@ -89,6 +89,21 @@ extension Space {
         }
     }
 
+    /// Makes all bytes of an open file count as missing, so that they are fetched again.
+    ///
+    /// They stay on the disk until then, for readers that are being served.
+    ///
+    /// - Returns: Whether they do; false if the file has changes that only this machine has (I2).
+    func discard(_ file: OpenFile) throws(Blocked) -> Bool {
+        try file.withState { state throws(Blocked) in
+            guard state.isUnchanged,
+                try forget([0..<state.size], of: file.inode, &state)
+            else { return false }
+            state.present.remove(0..<state.size)
+            return true
+        }
+    }
+
     /// Removes ranges from the extents that the database has, durably: if a power cut brought them
     /// back, holes would pass for bytes (I5). For most files that are only read, it has none.
     ///
@@ -152,10 +167,12 @@ extension Space {
 }
 
 extension OpenFile.State {
+    /// Whether all local bytes are those of the remote, as far as is known here.
+    var isUnchanged: Bool { !isClosed && !isMarkedWriting && !isChanged && frozen.isEmpty }
+
     /// Whether bytes of this file may be dropped while it is open, as far as is known here. A file
     /// of one block is not worth it.
     fileprivate var isPunchable: Bool {
-        !isClosed && !isMarkedWriting && !isChanged && frozen.isEmpty && !isPunchRefused
-            && size > 4_096 && bytesUsed > 0
+        isUnchanged && !isPunchRefused && size > 4_096 && bytesUsed > 0
     }
 }

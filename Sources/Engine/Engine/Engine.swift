@@ -86,6 +86,9 @@ package final class Engine: Sendable {
                 group.addTask { [transfer] in await transfer.synchroniser.run() }
                 group.addTask { [remote] in await remote.lister.run() }
                 group.addTask { [transfer] in await transfer.downloader.run() }
+                group.addTask(on: pools.content) { [transfer] in
+                    await transfer.downloader.wholeFileCheck.run()
+                }
                 group.addTask { [remote] in await remote.refresher.run() }
                 group.addTask(on: pools.upkeep) { [local] in
                     await local.evictor.run()

@@ -124,6 +124,9 @@ struct TransferParts: Sendable {
         downloader = Downloader(
             configuration: configuration, store: store, clock: clock, content: content, gate: gate,
             answers: remote.answers, lister: remote.lister, metadata: remote.metadata,
+            wholeFileCheck: WholeFileCheck(
+                store: store, clock: clock, logger: logger, random: random, content: content,
+                gate: gate, kernelCache: local.kernelCache),
             changes: local.agenda.changes)
         progress = TransferProgress(agenda: local.agenda)
         sweeper = UploadSweeper(

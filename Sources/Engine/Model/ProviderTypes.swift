@@ -25,6 +25,8 @@ package struct ProviderTraits: Sendable {
     /// Whether listings contain all metadata that the store has; otherwise
     /// ``RemoteObject/hasMetadata`` says so for each object.
     package var listsMetadata: Bool
+    /// Whether the store keeps checksums of whole files, of some at least.
+    package var keepsChecksums: Bool
     /// The extended attributes that it can keep; nil if it keeps none.
     package var extendedAttributes: ExtendedAttributeSpace?
     /// The names that it takes for one. If in doubt, more than it really does: those are not sent.
@@ -35,7 +37,7 @@ package struct ProviderTraits: Sendable {
         transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
         storesAttributesAtOnce: Bool = true, recognisesWrites: Bool = false,
-        listsMetadata: Bool = true,
+        listsMetadata: Bool = true, keepsChecksums: Bool = false,
         extendedAttributes: ExtendedAttributeSpace? = nil, names: NameMatching = .exact
     ) {
         self.name = name
@@ -48,6 +50,7 @@ package struct ProviderTraits: Sendable {
         self.storesAttributesAtOnce = storesAttributesAtOnce
         self.recognisesWrites = recognisesWrites
         self.listsMetadata = listsMetadata
+        self.keepsChecksums = keepsChecksums
         self.extendedAttributes = extendedAttributes
         self.names = names
     }

@@ -10,6 +10,7 @@ struct Downloader: Sendable {
     let answers: OutdatedAnswers
     let lister: Lister
     let metadata: MetadataFetcher
+    let wholeFileCheck: WholeFileCheck
     let changes: Signal
 
     private static var fillersMax: Int { 8 }
@@ -39,11 +40,15 @@ struct Downloader: Sendable {
         while true {
             let notifications = file.arrivals.notifications
             let (pieceBytes, now) = (pieceBytes(for: reason), clock.uptime)
-            let claim = file.state.withLock { state in
+            let (claim, isResting) = file.state.withLock { state in
                 if reason == .request { state.reads.expect(range, at: now) }
-                return Self.claim(range, pieceBytes: pieceBytes, &state)
+                return (
+                    Self.claim(range, pieceBytes: pieceBytes, &state),
+                    state.rest.map { now < $0.until } ?? false
+                )
             }
-            if fillsRest { content.fillQueue.request(file) }
+            // During a pause it would fail at once, wake this request, and be requested again.
+            if fillsRest, !isResting { content.fillQueue.request(file) }
             switch claim {
             case .here: return true
             case .elsewhere:
@@ -175,7 +180,11 @@ struct Downloader: Sendable {
             }
             throw error
         }
-        file.state.withLock { $0.present.insert(piece) }
+        let isLastOfSeveral = file.state.withLock { state in
+            state.present.insert(piece)
+            return state.isWhole && state.isUnchanged && piece.count < state.size
+        }
+        if isLastOfSeveral { wholeFileCheck.request(inode) }
     }
 
     /// Reads from the last known place; or, during a long move that is made object by object, from

@@ -50,6 +50,14 @@ package protocol Provider: Sendable {
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError)
 
+    /// Returns the checksum that the store keeps of all bytes of a version; nil if it keeps none.
+    /// Called only if ``ProviderTraits/keepsChecksums`` is true.
+    ///
+    /// - Throws: `.missing`, `.changed`.
+    func checksum(
+        of key: ObjectKey, etag: ETag
+    ) async throws(ProviderError) -> (any ContentChecksum)?
+
     /// Stores a whole file in one step: readers see the old version or the new one, nothing
     /// between.
     ///
@@ -148,6 +156,10 @@ extension Provider {
 
     package func hasSameBytes(_ former: ETag, as etag: ETag) -> Bool { isSame(former, as: etag) }
 
+    package func checksum(
+        of key: ObjectKey, etag: ETag
+    ) async throws(ProviderError) -> (any ContentChecksum)? { nil }
+
     /// Moves an object without a nonce to recognise it by.
     ///
     /// - Parameter continues: Whether an earlier call was interrupted.
@@ -208,6 +220,20 @@ package struct UntrackedUpload: UploadSession {
     package func keep(_ token: UploadToken?) {}
     package func expect(_ etag: ETag) {}
     package func noteSent(_ bytes: UInt64) {}
+}
+
+/// The checksum of bytes in ascending order, beside the one that the store keeps of a whole version.
+package protocol ContentChecksum: Sendable {
+    mutating func update(_ bytes: UnsafeRawBufferPointer)
+
+    /// The checksum of the bytes so far.
+    var value: [UInt8] { get }
+
+    /// The checksum of all bytes of the version, according to the store.
+    var expected: [UInt8] { get }
+
+    /// Whether the store says that it is a checksum. Otherwise it only looks so, as an etag may.
+    var isDeclared: Bool { get }
 }
 
 /// Receives bytes at their offset, as they arrive. It blocks no longer than a write to disk.

@@ -50,6 +50,14 @@ extension ProviderWrapper {
         }
     }
 
+    package func checksum(
+        of key: ObjectKey, etag: ETag
+    ) async throws(ProviderError) -> (any ContentChecksum)? {
+        try await around(.stat(key)) { () async throws(ProviderError) in
+            try await inner.checksum(of: key, etag: etag)
+        }
+    }
+
     package func write(
         _ key: ObjectKey, from source: any ByteSource, attributes: ObjectAttributes,
         base: BaseVersion, session: any UploadSession

@@ -12,7 +12,7 @@ package final class S3Provider: Provider {
     package let traits = ProviderTraits(
         name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
         transfersMax: 16, movesDirectoriesAtOnce: false, recognisesWrites: true,
-        listsMetadata: false,
+        listsMetadata: false, keepsChecksums: true,
         extendedAttributes: S3Attributes.space)
 
     let tree: S3Tree
@@ -162,6 +162,18 @@ package final class S3Provider: Provider {
     }
 
     // MARK: Reading
+
+    package func checksum(
+        of key: ObjectKey, etag: ETag
+    ) async throws(ProviderError) -> (any ContentChecksum)? {
+        guard let file = tree.keys.place(of: key).file else { throw S3Failure.isDirectory }
+        let call = S3Client.Call(
+            method: .head, key: file, headers: [("x-amz-checksum-mode", "ENABLED")])
+        let (response, _) = try await tree.client.ask(call)
+        guard S3ETag.etag(response.headers["etag"] ?? "") == etag else { throw S3Failure.changed }
+        return S3Checksum.whole(of: response.headers, etag: etag)
+            .map { S3KeptChecksum(sum: $0.sum, kept: $0.expected) }
+    }
 
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink

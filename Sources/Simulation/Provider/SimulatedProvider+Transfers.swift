@@ -9,9 +9,14 @@ extension SimulatedProvider {
         if settings.turnDelay > .zero { try await wait(settings.turnDelay) }
         try await arrive(
             "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\"", isTransfer: true)
-        let (isDamaged, isShort) = state.withLock { state in
-            (
-                state.random.happens(state.faults[.damagedRead]),
+        let (damage, isDamaged, isShort) = state.withLock { state in
+            var damage: UInt8 = 0
+            if range.lowerBound > 0, state.reads.toDamage > 0 {
+                damage = UInt8(1 + state.reads.toDamage % 255)
+                state.reads.toDamage -= 1
+            }
+            return (
+                damage, state.random.happens(state.faults[.damagedRead]),
                 state.random.happens(state.faults[.shortRead])
             )
         }
@@ -22,18 +27,46 @@ extension SimulatedProvider {
         while offset < end {
             let piece = try piece(of: key, from: offset, to: end, etag: etag)
             do {
-                try (isDamaged ? piece.map { ~$0 } : piece).withUnsafeBytes { bytes in
+                let mask = isDamaged ? .max : damage
+                try (mask == 0 ? piece : piece.map { $0 ^ mask }).withUnsafeBytes { bytes in
                     try sink.write(bytes, at: offset)
                 }
             } catch {
                 throw ProviderError(
                     .sink, "the bytes were not taken", cause: error)
             }
+            state.withLock { $0.reads.bytes += UInt64(piece.count) }
             offset += UInt64(piece.count)
             if offset < end { try await pause() }
         }
         if isDamaged || isShort {
             throw ProviderError(.corrupt, "the reply was damaged")
+        }
+    }
+
+    /// Damages some of the next reads that do not begin at the first byte; a reader of such a piece
+    /// does not notice. Each of them gets another damage.
+    package func damageReads(_ count: Int) {
+        state.withLock { $0.reads.toDamage = count }
+    }
+
+    /// The number of reads still to be damaged.
+    package var readsToDamage: Int { state.withLock(\.reads.toDamage) }
+
+    /// The number of bytes read so far.
+    package var bytesRead: UInt64 { state.withLock(\.reads.bytes) }
+
+    /// The number of checksums asked for so far.
+    package var checksumsAsked: Int { state.withLock(\.reads.checksums) }
+
+    package func checksum(
+        of key: ObjectKey, etag: ETag
+    ) async throws(ProviderError) -> (any ContentChecksum)? {
+        try await arrive("ask for the checksum of \"\(key)\"")
+        return try state.withLock { state throws(ProviderError) in
+            state.reads.checksums += 1
+            return SimulatedChecksum(
+                settings.checksums, of: try state.tree.file(key, etag: etag).bytes)
         }
     }
 

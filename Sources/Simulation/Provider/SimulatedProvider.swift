@@ -24,6 +24,7 @@ package final class SimulatedProvider: Provider {
         var uploads: [UploadToken: [UInt8]] = [:]
         var uploadsBegun = 0
         var bytesReceived: UInt64 = 0
+        var reads = Reads()
         var refusal: Refusal?
         var refusalsGiven = 0
         var isAuthorized = true
@@ -31,6 +32,13 @@ package final class SimulatedProvider: Provider {
         var hasEveryName = false
         var endlessPages: EndlessPages?
         var endlessPagesGiven = 0
+    }
+
+    struct Reads {
+        /// See ``damageReads(_:)``.
+        var toDamage = 0
+        var bytes: UInt64 = 0
+        var checksums = 0
     }
 
     struct Refusal {
@@ -70,6 +78,7 @@ package final class SimulatedProvider: Provider {
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
             recognisesWrites: settings.storesAttributesAtOnce,
             listsMetadata: settings.listsMetadata,
+            keepsChecksums: settings.checksums != .none,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount),
             names: settings.tellsNames ? settings.names : .exact)

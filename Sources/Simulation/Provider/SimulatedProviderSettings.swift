@@ -34,6 +34,7 @@ package struct SimulatedProviderSettings: Sendable {
     /// Whether the session is told the etag of an upload before it happens; otherwise the file keeps
     /// the nonce of the session.
     package var tellsVersionsAhead = false
+    package var checksums = SimulatedChecksumKind.none
     /// Whether a file moves in one step or is copied and then deleted.
     package var movesFilesAtOnce = true
 

@@ -1,11 +1,13 @@
 import Digests
 import Engine
 import Foundation
+import SystemCalls
 import Transport
 
 /// A running checksum of a whole object, as in S3's headers.
 enum S3Checksum: Sendable {
     case sha256(SHA256)
+    case md5(MD5)
     case crc(S3CRC)
 
     /// The checksum sent with each upload.
@@ -32,8 +34,25 @@ enum S3Checksum: Sendable {
         return nil
     }
 
+    /// As ``kept(of:etag:)``; otherwise the ETag, which is the MD5 of an object that was not made in
+    /// parts, unless it is encrypted with a key of its own.
+    static func whole(
+        of headers: HTTPHeaders, etag: ETag
+    ) -> (sum: S3Checksum, expected: String)? {
+        if let kept = kept(of: headers, etag: etag) { return kept }
+        let text = etag.description
+        guard text.utf8.count == 32, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }),
+            ["AES256", nil].contains(headers["x-amz-server-side-encryption"]),
+            headers["x-amz-server-side-encryption-customer-algorithm"] == nil
+        else { return nil }
+        return (.md5(MD5()), text)
+    }
+
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         switch self {
+        case .md5(var hash):
+            hash.update(bufferPointer: bytes)
+            self = .md5(hash)
         case .sha256(var hash):
             hash.update(bufferPointer: bytes)
             self = .sha256(hash)
@@ -46,11 +65,28 @@ enum S3Checksum: Sendable {
     var text: String {
         switch self {
         case .sha256(let hash): Self.text(hash.finalize())
+        case .md5(let hash): Hexadecimal.encode(hash.finalize())
         case .crc(let crc): Data(crc.bytes).base64EncodedString()
         }
     }
 
     static func text(_ digest: [UInt8]) -> String { Data(digest).base64EncodedString() }
+}
+
+/// A checksum and the value that the store keeps.
+struct S3KeptChecksum: ContentChecksum {
+    var sum: S3Checksum
+    let kept: String
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) { sum.update(bytes) }
+
+    var value: [UInt8] { Array(sum.text.utf8) }
+    var expected: [UInt8] { Array(kept.utf8) }
+
+    /// An ETag is the MD5 of the bytes in some stores; in others it only looks so.
+    var isDeclared: Bool {
+        if case .md5 = sum { false } else { true }
+    }
 }
 
 /// A cyclic redundancy check with the lowest bit first, of 32 or 64 bits, with all bits set at the
