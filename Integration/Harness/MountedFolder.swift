@@ -165,6 +165,14 @@ final class MountedFolder: Sendable {
         }
     }
 
+    /// The number of requests of one kind that the kernel has made since the mount, as the log has them
+    /// with `APUS_LOG=trace`.
+    func requests(_ name: String) -> Int {
+        guard let log = try? Files.read("\(state)/log") else { return 0 }
+        let lines = String(decoding: log, as: UTF8.self).split(separator: "\n")
+        return lines.count { $0.contains(" request=\(name) ") }
+    }
+
     var logTail: String {
         guard let log = try? Files.read("\(state)/log") else { return "(no log)" }
         return String(decoding: log.suffix(4096), as: UTF8.self)

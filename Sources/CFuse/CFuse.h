@@ -53,10 +53,19 @@ static inline struct fuse_session *apus_session_new(
     return fuse_session_new(arguments, operations, sizeof(*operations), userdata);
 }
 
+// Linux: FATTR_KILL_SUIDGID, which libfuse passes on in the bits of SETATTR.
+static const int apus_setattr_clears_set_id = 1 << 11;
+
+// The bit by which WRITE and OPEN tell their callbacks, in the flags of `fuse_file_info`, that the
+// set-user-ID and set-group-ID bits have to be cleared. No open flag of Linux has this value.
+static const int apus_clears_set_id = 1 << 30;
+
 // Before 3.17, libfuse answers the kernel's INIT without FUSE_PARALLEL_DIROPS, although the session
 // wants it: the kernel then locks a directory for each LOOKUP and READDIR, and a READDIR that waits
-// stops all lookups beside it. The flag is set in the answer on its way to the kernel. That takes
-// libfuse 3.13, the first whose input and output can be replaced.
+// stops all lookups beside it. It has no name for FUSE_HANDLE_KILLPRIV_V2 either: without that, the
+// kernel asks for `security.capability` before each write. Both flags are set in the answer on its
+// way to the kernel; one that does not know a flag ignores it. That takes libfuse 3.13, the first
+// whose input and output can be replaced.
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
 // Of the kernel's interface: `struct fuse_out_header`, and the beginning of `struct fuse_init_out`,
 // which has 64 bytes.
@@ -81,20 +90,51 @@ static inline int apus_is_init_answer(const struct iovec *parts, int count) {
 }
 
 static inline ssize_t apus_write_parts(int fd, struct iovec *parts, int count, void *userdata) {
-    const uint32_t parallel_dirops = 1u << 18;
+    const uint32_t parallel_dirops = 1u << 18, handle_killpriv_v2 = 1u << 28;
     (void)userdata;
     if (apus_is_init_answer(parts, count)) {
         struct apus_init_answer answer;
         memcpy(&answer, parts[1].iov_base, sizeof(answer));
-        answer.flags |= parallel_dirops;
+        answer.flags |= parallel_dirops | handle_killpriv_v2;
         memcpy(parts[1].iov_base, &answer, sizeof(answer));
     }
     return writev(fd, parts, count);
 }
 
+// Copies a flag that libfuse drops, FUSE_WRITE_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID, to a field that
+// it passes on, see `apus_clears_set_id`.
+static inline void apus_pass_on_clearing(unsigned char *request, size_t bytes) {
+    // Of the kernel's `struct fuse_in_header`, `fuse_open_in` and `fuse_write_in`.
+    const size_t opcode_at = 4, body_at = 40;
+    const size_t open_flags_at = body_at, open_bits_at = body_at + 4, open_end = body_at + 8;
+    const size_t write_bits_at = body_at + 20, write_flags_at = body_at + 32;
+    const uint32_t opcode_open = 14, opcode_write = 16;
+    const uint32_t open_kill = 1u << 0, write_kill = 1u << 2;
+    uint32_t opcode, bits, flags;
+    if (bytes < open_end) return;
+    memcpy(&opcode, request + opcode_at, sizeof(opcode));
+    size_t flags_at;
+    if (opcode == opcode_write && bytes >= write_flags_at + sizeof(flags)) {
+        memcpy(&bits, request + write_bits_at, sizeof(bits));
+        if (!(bits & write_kill)) return;
+        flags_at = write_flags_at;
+    } else if (opcode == opcode_open) {
+        memcpy(&bits, request + open_bits_at, sizeof(bits));
+        if (!(bits & open_kill)) return;
+        flags_at = open_flags_at;
+    } else {
+        return;
+    }
+    memcpy(&flags, request + flags_at, sizeof(flags));
+    flags |= (uint32_t)apus_clears_set_id;
+    memcpy(request + flags_at, &flags, sizeof(flags));
+}
+
 static inline ssize_t apus_read_request(int fd, void *buffer, size_t bytes, void *userdata) {
     (void)userdata;
-    return read(fd, buffer, bytes);
+    ssize_t count = read(fd, buffer, bytes);
+    if (count > 0) apus_pass_on_clearing(buffer, (size_t)count);
+    return count;
 }
 
 static inline ssize_t apus_splice(
@@ -105,8 +145,8 @@ static inline ssize_t apus_splice(
 }
 #endif
 
-// Has a mounted session answer INIT with FUSE_PARALLEL_DIROPS. Without it the mount works too; so
-// the only failure, a lack of memory, is ignored.
+// Has a mounted session answer INIT with these flags. Without them the mount works too; so the only
+// failure, a lack of memory, is ignored.
 static inline void apus_session_complete_init(struct fuse_session *session) {
 #if FUSE_MAJOR_VERSION == 3 && FUSE_MINOR_VERSION >= 13
     // The version of the library in use, which may be newer than its header.

@@ -63,6 +63,12 @@ struct AttributesTests {
     }
 
     @Test
+    func `the kernel says whether bits of the mode have to be cleared`() {
+        #expect(AttributeChange(stat(), settable: apus_setattr_clears_set_id).clearsSetID)
+        #expect(!AttributeChange(stat(), settable: FUSE_SET_ATTR_UID).clearsSetID)
+    }
+
+    @Test
     func `now wins over a given time`() {
         let change = AttributeChange(
             stat(), settable: FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)

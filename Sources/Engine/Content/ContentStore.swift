@@ -143,6 +143,7 @@ struct ContentStore: Sendable {
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
         return OpenFile(
             inode: inode, accessed: record.accessed,
+            mayHaveSetID: record.mode.withoutSetID != record.mode,
             state: OpenFile.State(
                 file: file, size: size, modified: record.modified, present: present,
                 isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,

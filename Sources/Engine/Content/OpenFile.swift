@@ -84,10 +84,13 @@ final class OpenFile: Sendable {
     let state: Mutex<State>
     /// Notified when bytes have arrived, or a fetch has ended without them.
     let arrivals = Signal()
+    /// Whether its mode may have bits that a write by an ordinary user clears.
+    private let mayHaveSetID: Atomic<Bool>
 
-    init(inode: InodeNumber, accessed: Timestamp, state: sending State) {
+    init(inode: InodeNumber, accessed: Timestamp, mayHaveSetID: Bool, state: sending State) {
         self.inode = inode
         self.accessed = accessed
+        self.mayHaveSetID = Atomic(mayHaveSetID)
         self.state = Mutex(state)
     }
 
@@ -95,6 +98,18 @@ final class OpenFile: Sendable {
         _ body: (inout State) throws(Blocked) -> Value
     ) throws(Blocked) -> Value {
         try state.withLock { state throws(Blocked) in try body(&state) }
+    }
+
+    /// Records that the mode in the database may have changed, after the commit.
+    func noteNewMode() {
+        mayHaveSetID.store(true, ordering: .releasing)
+    }
+
+    /// Returns whether the mode may have set-user-ID or set-group-ID bits; then the caller reads it and
+    /// clears them. A mode that is stored afterwards is checked again.
+    func takeSetIDCheck() -> Bool {
+        guard mayHaveSetID.load(ordering: .acquiring) else { return false }
+        return mayHaveSetID.exchange(false, ordering: .acquiringAndReleasing)
     }
 
     /// Size and time while the file may be being written; otherwise nil, as the database has them.

@@ -12,10 +12,13 @@ extension Engine {
 
     /// Writes all of `bytes`. The inode is dirty in the database before this returns (I1).
     ///
+    /// - Parameter clearsSetID: Whether the writer may not keep the set-user-ID and set-group-ID bits.
     /// - Throws: `.outOfSpace`, `.tooLarge`, `.readOnly`.
     package func write(
-        _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64
+        _ inode: InodeNumber, _ bytes: UnsafeRawBufferPointer, at offset: UInt64,
+        clearsSetID: Bool = false
     ) throws(Blocked) {
+        if clearsSetID { try clearSetID(of: inode) }
         try local.content.write(inode, bytes, at: offset)
     }
 
@@ -55,10 +58,14 @@ extension Engine {
     /// If an upload is reading the file, `access` is `.write` and the disk can share bytes, the
     /// upload has its own clone when this returns (I3).
     ///
-    /// - Parameter truncating: POSIX: `O_TRUNC`.
+    /// - Parameters:
+    ///   - truncating: POSIX: `O_TRUNC`.
+    ///   - clearsSetID: As of ``write(_:_:at:clearsSetID:)``, for a truncation.
     /// - Throws: `.notFound`, `.isDirectory`, `.outOfSpace`, `.readOnly`; `.changedRemotely` if the
     ///   remote has another version, or no file: the kernel then looks the name up again.
-    package func open(_ inode: InodeNumber, access: FileAccess, truncating: Bool) throws(Blocked) {
+    package func open(
+        _ inode: InodeNumber, access: FileAccess, truncating: Bool, clearsSetID: Bool = false
+    ) throws(Blocked) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
         let file =
             truncating ? try local.content.retainToEmpty(inode) : try local.content.retain(inode)
@@ -75,6 +82,7 @@ extension Engine {
         }
         guard truncating else { return }
         do throws(Blocked) {
+            if clearsSetID { try clearSetID(of: inode) }
             try local.content.truncate(inode, to: 0)
         } catch {
             local.content.release(inode, access: .write)

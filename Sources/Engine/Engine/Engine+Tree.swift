@@ -38,6 +38,7 @@ extension Engine {
         let record = try store.write { database in
             var record = try database.existingInode(inode)
             record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode
+            if change.clearsSetID, record.kind == .file { record.mode = record.mode.withoutSetID }
             record.userID = change.userID ?? record.userID
             record.groupID = change.groupID ?? record.groupID
             record.modified = modified ?? record.modified
@@ -49,8 +50,25 @@ extension Engine {
             try database.markPending(inode, at: now, due: due)
             return record
         }
+        local.files.existing(inode)?.noteNewMode()
         local.agenda.notify()
         return try local.tree.current(record)
+    }
+
+    /// Clears the set-user-ID and set-group-ID bits of a file, as for each write by a user without the
+    /// capability FSETID. Looks at the mode only if it may have such bits.
+    func clearSetID(of inode: InodeNumber) throws(Blocked) {
+        guard local.files.existing(inode)?.takeSetIDCheck() != false else { return }
+        let mode = try store.read { try $0.existingInode(inode).mode }
+        guard mode.withoutSetID != mode else { return }
+        var change = AttributeChange()
+        change.clearsSetID = true
+        do throws(Blocked) {
+            _ = try setAttributes(of: inode, to: change)
+        } catch {
+            local.files.existing(inode)?.noteNewMode()
+            throw error
+        }
     }
 
     /// Total and available space: the remote's if known, otherwise ``StorageSpace/unknown``. Writes

@@ -92,7 +92,8 @@ struct RemoteParts: Sendable {
                 deletions: deletions, agenda: agenda,
                 trashBytesMax: local.trash.bytesMax),
             aftermath: Aftermath(
-                reaper: local.reaper, agenda: agenda, kernelCache: local.kernelCache))
+                files: local.files, reaper: local.reaper, agenda: agenda,
+                kernelCache: local.kernelCache))
         lister = Lister(
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
             activity: activity, answers: answers, schedule: schedule, space: local.space,

@@ -27,6 +27,9 @@ package struct AttributeChange: Hashable, Sendable {
     package var groupID: UInt32?
     package var size: UInt64?
     package var modified: ModifiedChange?
+    /// Whether to clear the set-user-ID bit, and the set-group-ID bit if the group may execute the
+    /// file. POSIX: `chown`, and `truncate` by ordinary users.
+    package var clearsSetID = false
 
     package enum ModifiedChange: Hashable, Sendable {
         case now
@@ -34,6 +37,12 @@ package struct AttributeChange: Hashable, Sendable {
     }
 
     package init() {}
+}
+
+extension UInt16 {
+    /// Permission bits without the set-user-ID bit and, if the group may execute the file, without the
+    /// set-group-ID bit: alone, it once meant mandatory locking.
+    var withoutSetID: UInt16 { self & ~(self & 0o0010 == 0 ? 0o4000 : 0o6000) }
 }
 
 /// The user and group of a request, which own the objects that it creates.

@@ -1,5 +1,6 @@
 /// Carries out the consequences of a transaction that changed the local tree, after its commit.
 struct Aftermath: Sendable {
+    let files: OpenFileTable
     let reaper: Reaper
     let agenda: Agenda
     let kernelCache: KernelCacheRelay
@@ -8,6 +9,9 @@ struct Aftermath: Sendable {
     func finish(_ changes: RemoteChanges) throws(Blocked) {
         reaper.reap(changes.unlinked)
         if changes.isScheduled { agenda.notify() }
+        for case .inode(let inode) in changes.cacheChanges {
+            files.existing(inode)?.noteNewMode()
+        }
         kernelCache.announce(changes.cacheChanges)
     }
 }

@@ -26,8 +26,9 @@ extension fuse_conn_info {
             FUSE_CAP_AUTO_INVAL_DATA,
             // A write is in the engine when it returns (I1), not in the kernel's cache.
             FUSE_CAP_WRITEBACK_CACHE,
-            // The kernel clears set-user-ID bits on a write by itself, with a SETATTR.
+            // Its second version is negotiated instead, see CFuse.h; it needs requests in memory.
             FUSE_CAP_HANDLE_KILLPRIV,
+            FUSE_CAP_SPLICE_READ,
             FUSE_CAP_DONT_MASK,
             FUSE_CAP_IOCTL_DIR)
         if cachesSymlinks {

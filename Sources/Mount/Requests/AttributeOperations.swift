@@ -29,8 +29,10 @@ extension fuse_lowlevel_ops {
     mutating func addExtendedAttributes() {
         getxattr = { request, inode, name, room in
             let request = Request(request, "getxattr", inode)
-            // The kernel asks for `security.capability` before every write, and `ls` for the
-            // access list of every file: answered without reading the inode.
+            request.trace()
+            // The kernel asks for `security.capability` before the first write after each refresh of
+            // the attributes, and `ls` for the access list of every file: answered without reading
+            // the inode.
             guard strncmp(name!, "user.", 5) == 0 else {
                 request.reply.fail(strncmp(name!, "system.", 7) == 0 ? EOPNOTSUPP : ENODATA)
                 return

@@ -72,6 +72,7 @@ extension AttributeChange {
         } else if settable & FUSE_SET_ATTR_MTIME != 0 {
             modified = .at(Timestamp(status.st_mtim))
         }
+        clearsSetID = settable & apus_setattr_clears_set_id != 0
     }
 
     /// Whether it changes no stored attribute.

@@ -10,9 +10,12 @@ extension fuse_lowlevel_ops {
             let request = Request(request, "open", inode)
             let flags = info!.pointee.flags
             let access = FileAccess(openFlags: flags)
+            let clearsSetID = flags & apus_clears_set_id != 0
             request.server.readAhead.applyOnce()
             request.serve { (engine, inode) throws(Blocked) in
-                try engine.open(inode, access: access, truncating: flags & O_TRUNC != 0)
+                try engine.open(
+                    inode, access: access, truncating: flags & O_TRUNC != 0,
+                    clearsSetID: clearsSetID)
             } answer: { request, _ in
                 let (engine, inode) = (request.server.engine, request.inode)
                 // Interrupted in between: no RELEASE will come.
@@ -55,9 +58,10 @@ extension fuse_lowlevel_ops {
                 request.answer(range, at: offset)
             }
         }
-        write = { request, inode, bytes, count, offset, _ in
+        write = { request, inode, bytes, count, offset, info in
             Request(request, "write", inode).write(
-                UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(clamping: offset))
+                UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(clamping: offset),
+                clearsSetID: info!.pointee.flags & apus_clears_set_id != 0)
         }
         fsync = { request, inode, _, _ in
             Request(request, "fsync", inode).synchronize()
@@ -126,10 +130,14 @@ extension Request {
     }
 
     /// - Parameter bytes: Valid until the callback returns.
-    fileprivate consuming func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) {
+    fileprivate consuming func write(
+        _ bytes: UnsafeRawBufferPointer, at offset: UInt64, clearsSetID: Bool
+    ) {
         trace()
         let (engine, inode, count) = (server.engine, inode, bytes.count)
-        let written = Result { () throws(Blocked) in try engine.write(inode, bytes, at: offset) }
+        let written = Result { () throws(Blocked) in
+            try engine.write(inode, bytes, at: offset, clearsSetID: clearsSetID)
+        }
         switch written {
         case .success: reply.written(count)
         case .failure(.failure(let error)): fail(error)
