@@ -2,9 +2,17 @@ import Logging
 import Synchronization
 
 extension ContentStore {
-    func isNothingHere(of file: OpenFile) -> Bool {
+    /// The size up to which a file is fetched whole before it is opened for writing.
+    private static var smallBytes: UInt64 { 1 << 20 }
+
+    /// Returns the bytes that opening a file waits for: the first one, if nothing of it is here.
+    /// Before its first change all of a small file, as nothing could complete it once the remote has
+    /// replaced it.
+    func awaited(of file: OpenFile, for access: FileAccess) -> Range<UInt64>? {
         file.state.withLock { state in
-            !state.isMarkedWriting && state.size > 0 && state.presence == .remote
+            guard !state.isMarkedWriting, !state.isWhole else { return nil }
+            if access == .write, state.size <= Self.smallBytes { return 0..<state.size }
+            return state.presence == .remote ? 0..<1 : nil
         }
     }
 

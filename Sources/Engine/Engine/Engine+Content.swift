@@ -96,16 +96,28 @@ extension Engine {
     /// A program that learns of a change from a read takes it for the end of the file or for
     /// damage, and bytes that it appends to a deleted version do not fit the new one. If the kernel
     /// learns of it during open, it looks the name up again and opens the current version. The
-    /// bytes are needed next, so this costs no extra request. Files with local changes are opened
+    /// bytes are needed next, so this costs no extra request. A writer waits for all of a small file,
+    /// see ``ContentStore/awaited(of:for:)``. Files with local changes are opened
     /// as they are, and so are all files while the remote is unreachable: the program may not
     /// intend to read.
     private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Blocked) {
-        guard local.content.isNothingHere(of: file) else { return }
+        guard local.content.awaited(of: file, for: access) != nil else { return }
         let now = clock.uptime
         guard !remote.metadata.isInBackoff(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
             try !store.read({ try $0.isPending(file.inode) })
         else { return }
         throw .awaits(.version(file.inode, access))
+    }
+
+    /// Whether some bytes of an open file are neither here nor on the remote any more, since both
+    /// sides changed it before it was whole here.
+    ///
+    /// The kernel's cache reads whole pages, which fails for those that are only partly here.
+    package func hasLostBytes(_ inode: InodeNumber) -> Bool {
+        guard let file = local.files.existing(inode),
+            file.state.withLock({ $0.stored == .partial && !$0.isWhole })
+        else { return false }
+        return (try? store.read { try $0.synced(inode)?.etag == nil }) ?? false
     }
 
     /// Checks whether an item that was listed as a file is a symbolic link, which only reading

@@ -256,18 +256,19 @@ struct Downloader: Sendable {
         }
     }
 
-    /// Returns once the remote has sent the first bytes of the known version.
+    /// Returns once the remote has sent the first bytes of the known version, or for a writer all of
+    /// a small one.
     ///
     /// - Throws: `ProviderError`, `EngineError`, `Blocked`; `.changedRemotely` if it has another
     ///   version.
     func awaitVersion(of inode: InodeNumber, for access: FileAccess) async throws {
         let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
-        guard content.isNothingHere(of: file) else { return }
+        guard let awaited = content.awaited(of: file, for: access) else { return }
         do {
             // A reader is likely to continue.
             try await fetch(
-                file, 0..<1, for: .request, fillsRest: access == .read)
+                file, awaited, for: .request, fillsRest: access == .read)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:

@@ -77,7 +77,8 @@ struct UploadPreparation: Sendable {
                     // the others.
                     cause = EngineError(
                         known.kind, known.attempt,
-                        remedy: "save the parts that can still be read, then delete it",
+                        remedy: "save the bytes that are here (\(Self.bytesHere(of: file))), then "
+                            + "delete it; or write the others, and it is sent",
                         cause: known)
                 }
             }
@@ -85,6 +86,15 @@ struct UploadPreparation: Sendable {
                 .source, attempt: "fetch the rest of inode \(inode)", reason: reason,
                 cause: cause)
         }
+    }
+
+    /// The local bytes of a file, for the user: the first and last ones if they are in many places.
+    private static func bytesHere(of file: OpenFile) -> String {
+        let (present, size) = file.state.withLock { ($0.present, $0.size) }
+        let ranges = Array(present.intersection(0..<size).ranges)
+        var texts = ranges.map { "\($0.lowerBound)-\($0.upperBound - 1)" }
+        if texts.count > 4 { texts[2..<texts.count - 1] = ["… (\(texts.count - 3) more)"] }
+        return "\(texts.isEmpty ? "none" : texts.joined(separator: ", ")) of \(size)"
     }
 
     /// Records the local path, present or former, by which the user knows an inode that is about to

@@ -18,8 +18,10 @@ extension fuse_lowlevel_ops {
                     clearsSetID: clearsSetID)
             } answer: { request, _ in
                 let (engine, inode) = (request.server.engine, request.inode)
+                var info = fuse_file_info(access)
+                if access == .read, engine.hasLostBytes(inode) { info.direct_io = 1 }
                 // Interrupted in between: no RELEASE will come.
-                if !request.reply.opened(fuse_file_info(access)) {
+                if !request.reply.opened(info) {
                     engine.release(inode, access: access)
                 }
             }
