@@ -248,6 +248,23 @@ struct ListingTests {
         }
     }
 
+    /// Method: the first page is slow and empty, the others are many and come within a second.
+    @Test func `of small pages after an empty one is not endless`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(1)...(.milliseconds(1))
+        settings.provider.pageEntries = 1
+        settings.provider.emptyPageDelay = .seconds(2)
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+            for number in 0..<300 {
+                try remote.otherClientWrites(Scenario.key("d/file \(number)"), [1])
+            }
+        } _: { it in
+            let names = try await it.names(in: "d")
+            #expect(names.count == 300)
+        }
+    }
+
     /// Method: a page arrives every 20 s, for 1,000 s.
     @Test func `is waited for until the caller's deadline, continues, and is reported`() throws {
         var settings = SimulatedMountSettings()

@@ -101,9 +101,11 @@ struct Lister: Sendable {
                 if newNames > 0 { flight.noteProgress(at: clock.uptime) }
                 try requireEnd(newNames: newNames, isLast: page.isLast, &course, key)
                 try space.requireBallast("list \"\(key)\"")
-                if batch.add(page, at: clock.uptime) {
-                    isRepeated = try !merge(batch.take(at: clock.uptime), of: listing)
-                    hasNews = hasNews || !isRepeated
+                // While pages count as repeated, each one is looked at.
+                if batch.add(page, at: clock.uptime) || isRepeated {
+                    let objects = batch.take(at: clock.uptime)
+                    if !objects.isEmpty { isRepeated = try !merge(objects, of: listing) }
+                    hasNews = hasNews || !isRepeated && !objects.isEmpty
                 }
             } while !page.isLast
         } catch {

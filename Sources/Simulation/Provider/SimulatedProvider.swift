@@ -198,6 +198,7 @@ package final class SimulatedProvider: Provider {
 
     private struct ListingPlace {
         var isStart = true
+        var hadEmptyPage = false
         /// The last name of the page before; nil at the start, and after endless pages.
         var last: FileName?
         /// The directory as it was at the first page, if the other pages are on this machine.
@@ -214,6 +215,11 @@ package final class SimulatedProvider: Provider {
             }
         }
         try await arrive("list \"\(directory)\"")
+        if let delay = settings.emptyPageDelay, !place.hadEmptyPage {
+            place.hadEmptyPage = true
+            try await wait(delay)
+            return ListingPage(objects: [], isLast: false)
+        }
         for _ in 0..<settings.listingSigns.count {
             try await wait(settings.listingSigns.interval)
             SignOfLife.note?()

@@ -12,6 +12,8 @@ package struct SimulatedProviderSettings: Sendable {
     package var pieceBytes: ClosedRange<Int> = 1...65_536
     /// Objects on one page of a listing.
     package var pageEntries = 100
+    /// How long an empty page before all others takes; nil for none.
+    package var emptyPageDelay: Duration?
     /// Whether all pages after the first are on this machine by then.
     package var spoolsListings = false
     /// The delay of such a page.
