@@ -68,11 +68,17 @@ final class MountedEngine: MountService {
                 ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
             var configuration = Self.configuration(options, source: source)
             configuration.cacheBytesMax = cacheBytesMax
-            pools = try DaemonPools()
-            engine = try Engine(
-                configuration: configuration, store: store, disk: disk, clock: clock,
-                provider: provider, pools: pools.forEngine, logger: logger,
-                random: { UInt64.random(in: .min ... .max) })
+            let pools = try DaemonPools()
+            self.pools = pools
+            do {
+                engine = try Engine(
+                    configuration: configuration, store: store, disk: disk, clock: clock,
+                    provider: provider, pools: pools.forEngine, logger: logger,
+                    random: { UInt64.random(in: .min ... .max) })
+            } catch {
+                await Self.end(pools, store)
+                throw error
+            }
         } catch {
             throw CommandFailure(mounting: options, error)
         }
@@ -116,12 +122,11 @@ final class MountedEngine: MountService {
         let bare = BareMountPoint(options.mountPoint)
         // The daemon of an earlier mount may have died.
         bare?.release()
-        try await onOwnThread { [session, options] in
-            do {
-                try session.mount()
-            } catch {
-                throw CommandFailure(mounting: options, error)
-            }
+        do {
+            try await onOwnThread { [session] in try session.mount() }
+        } catch {
+            await Self.end(pools, store)
+            throw CommandFailure(mounting: options, error)
         }
         if bare?.protect(stateDirectory: options.stateDirectory) != true {
             logger.info("the directory beneath the mount is not protected")
@@ -135,14 +140,19 @@ final class MountedEngine: MountService {
         bare?.release()
         work.cancel()
         await work.value
-        try? await onOwnThread { [pools, store] in
-            pools.shutDown()
-            store.close()
-        }
+        await Self.end(pools, store)
         do {
             try served.get()
         } catch {
             throw CommandFailure(mounting: options, error)
+        }
+    }
+
+    /// Ends the threads, and closes the database, which removes its write-ahead log.
+    private static func end(_ pools: DaemonPools, _ store: Store) async {
+        try? await onOwnThread {
+            pools.shutDown()
+            store.close()
         }
     }
 
