@@ -40,8 +40,7 @@ extension Merge {
         context.agenda.conflictNames.withLock { counts in
             counts[inode.id] = 1 + (former == nil ? 0 : counts[inode.id] ?? 0)
         }
-        try database.removeDirent(dirent, kind: inode.kind, at: now)
-        try database.insertDirent(name, in: dirent.parent, to: inode, at: now)
+        try database.moveDirent(dirent, to: name, in: dirent.parent, of: inode, at: now)
         try markPending(inode.id)
         try database.noteConflict(inode.id, original: dirent.name, at: now)
         changes.cacheChanges += [.name(dirent.name, dirent.parent), .name(name, dirent.parent)]

@@ -111,6 +111,23 @@ extension Database {
         try changeDirectory(dirent.parent, links: kind == .directory ? -1 : 0, at: now)
     }
 
+    /// Replaces the name of an inode by another one.
+    func moveDirent(
+        _ dirent: Dirent, to name: FileName, in parent: InodeNumber, of inode: InodeRecord,
+        at now: Timestamp
+    ) throws {
+        // The trigger `dirents_left` takes a name that goes for a directory that goes.
+        let movedOut: [InodeNumber] =
+            inode.kind == .directory
+            ? try values("SELECT inode FROM synced WHERE parent_before_move = ?", [inode.id]) : []
+        try removeDirent(dirent, kind: inode.kind, at: now)
+        try insertDirent(name, in: parent, to: inode, at: now)
+        for movedOut in movedOut {
+            try run(
+                "UPDATE synced SET parent_before_move = ? WHERE inode = ?", [inode.id, movedOut])
+        }
+    }
+
     /// Whether `inode` is `ancestor` or lies below it, by local names.
     func isInode(_ inode: InodeNumber, atOrBelow ancestor: InodeNumber) throws -> Bool {
         var current = inode

@@ -183,8 +183,7 @@ extension Tree {
                 if target.inode == inode.id { return nil }
                 try replace(target, by: inode, at: now, database)
             }
-            try database.removeDirent(dirent, kind: inode.kind, at: now)
-            try database.insertDirent(newName, in: newParent, to: inode, at: now)
+            try database.moveDirent(dirent, to: newName, in: newParent, of: inode, at: now)
             try database.noteReplacement(of: target?.inode, by: inode.id)
             try database.touchChanged(inode.id, at: now)
             try database.removeConflict(inode.id)
