@@ -82,12 +82,14 @@ extension MountedTests {
             try MountedFolder.with(Self.farAway) { remote in
                 try Files.write(Self.base, to: remote + "/movie")
             } _: { folder in
-                // Whole pages: of one that is only partly here the kernel shows nothing.
                 let mine = SeededRandom.bytes(25 * 4096, seed: 35)
+                // Its first page is only partly here.
+                let tail = SeededRandom.bytes(777, seed: 37)
                 let theirs = SeededRandom.bytes(Self.base.count, seed: 36)
                 let file = try OpenFile(folder.local("movie"), O_RDWR)
                 let inode = try file.status().st_ino
                 try file.write(mine, at: 3 << 20)
+                try file.write(tail, at: Self.base.count)
                 try file.synchronize()
                 try folder.killDaemon()
                 try requirePartial(folder, inode)
@@ -105,11 +107,14 @@ extension MountedTests {
                 #expect(conflict.conflictsWith == "movie")
                 let failed = try #require(
                     report.items.first { $0.path == conflict.path && $0.error != nil }, "\(report)")
-                #expect(failed.error?.remedy != nil)
+                #expect(
+                    failed.error?.remedy?.contains("of \(Self.base.count + tail.count)") == true)
                 #expect(sync.output.contains(conflict.path), "\(sync)")
                 // What was written is there, and the rest says that it is not.
                 let kept = try OpenFile(folder.local(conflict.path), O_RDONLY)
                 #expect(try kept.read(mine.count, at: 3 << 20) == mine)
+                #expect(try kept.read(100, at: (3 << 20) + 1) == Array(mine[1...100]))
+                #expect(try kept.read(1_000, at: Self.base.count) == tail)
                 expectFailure(ESTALE) { () throws(CallError) in
                     _ = try kept.read(4096, at: 5 << 20)
                 }
