@@ -33,8 +33,9 @@ soak-bugs: ## Puts bugs into a copy of the engine, and shows how soon the simula
 demo: ## Turns a folder of photos sepia on a mounted cloud; PHOTOS=DIR for your own
 	@scripts/demo
 
-bench: build ## Times a mount against the disk below it
-	@Benchmarks/run
+bench: build ## Times Apus beside rclone and s3fs on far servers; BENCHFLAGS=--quick for less
+	@scripts/setup
+	@Benchmarks/bench $(BENCHFLAGS)
 
 lint: ## Checks layout and style, and that the deliberate bugs still apply
 	swift format lint --strict --parallel --recursive $(SOURCES)

@@ -1,0 +1,161 @@
+"""The programs that are compared, each with its documentation's advice for speed."""
+
+import json
+import os
+import shutil
+
+from .machine import (
+    Failure,
+    Program,
+    cpu_seconds,
+    eventually,
+    force_unmount,
+    free_ports,
+    memory_peak,
+    mounts_below,
+    remove_tree,
+    run,
+)
+from .servers import tool
+
+
+class Mount:
+    """A remote shown as a folder by one program, with an empty cache, until `stop`."""
+
+    def __init__(self, peer, remote, port, directory):
+        self.peer, self.point = peer, os.path.join(directory, "mount")
+        self.cache = os.path.join(directory, "cache")
+        self.directory = directory
+        for path in (self.point, self.cache):
+            os.makedirs(path, 0o700)
+        self.program = None
+        try:
+            arguments, environment = peer.command(self, remote, port)
+            log = os.path.join(directory, "log")
+            self.program = Program(arguments, log, environment)
+            eventually(f"the mount by {peer.name}", 60, self.is_mounted)
+        except BaseException:
+            self.stop()
+            raise
+
+    def is_mounted(self):
+        if not self.program.is_running:
+            raise Failure(f"{self.peer.name} ended: {self.program.last_words()}")
+        return self.point in mounts_below(self.point)
+
+    def cpu_seconds(self):
+        return cpu_seconds(self.program.pid)
+
+    def memory_peak(self):
+        return memory_peak(self.program.pid)
+
+    def stop(self):
+        """Takes the mount away, with its daemon and its cache, also if the daemon hangs."""
+        if self.program:
+            self.program.stop(10)
+        force_unmount(self.directory)
+        remove_tree(self.directory)
+
+
+class Apus:
+    """Apus as it is installed, without options."""
+
+    remotes = ("webdav", "s3", "folder")
+
+    def __init__(self, program, name="apus"):
+        self.program, self.name = os.path.abspath(program), name
+
+    def version(self):
+        if not os.access(self.program, os.X_OK):
+            raise Failure(f"there is no {self.program}; run `make build`")
+        return run([self.program, "--version"]).strip()
+
+    def command(self, mount, remote, port):
+        environment = {"HOME": mount.directory}
+        if remote.name == "webdav":
+            source = f"webdav+http://127.0.0.1:{port}/"
+        elif remote.name == "s3":
+            source = f"s3://{remote.bucket}/?endpoint=http://127.0.0.1:{port}&region=us-east-1"
+            environment |= remote.environment
+        else:
+            source = f"folder:{remote.folder}"
+        arguments = [self.program, "mount", source, mount.point]
+        return [*arguments, "--state-dir", mount.cache, "--foreground"], environment
+
+    def settle(self, mount, seconds):
+        """Waits until everything is on the remote."""
+        run([self.program, "sync", mount.point], limit=seconds)
+
+
+class Rclone:
+    """`rclone mount` as its pages on mount and S3 advise.
+
+    Full caching with parallel chunks of 4 MiB, as for fast object stores and long ways; fast
+    fingerprints and the server's times on S3, which save a request for each file; more transfers and
+    S3 parts at once; a long life of its directory cache; written files are sent after one second, as
+    Apus does, and not after five.
+    """
+
+    name = "rclone"
+    remotes = ("webdav", "s3")
+    options = """--vfs-cache-mode full --vfs-read-chunk-streams 16 --vfs-read-chunk-size 4M
+        --vfs-read-ahead 128M --vfs-fast-fingerprint --vfs-write-back 1s --dir-cache-time 1h
+        --transfers 32 --checkers 32""".split()
+    s3_options = "--use-server-modtime --s3-upload-concurrency 16 --s3-chunk-size 16M".split()
+
+    def version(self):
+        return run([tool("rclone"), "version"]).splitlines()[0]
+
+    def command(self, mount, remote, port):
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        mount.control = address
+        arguments = [tool("rclone"), "mount", *self.options, "--cache-dir", mount.cache]
+        arguments += ["--rc", "--rc-addr", address, "--rc-no-auth"]
+        if remote.name == "s3":
+            environment = remote.rclone_environment(port)
+            return [*arguments, *self.s3_options, f"remote:{remote.bucket}", mount.point], environment
+        environment = {
+            "RCLONE_CONFIG": os.path.join(mount.directory, "none"),
+            "RCLONE_CONFIG_REMOTE_TYPE": "webdav",
+            "RCLONE_CONFIG_REMOTE_VENDOR": "other",
+            "RCLONE_CONFIG_REMOTE_URL": f"http://127.0.0.1:{port}/",
+        }
+        return [*arguments, "remote:", mount.point], environment
+
+    def settle(self, mount, seconds):
+        def is_idle():
+            stats = run([tool("rclone"), "rc", "--url", f"http://{mount.control}/", "vfs/stats"])
+            cache = json.loads(stats)["diskCache"]
+            return cache["uploadsInProgress"] + cache["uploadsQueued"] == 0
+
+        eventually("rclone's uploads", seconds, is_idle, 0.2)
+
+
+class S3fs:
+    """s3fs as its manual and its wiki advise, with a cache on disk and a large one of attributes."""
+
+    name = "s3fs"
+    remotes = ("s3",)
+    options = """use_path_request_style parallel_count=30 multireq_max=30 multipart_size=10
+        max_stat_cache_size=200000 stat_cache_expire=3600 enable_noobj_cache""".split()
+
+    def version(self):
+        if not shutil.which("s3fs"):
+            raise Failure("s3fs is not installed; run `apt-get install s3fs`")
+        return run(["s3fs", "--version"]).splitlines()[0]
+
+    def command(self, mount, remote, port):
+        secrets = os.path.join(mount.directory, "password")
+        with open(os.open(secrets, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(f"{remote.key}:{remote.secret}\n")
+        scratch = os.path.join(mount.directory, "scratch")
+        os.mkdir(scratch)
+        options = [*self.options, f"url=http://127.0.0.1:{port}", f"passwd_file={secrets}"]
+        options += [f"use_cache={mount.cache}", f"tmpdir={scratch}"]
+        arguments = ["s3fs", remote.bucket, mount.point, "-f"]
+        for option in options:
+            arguments += ["-o", option]
+        return arguments, {}
+
+    def settle(self, mount, seconds):
+        """Nothing to wait for: it uploads before a `close` returns."""
