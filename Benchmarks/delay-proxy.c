@@ -3,26 +3,28 @@
 //   cc -O2 -o delay-proxy delay-proxy.c
 //   delay-proxy --target 127.0.0.1:8080 --rtt 20ms --rate 47.7MiB
 //
-//   --target HOST:PORT   the server (an IPv4 address)
-//   --listen HOST:PORT   the proxy itself; default 127.0.0.1:0, a free port
-//   --rtt TIME           round trip: 20ms, 500us, 1s; default 0
-//   --rate BYTES         bytes a second, of each connection in each direction: 47.7MiB; default: no cap
-//   --no-handshake       connections open at once; else the first bytes wait for one round trip more,
-//                        which is the time that TCP takes to open a connection over such a network
-//   --log FILE           appends a line for each request: seconds, connection, method, target
+//   --target ADDRESS:PORT   the server (IPv4)
+//   --listen ADDRESS:PORT   the proxy itself; default 127.0.0.1:0, a free port
+//   --rtt TIME              round trip: 20ms, 500us, 1s; default 0
+//   --rate BYTES            bytes a second, for each connection and direction: 47.7MiB; default: no cap
+//   --no-handshake          connections open at once; by default their first bytes wait for another
+//                           round trip, the time in which TCP opens a connection on such a network
+//   --log FILE              appends a line for each request: seconds, connection, method, target
 //
 // The first line of its output is `{"port": 12345}`. SIGUSR1 prints the counts so far as one line of
-// JSON; SIGTERM and SIGINT print them and end it:
+// JSON; SIGTERM and SIGINT print them and end the proxy:
 //
-//   {"seconds": 12.3, "connections": 9, "connections_max": 8, "bytes_up": 1234, "bytes_down": 268435456,
-//    "requests": 34, "methods": {"GET": 33, "PROPFIND": 1}}
+//   {"seconds": 12.3, "connections": 9, "connections_max": 8, "bytes_up": 1234,
+//    "bytes_down": 268435456, "requests": 34, "methods": {"GET": 33, "PROPFIND": 1}}
 //
-// `connections_max` is the most that were open together. Bytes count when they enter the network, with
-// the headers; requests are those of HTTP/1.1, when their header is whole. Each direction of a
-// connection is a delay line: bytes are taken as long as a buffer (what is under way at that rate and
-// 1 MiB) has room, leave one after the other at the rate, and arrive half of the round trip later,
-// so requests and replies overlap as they do on a network. Not modelled: TCP's slow start, loss, and
-// a common link below all connections. One thread; long bodies are spliced through a pipe, not copied.
+// `connections_max` is the largest number open together. Bytes are counted when they enter the network,
+// headers included; a request of HTTP/1.1 is counted when its header is complete.
+//
+// Each direction of a connection is a delay line. Bytes are accepted while its buffer has room (the
+// bytes in flight at that rate, and 1 MiB), leave one after the other at the rate, and arrive half a
+// round trip later; so requests and replies overlap as on a network. Not modelled: TCP's slow start,
+// packet loss, and a link that all connections share. One thread; large bodies are spliced through a
+// pipe instead of copied.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -451,8 +453,9 @@ static void accept_connection(int listener) {
     int yes = 1;
     setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (server < 0 || (connect(server, (struct sockaddr *)&settings.target, sizeof settings.target) &&
-                       errno != EINPROGRESS)) {
+    const struct sockaddr *target = (const struct sockaddr *)&settings.target;
+    if (server < 0 ||
+        (connect(server, target, sizeof settings.target) && errno != EINPROGRESS)) {
         close(client);
         if (server >= 0) close(server);
         return;
@@ -490,8 +493,8 @@ static void handle(struct end *end, uint32_t events) {
         out->is_blocked = false;
     }
     if (events & (EPOLLERR | EPOLLHUP)) {
-        // Nobody receives there any more, but bytes that it sent before may wait; such events would
-        // be repeated for ever.
+        // The peer receives no more, but bytes that it sent before may wait. Watched on, such an
+        // event would be repeated for ever.
         drop(out);
         end->has_hung_up = true;
         epoll_ctl(poller, EPOLL_CTL_DEL, end->descriptor, NULL);

@@ -18,6 +18,11 @@ REMOTES = {remote.name: remote for remote in (WebDAV, ObjectStore, Folder)}
 
 
 class Bench:
+    """One run: its directory, its servers and its results."""
+
+    # A turn that takes longer is not repeated in later rounds.
+    slow_seconds = 120
+
     def __init__(self, scope, options, sizes, peers):
         self.scope, self.options, self.sizes = scope, options, sizes
         self.directory = make_directory(scope)
@@ -30,6 +35,8 @@ class Bench:
         self.remotes, self.versions = {}, {}
         self.peers = [peer for peer in peers if self.is_installed(peer)]
         self.digests = {}
+        # What takes too long to be repeated.
+        self.slow = set()
 
     def is_installed(self, peer):
         try:
@@ -106,7 +113,7 @@ class Bench:
         turns = list(self.turns())
         for index, (number, work, peer, remote) in enumerate(turns):
             system = f"{peer.name} {remote.name}" if peer else NATIVE
-            if self.results.has_failed(system, work.name):
+            if self.results.has_failed(system, work.name) or (system, work.name) in self.slow:
                 continue
             start = time.monotonic()
             self.serial += 1
@@ -122,7 +129,14 @@ class Bench:
                 traceback.print_exc()
                 self.fail(system, work.name, sys.exc_info()[1])
             seconds = time.monotonic() - start
-            say(f"[{index + 1}/{len(turns)}] round {number + 1}, {work.name}: {system}, {seconds:.1f} s")
+            place = f"[{index + 1}/{len(turns)}] round {number + 1}"
+            say(f"{place}, {work.name}: {system}, {seconds:.1f} s")
+            if seconds > self.slow_seconds and number + 1 < self.options.rounds:
+                self.slow.add((system, work.name))
+                self.results.note(
+                    f"{system} did {work.name} {number + 1} of {self.options.rounds} "
+                    f"times, since it took {seconds:.0f} s"
+                )
 
     def run_native(self, work):
         session = works.Session(self, NATIVE, self.path("native"))

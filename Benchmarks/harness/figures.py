@@ -60,7 +60,14 @@ def figures(sizes):
         ("first-byte", f"first byte of a cold {large} file", "ms", less, everywhere(45)),
         ("read-cold", "cold sequential read", "MiB/s", more, everywhere(1.3), "peer"),
         ("read-warm", "warm read", "MiB/s", more | beside, everywhere(0.9), NATIVE),
-        ("read-dropped", "warm read, page cache dropped", "MiB/s", more | beside, everywhere(0.9), NATIVE),
+        (
+            "read-dropped",
+            "warm read, page cache dropped",
+            "MiB/s",
+            more | beside,
+            everywhere(0.9),
+            NATIVE,
+        ),
         ("random-time", f"{random}: median", "ms", less, everywhere(30)),
         ("random-total", f"{random}: together", "s", less),
         ("random-bytes", f"{random}: fetched", "MiB", less, everywhere(16)),
@@ -100,12 +107,13 @@ def figures(sizes):
 
 
 class Results:
-    """The values that were measured: by figure, then by system, which is `PROGRAM REMOTE` or native."""
+    """The measured values, by figure and by system: `PROGRAM REMOTE`, or native."""
 
     def __init__(self, sizes):
         self.figures = figures(sizes)
         self.values = {}
         self.failures = []
+        self.notes = []
 
     def record(self, figure, system, value):
         assert figure in self.figures, figure
@@ -113,6 +121,9 @@ class Results:
 
     def record_failure(self, system, work, reason):
         self.failures.append({"system": system, "work": work, "reason": reason})
+
+    def note(self, text):
+        self.notes.append(text)
 
     def has_failed(self, system, work):
         return any(each["system"] == system and each["work"] == work for each in self.failures)
@@ -140,7 +151,7 @@ def best_peer(figure, measured, remote, program="apus"):
 
 
 def verdict(figure, measured, remote):
-    """Whether Apus meets the mark on a remote, or None if there is none or nothing to compare with."""
+    """Whether Apus meets the mark on a remote; None without a mark, or values to compare."""
     value = measured.get(f"apus {remote}", {}).get("value")
     limit = (figure.marks or {}).get(remote)
     if value is None or limit is None:
@@ -194,7 +205,7 @@ def system_title(system):
 
 
 def cell(figure, measured, system):
-    """The text of a value, with its ratio to native; bold if a peer does better, ✗ if a mark is missed."""
+    """A value with its ratio to native; bold if a peer is better, ✗ if a mark is missed."""
     if system not in measured:
         return "–"
     value = measured[system]["value"]
@@ -211,7 +222,7 @@ def cell(figure, measured, system):
 
 
 def ratio_text(figure, measured):
-    """How often better than the best peer Apus does, by remote."""
+    """How many times better than the best peer Apus is, by remote."""
     parts = []
     for remote, title in (("webdav", "WebDAV"), ("s3", "S3")):
         value = measured.get(f"apus {remote}", {}).get("value")
@@ -226,7 +237,9 @@ def ratio_text(figure, measured):
 def table(result, figures_by_name, is_cost):
     """The figures of a result as Markdown, a column for each system."""
     measured = result["figures"]
-    systems = [system for system in result["systems"] if any(system in row for row in measured.values())]
+    systems = [
+        system for system in result["systems"] if any(system in row for row in measured.values())
+    ]
     head = ["cost of the daemon" if is_cost else "work", "unit", *map(system_title, systems)]
     head += ["mark"] if is_cost else ["better than the best peer", "mark"]
     rows = []
@@ -272,3 +285,12 @@ def marks_met(result, figures_by_name):
         for remote in ("webdav", "s3", "folder")
     ]
     return verdicts.count(True), len(verdicts) - verdicts.count(None)
+
+
+def remarks(result):
+    """Lines about failed measurements, and those made less often than the rest."""
+    failures = [
+        f"{each['system']} failed at {each['work']}: {each['reason']}"
+        for each in result["failures"]
+    ]
+    return failures + result["notes"]

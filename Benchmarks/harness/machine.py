@@ -39,7 +39,7 @@ class Scope:
             undo, arguments = self.undoes.pop()
             try:
                 undo(*arguments)
-            except Exception as error:  # The rest is to be undone all the same.
+            except Exception as error:  # The rest is undone all the same.
                 say(f"bench: while cleaning up: {error}")
 
 
@@ -56,7 +56,7 @@ def end_on_signals():
 
 
 def make_directory(scope):
-    """Makes a temporary directory, which other users may enter, as servers give up root's rights."""
+    """Makes a temporary directory that servers can enter after they have given up root's rights."""
     path = tempfile.mkdtemp(prefix="apus-bench.")
     os.chmod(path, 0o755)
     scope.add(remove_tree, path)
@@ -267,7 +267,7 @@ def force_unmount(top):
 def forget_pages(*places):
     """Drops files from the kernel's page cache, those of directories with all below.
 
-    By file rather than by /proc/sys/vm/drop_caches, which takes root and slows everything else down.
+    File by file, as /proc/sys/vm/drop_caches needs root and slows everything else down.
     """
     for place in places:
         paths = [place]
@@ -288,7 +288,7 @@ def forget_pages(*places):
 
 
 def describe():
-    """This machine, for whom its figures are to be compared with others."""
+    """This machine, since figures of different machines cannot be compared."""
     cpu, memory = "unknown", 0
     with open("/proc/cpuinfo") as file:
         for line in file:

@@ -5,7 +5,7 @@ import math
 import os
 from xml.sax.saxutils import escape
 
-from .figures import NATIVE, best_peer, figures, marks_met, Sizes, table
+from .figures import NATIVE, best_peer, figures, marks_met, remarks, Sizes, table
 
 KEPT = 3
 BEGIN, END = "<!-- results: written by `make bench` -->", "<!-- end of results -->"
@@ -58,14 +58,14 @@ def render_one(result):
     programs = ", ".join(f"{name} ({version})" for name, version in result["versions"].items())
     lines = [
         f"### {result['date']}\n",
-        f"Commit {result['commit']}. {machine['cpu']}, {machine['cores']} cores, {machine['memory']}, "
-        f"Linux {machine['kernel']}. Round trip {result['rtt']}, {result['rate']}/s a connection. "
+        f"Commit {result['commit']}. {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['memory']}, Linux {machine['kernel']}. Round trip {result['rtt']}, {result['rate']}/s a connection. "
         f"Median of {result['rounds']}. {programs}. {met[0]} of {met[1]} marks met.\n",
         table(result, by_name, False),
         table(result, by_name, True),
     ]
-    lines += [f"- {each['system']} failed at {each['work']}: {each['reason']}" for each in result["failures"]]
-    if result["failures"]:
+    lines += [f"- {line}" for line in remarks(result)]
+    if remarks(result):
         lines[-1] += "\n"
     return "\n".join(lines)
 

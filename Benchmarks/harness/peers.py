@@ -22,6 +22,9 @@ from .servers import tool
 class Mount:
     """A remote shown as a folder by one program, with an empty cache, until `stop`."""
 
+    # Seconds for its start, and for its end before it is killed.
+    patience = (60, 10)
+
     def __init__(self, peer, remote, port, directory):
         self.peer, self.point = peer, os.path.join(directory, "mount")
         self.cache = os.path.join(directory, "cache")
@@ -33,7 +36,7 @@ class Mount:
             arguments, environment = peer.command(self, remote, port)
             log = os.path.join(directory, "log")
             self.program = Program(arguments, log, environment)
-            eventually(f"the mount by {peer.name}", 60, self.is_mounted)
+            eventually(f"the mount by {peer.name}", self.patience[0], self.is_mounted)
         except BaseException:
             self.stop()
             raise
@@ -52,7 +55,7 @@ class Mount:
     def stop(self):
         """Takes the mount away, with its daemon and its cache, also if the daemon hangs."""
         if self.program:
-            self.program.stop(10)
+            self.program.stop(self.patience[1])
         force_unmount(self.directory)
         remove_tree(self.directory)
 
@@ -90,10 +93,10 @@ class Apus:
 class Rclone:
     """`rclone mount` as its pages on mount and S3 advise.
 
-    Full caching with parallel chunks of 4 MiB, as for fast object stores and long ways; fast
-    fingerprints and the server's times on S3, which save a request for each file; more transfers and
-    S3 parts at once; a long life of its directory cache; written files are sent after one second, as
-    Apus does, and not after five.
+    Full caching with parallel chunks of 4 MiB, as for fast object stores and high latency; fast
+    fingerprints and the server's times on S3, which save a request for each file; more transfers
+    and S3 parts at once; a directory cache that is valid for long. Written files are uploaded after
+    one second, as by Apus, instead of five.
     """
 
     name = "rclone"
@@ -113,7 +116,12 @@ class Rclone:
         arguments += ["--rc", "--rc-addr", address, "--rc-no-auth"]
         if remote.name == "s3":
             environment = remote.rclone_environment(port)
-            return [*arguments, *self.s3_options, f"remote:{remote.bucket}", mount.point], environment
+            return [
+                *arguments,
+                *self.s3_options,
+                f"remote:{remote.bucket}",
+                mount.point,
+            ], environment
         environment = {
             "RCLONE_CONFIG": os.path.join(mount.directory, "none"),
             "RCLONE_CONFIG_REMOTE_TYPE": "webdav",
@@ -132,7 +140,7 @@ class Rclone:
 
 
 class S3fs:
-    """s3fs as its manual and its wiki advise, with a cache on disk and a large one of attributes."""
+    """s3fs as its manual advises, with a cache on disk and a large one of attributes."""
 
     name = "s3fs"
     remotes = ("s3",)

@@ -100,7 +100,9 @@ class WebDAV:
 
     def settings(self, directory):
         modules = "mpm_event authz_core dav dav_fs dav_lock".split()
-        loading = [f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules]
+        loading = [
+            f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules
+        ]
         return "\n".join(
             [
                 f"ServerRoot {directory}",

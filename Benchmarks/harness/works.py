@@ -154,7 +154,10 @@ class Small:
             return
         expected = {str(number): 10240 for number in range(count)}
         end = eventually(
-            "the upload", session.bench.limit, lambda: session.remote.sizes(session.new) == expected, 0.02
+            "the upload",
+            session.bench.limit,
+            lambda: session.remote.sizes(session.new) == expected,
+            0.02,
         )
         session.record("small-remote", end - result["start"])
         self.check(session, count)
@@ -245,7 +248,9 @@ class Git:
             session.record("clone-requests", requests_after - requests)
         self.status(session, clone)  # It writes the index anew.
         session.settle()
-        session.record("status", statistics.median(self.status(session, clone) for _ in range(3)) * 1000)
+        session.record(
+            "status", statistics.median(self.status(session, clone) for _ in range(3)) * 1000
+        )
 
     def status(self, session, clone):
         seconds, output = session.time("git", "-C", clone, "status", "--porcelain", environment=GIT)
@@ -290,7 +295,9 @@ class Remove:
             session.record("remove-cpu", (session.cost()[0] - cpu) * 1000 / thousands)
 
 
-WORKS = {work.name: work for work in (Read(), Random(), Find(), Small(), Write(), Git(), Tar(), Remove())}
+WORKS = {
+    work.name: work for work in (Read(), Random(), Find(), Small(), Write(), Git(), Tar(), Remove())
+}
 
 
 # What the works find on the remote, or put there
@@ -315,7 +322,12 @@ def make_repository(path, files):
         with open(f"{directory}/{index}.txt", "w") as file:
             file.write("".join(f"{chosen.random()}\n" for _ in range(chosen.randrange(50, 400))))
     who = ["-c", "user.name=Bench", "-c", "user.email=bench@example.org"]
-    for arguments in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "All"], ["gc", "-q"]):
+    for arguments in (
+        ["init", "-q"],
+        ["add", "."],
+        [*who, "commit", "-q", "-m", "All"],
+        ["gc", "-q"],
+    ):
         run(["git", "-C", path, *arguments], environment=GIT)
 
 
