@@ -43,9 +43,10 @@ class Sizes:
     cloned: int = 1_000
     untarred: int = 3_000
     removed: int = 12_000
+    started: int = 10_000
 
 
-QUICK = Sizes(64, 128, 60, 20, 1_000, 100, 100, 300, 1_200)
+QUICK = Sizes(64, 128, 60, 20, 1_000, 100, 100, 300, 1_200, 1_000)
 
 
 def figures(sizes):
@@ -83,6 +84,8 @@ def figures(sizes):
         ("tar-local", f"{tar}: local", "s", beside),
         ("tar-remote", f"{tar}: all remote", "s", beside, everywhere(2)),
         ("remove", f"`rm -rf` of {sizes.removed:,} files on a folder", "s", beside, everywhere(2)),
+        ("start-ended", f"start with {sizes.started:,} local files", "ms", less),
+        ("start-killed", "the same after `kill -9`", "ms", less),
         ("memory", "largest memory", "MiB", cost | {"is_peak": True}, everywhere(100)),
         ("read-cpu", "CPU per GiB read cold", "s", cost),
         ("write-cpu", "CPU per GiB written and uploaded", "s", cost),

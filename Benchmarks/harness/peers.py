@@ -33,13 +33,25 @@ class Mount:
             os.makedirs(path, 0o700)
         self.program = None
         try:
-            arguments, environment = peer.command(self, remote, port)
-            log = os.path.join(directory, "log")
-            self.program = Program(arguments, log, environment)
-            eventually(f"the mount by {peer.name}", self.patience[0], self.is_mounted)
+            self.command = peer.command(self, remote, port)
+            self.start()
         except BaseException:
             self.stop()
             raise
+
+    def start(self):
+        arguments, environment = self.command
+        self.program = Program(arguments, os.path.join(self.directory, "log"), environment)
+        what = f"the mount by {self.peer.name}"
+        eventually(what, self.patience[0], self.is_mounted, 0.002)
+
+    def end(self, is_killed=False):
+        """Ends the daemon, as a crash does or in order, and keeps its state."""
+        if is_killed:
+            self.program.kill()
+        else:
+            self.program.stop(self.patience[1])
+        force_unmount(self.directory)
 
     def is_mounted(self):
         if not self.program.is_running:

@@ -295,8 +295,33 @@ class Remove:
             session.record("remove-cpu", (session.cost()[0] - cpu) * 1000 / thousands)
 
 
+class Start:
+    """Starts with a state that holds files, after an end in order and after `kill -9`."""
+
+    name, remotes = "start", ("folder",)
+
+    def prepare(self, root, sizes):
+        make_tree(os.path.join(root, "old"), sizes.started, sizes.started // 100)
+
+    def run(self, session):
+        if session.is_native:
+            return
+        session.time("find", session.path("old"), "-size", "+0")
+        # Not to /dev/null, for which tar would not read them.
+        copy = os.path.join(session.mount.directory, "copy.tar")
+        session.time("tar", "-cf", copy, "-C", session.path("old"), ".")
+        session.settle()
+        for figure, is_killed in (("start-ended", False), ("start-killed", True)):
+            session.mount.end(is_killed)
+            start = time.monotonic()
+            session.mount.start()
+            session.time("ls", session.root)
+            session.record(figure, (time.monotonic() - start) * 1000)
+
+
 WORKS = {
-    work.name: work for work in (Read(), Random(), Find(), Small(), Write(), Git(), Tar(), Remove())
+    work.name: work
+    for work in (Read(), Random(), Find(), Small(), Write(), Git(), Tar(), Remove(), Start())
 }
 
 

@@ -16,7 +16,7 @@ from harness.machine import Failure, Program, Scope, eventually, make_directory,
 from harness.peers import Mount
 
 BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench")
-TINY = Sizes(1, 1, 2, 2, 4, 2, 4, 4, 200)
+TINY = Sizes(1, 1, 2, 2, 4, 2, 4, 4, 200, 100)
 
 
 def programs_with(text):
