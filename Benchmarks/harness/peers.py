@@ -114,8 +114,7 @@ class Rclone:
     name = "rclone"
     remotes = ("webdav", "s3")
     options = """--vfs-cache-mode full --vfs-read-chunk-streams 16 --vfs-read-chunk-size 4M
-        --vfs-read-ahead 128M --vfs-fast-fingerprint --vfs-write-back 1s --dir-cache-time 1h
-        --transfers 32 --checkers 32""".split()
+        --vfs-fast-fingerprint --vfs-write-back 1s --dir-cache-time 1h --transfers 32 --checkers 32""".split()
     s3_options = "--use-server-modtime --s3-upload-concurrency 16 --s3-chunk-size 16M".split()
 
     def version(self):

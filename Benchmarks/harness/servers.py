@@ -58,7 +58,7 @@ class Proxy:
             self.program.process.send_signal(signal.SIGUSR1)
             return json.loads(self.output.readline())
 
-    def wait_until_quiet(self, quiet=0.5, limit=60):
+    def wait_until_quiet(self, quiet=0.5, limit=15):
         """Waits until no bytes have passed for a while, and returns the counts."""
         end, since, before = time.monotonic() + limit, time.monotonic(), None
         while True:
