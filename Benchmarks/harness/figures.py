@@ -241,7 +241,9 @@ def table(result, figures_by_name, is_cost):
     """The figures of a result as Markdown, a column for each system."""
     measured = result["figures"]
     systems = [
-        system for system in result["systems"] if any(system in row for row in measured.values())
+        system
+        for system in result["systems"]
+        if any(system in row for row in measured.values()) and not (is_cost and system == NATIVE)
     ]
     head = ["cost of the daemon" if is_cost else "work", "unit", *map(system_title, systems)]
     head += ["mark"] if is_cost else ["better than the best peer", "mark"]

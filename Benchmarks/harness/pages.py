@@ -55,12 +55,12 @@ def render(results):
 def render_one(result):
     by_name = figures(Sizes(**result["sizes"]))
     machine, met = result["machine"], marks_met(result, by_name)
-    programs = ", ".join(f"{name} ({version})" for name, version in result["versions"].items())
+    programs = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     lines = [
         f"### {result['date']}\n",
         f"Commit {result['commit']}. {machine['cpu']}, {machine['cores']} cores, "
         f"{machine['memory']}, Linux {machine['kernel']}. Round trip {result['rtt']}, {result['rate']}/s a connection. "
-        f"Median of {result['rounds']}. {programs}. {met[0]} of {met[1]} marks met.\n",
+        f"Median of {result['rounds']}. Versions: {programs}. {met[0]} of {met[1]} marks met.\n",
         table(result, by_name, False),
         table(result, by_name, True),
     ]

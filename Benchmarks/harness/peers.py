@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 from .machine import (
@@ -118,7 +119,7 @@ class Rclone:
     s3_options = "--use-server-modtime --s3-upload-concurrency 16 --s3-chunk-size 16M".split()
 
     def version(self):
-        return run([tool("rclone"), "version"]).splitlines()[0]
+        return run([tool("rclone"), "version"]).split()[1].removeprefix("v")
 
     def command(self, mount, remote, port):
         address = f"127.0.0.1:{free_ports(1)[0]}"
@@ -161,7 +162,8 @@ class S3fs:
     def version(self):
         if not shutil.which("s3fs"):
             raise Failure("s3fs is not installed; run `apt-get install s3fs`")
-        return run(["s3fs", "--version"]).splitlines()[0]
+        found = re.search(r"V(\d[\d.]*)", run(["s3fs", "--version"]))
+        return found[1] if found else "unknown"
 
     def command(self, mount, remote, port):
         secrets = os.path.join(mount.directory, "password")
