@@ -1,7 +1,7 @@
 /// The files whose content is in use, one ``OpenFile`` each.
 ///
-/// The inodes are spread over many locks, so that slow work on one file (removing gigabytes) blocks
-/// few others.
+/// The inodes are spread over many locks. None is held during slow work on unused files, such as the
+/// removal of gigabytes: only those who want to use one of these files wait for its end.
 final class OpenFileTable: Sendable {
     private struct Entry {
         var users: Int
@@ -12,11 +12,16 @@ final class OpenFileTable: Sendable {
         var used: [InodeNumber: Entry] = [:]
         /// Unused inodes that cannot be retained at the moment.
         var closed: Set<InodeNumber> = []
+        /// Unused inodes that can be retained once the work on them has ended.
+        var busy: [InodeNumber: Work] = [:]
 
         func isFree(_ inode: InodeNumber) -> Bool {
             used[inode] == nil && !closed.contains(inode)
         }
     }
+
+    /// Work on unused files; its lock is held until it has ended. It is taken while no shard's is held.
+    private typealias Work = Locked<Void>
 
     private let shards = (0..<64).map { _ in Locked(Entries()) }
 
@@ -30,14 +35,15 @@ final class OpenFileTable: Sendable {
         shards.flatMap { shard in shard.withLock { $0.used.values.map(\.file) } }
     }
 
-    /// Adds a user; the first one creates the file with `load`.
+    /// Adds a user; the first one creates the file with `load`. Waits while
+    /// ``withExclusive(_:_:)`` has the inode.
     ///
     /// - Throws: Errors of `load`; `.changedRemotely` while ``withUnused(_:_:)`` has the inode.
     func retain(
         _ inode: InodeNumber, load: () throws(Blocked) -> OpenFile
     ) throws(Blocked) -> OpenFile {
         // `load` runs under the lock: two first users must not create two files for one inode.
-        try shard(inode).withLock { entries throws(Blocked) in
+        try whenIdle(inode) { entries throws(Blocked) in
             if let entry = entries.used[inode] {
                 entries.used[inode]?.users += 1
                 return entry.file
@@ -66,24 +72,44 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Runs `body` if the inode's content is unused; it cannot be retained meanwhile.
+    /// Runs `body` with the unused ones among some inodes. Whoever wants to use one of them waits until
+    /// it has ended; no other inode is affected.
+    func withExclusive<Value: Sendable>(
+        _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Value
+    ) throws(Blocked) -> Value {
+        let work = Work(())
+        return try work.withLock { _ throws(Blocked) in
+            // In ascending order, so that two callers do not wait for each other.
+            let unused = Set(inodes).sorted().filter { inode in
+                whenIdle(inode) { entries in
+                    if entries.isFree(inode) { entries.busy[inode] = work }
+                    return entries.isFree(inode)
+                }
+            }
+            defer {
+                for inode in unused { shard(inode).withLock { $0.busy[inode] = nil } }
+            }
+            return try body(unused)
+        }
+    }
+
+    /// Runs `body` if the inode's content is unused. Whoever wants to use it waits until it has ended.
     ///
     /// - Returns: nil, without running `body`, if the content is in use.
     func withExclusive<Value: Sendable>(
         _ inode: InodeNumber, _ body: () throws(Blocked) -> Value
     ) throws(Blocked) -> Value? {
-        try shard(inode).withLock { entries throws(Blocked) in
-            entries.isFree(inode) ? try body() : nil
+        try withExclusive([inode]) { unused throws(Blocked) in
+            unused.isEmpty ? nil : try body()
         }
     }
 
-    /// Runs `body` with the unused ones among some inodes. They cannot be retained meanwhile; no
-    /// lock is held.
+    /// Runs `body` with the unused ones among some inodes, which cannot be retained meanwhile.
     func withUnused(
         _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Void
     ) throws(Blocked) {
         let unused = inodes.filter { inode in
-            shard(inode).withLock { entries in
+            whenIdle(inode) { entries in
                 entries.isFree(inode) && entries.closed.insert(inode).inserted
             }
         }
@@ -95,7 +121,25 @@ final class OpenFileTable: Sendable {
         try body(unused)
     }
 
+    /// Runs `body` under the lock of an inode on which no exclusive work is being done.
+    private func whenIdle<Value: Sendable, Failure: Error>(
+        _ inode: InodeNumber, _ body: (inout Entries) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        while true {
+            let (value, work) = try shard(inode).withLock { entries throws(Failure) in
+                if let work = entries.busy[inode] { return (Value?.none, Work?.some(work)) }
+                return (try body(&entries), nil)
+            }
+            if let value { return value }
+            work?.withLock { _ in }
+        }
+    }
+
     private func shard(_ inode: InodeNumber) -> Locked<Entries> {
-        shards[Int(truncatingIfNeeded: inode.rawValue) & (shards.count - 1)]
+        shards[index(of: inode)]
+    }
+
+    private func index(of inode: InodeNumber) -> Int {
+        Int(truncatingIfNeeded: inode.rawValue) & (shards.count - 1)
     }
 }
