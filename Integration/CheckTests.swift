@@ -238,12 +238,15 @@ extension MountedTests {
                         "DELETE FROM dirents WHERE inode = 3; DELETE FROM pending WHERE inode = 3; "
                             + "DELETE FROM inodes WHERE id = 3", folder)
                     try folder.mount()
+                    var lines: [Substring] = []
+                    try eventually("a line of the log") {
+                        let log = String(
+                            decoding: try Files.read("\(folder.state)/log"), as: UTF8.self)
+                        lines = log.split(separator: "\n")
+                            .filter { $0.contains("content without a name kept") }
+                        return lines.count == count
+                    }
                     #expect(try Files.names(in: lost).count == count)
-                    let log = String(
-                        decoding: try Files.read("\(folder.state)/log"), as: UTF8.self)
-                    let lines = log.split(separator: "\n")
-                        .filter { $0.contains("content without a name kept") }
-                    #expect(lines.count == count, "\(log)")
                     #expect(lines.allSatisfy { $0.contains("warning") && $0.contains("files=1") })
                     let found = try #require(try folder.report().lostAndFound)
                     #expect(found.files == count && found.path == lost)

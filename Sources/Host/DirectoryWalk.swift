@@ -14,16 +14,53 @@ struct DirectoryWalk {
         var files: [String] = []
         var pending = [directory]
         while let next = pending.popLast() {
-            for entry in try entries(of: next) {
-                let path = next.isEmpty ? entry.name : "\(next)/\(entry.name)"
-                switch entry.kind {
-                case .file: files.append(path)
-                case .directory where path != hidden: pending.append(path)
-                case .directory, .other: break
-                }
-            }
+            let found = try contents(of: next)
+            files += found.files
+            pending += found.directories
         }
         return files
+    }
+
+    /// - Parameter directory: Relative to the root; empty for the root itself.
+    /// - Returns: Paths relative to the root; none if the directory is missing.
+    func contents(
+        of directory: String
+    ) throws(SystemError) -> (files: [String], directories: [String]) {
+        var found: (files: [String], directories: [String]) = ([], [])
+        for entry in try entries(of: directory) {
+            let path = directory.isEmpty ? entry.name : "\(directory)/\(entry.name)"
+            switch entry.kind {
+            case .file: found.files.append(path)
+            case .directory where path != hidden: found.directories.append(path)
+            case .directory, .other: break
+            }
+        }
+        return found
+    }
+
+    /// Returns the highest of the decimal numbers up to `limit` that are names in the directories in
+    /// `directory`; nil if there is none. Keeps no names in memory.
+    func highestNumber(below directory: String, limit: UInt64) throws(SystemError) -> UInt64? {
+        var highest: UInt64?
+        for parent in try contents(of: directory).directories {
+            let stream = try DirectoryStream(
+                Descriptor(opening: parent, in: root, flags: O_RDONLY | O_DIRECTORY))
+            while let name = try stream.next()?.name {
+                guard let number = Self.number(name), number <= limit else { continue }
+                highest = max(highest ?? 0, number)
+            }
+        }
+        return highest
+    }
+
+    private static func number(_ digits: [UInt8]) -> UInt64? {
+        guard !digits.isEmpty, digits.count < 20 else { return nil }
+        var number: UInt64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            number = number * 10 + UInt64(digit - 0x30)
+        }
+        return number
     }
 
     /// All names in the root that are UTF-8, in no order.

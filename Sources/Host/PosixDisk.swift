@@ -150,6 +150,39 @@ package final class PosixDisk: Disk {
                 .files(below: directory.description).map { DiskPath($0) })
     }
 
+    package func contents(
+        of directory: DiskPath
+    ) throws(DiskError) -> (files: [DiskPath], directories: [DiskPath]) {
+        let found = try DiskError.reporting(
+            "list \"\(directory)\"",
+            DirectoryWalk(root: root.directory, hidden: Self.workshop)
+                .contents(of: directory.description))
+        return (found.files.map { DiskPath($0) }, found.directories.map { DiskPath($0) })
+    }
+
+    package func status(of path: DiskPath) throws(DiskError) -> DiskFileStatus? {
+        var status = stat()
+        do throws(SystemError) {
+            _ = try retryingInterrupts {
+                fstatat(
+                    root.directory.rawValue, Location(path).path, &status, AT_SYMLINK_NOFOLLOW)
+            }
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw DiskError(error, attempt: "read the status of \"\(path)\"")
+        }
+        return DiskFileStatus(status)
+    }
+
+    package func highestNumber(
+        below directory: DiskPath, limit: UInt64
+    ) throws(DiskError) -> UInt64? {
+        try DiskError.reporting(
+            "list the numbers below \"\(directory)\"",
+            DirectoryWalk(root: root.directory, hidden: Self.workshop)
+                .highestNumber(below: directory.description, limit: limit))
+    }
+
     package func synchronizeAll() throws(DiskError) {
         _ = try DiskError.reporting(
             "put all files on the disk",

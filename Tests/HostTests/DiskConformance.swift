@@ -200,6 +200,54 @@ import Testing
     }
 
     @Test(arguments: DiskKind.allCases)
+    func `files and directories are listed for each directory`(kind: DiskKind) throws {
+        let it = try kind.make()
+        for path in ["content/00/2a", "content/00/x/y", "content/3", "contents/4"] {
+            _ = try it.disk.open(DiskPath(path))
+        }
+        func contents(_ path: String) throws -> (files: [String], directories: [String]) {
+            let found = try it.disk.contents(of: DiskPath(path))
+            return (
+                found.files.map(\.description).sorted(),
+                found.directories.map(\.description).sorted()
+            )
+        }
+        #expect(try contents("content") == (["content/3"], ["content/00"]))
+        #expect(try contents("content/00") == (["content/00/2a"], ["content/00/x"]))
+        #expect(try contents("") == ([], ["content", "contents"]))
+        #expect(try contents("none") == ([], []))
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `the status of a file is found by its path, and makes no file`(kind: DiskKind) throws {
+        let it = try kind.make()
+        #expect(try it.disk.status(of: path) == nil)
+        #expect(try it.disk.files(below: DiskPath("content")) == [])
+        let file = try it.disk.open(path)
+        try file.write([1, 2, 3], at: 10_000)
+        #expect(try it.disk.status(of: path) == file.status())
+        try it.disk.remove(path)
+        #expect(try it.disk.status(of: path) == nil)
+    }
+
+    @Test(arguments: DiskKind.allCases)
+    func `the highest number is found in the directories of a directory`(kind: DiskKind) throws {
+        let it = try kind.make()
+        let folder = DiskPath("content")
+        #expect(try it.disk.highestNumber(below: folder, limit: 100) == nil)
+        for path in [
+            "content/70", "content/00/x/80", "content/00/9x", "content/00/-95", "contents/00/99",
+            "content/00/99999999999999999999999",
+        ] { _ = try it.disk.open(DiskPath(path)) }
+        #expect(try it.disk.highestNumber(below: folder, limit: 100) == nil)
+        for path in ["content/00/7", "content/1/60", "content/2/9", "content/1/101"] {
+            _ = try it.disk.open(DiskPath(path))
+        }
+        #expect(try it.disk.highestNumber(below: folder, limit: 100) == 60)
+        #expect(try it.disk.highestNumber(below: folder, limit: 1 << 62) == 101)
+    }
+
+    @Test(arguments: DiskKind.allCases)
     func `only the files below a directory are listed`(kind: DiskKind) throws {
         let it = try kind.make()
         let below = ["content/00/2a", "content/00/2b", "content/01/2a", "content/3"]

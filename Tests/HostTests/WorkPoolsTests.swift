@@ -140,6 +140,22 @@ private struct NotingDisk: Disk {
         try disk.files(below: directory)
     }
 
+    func contents(
+        of directory: DiskPath
+    ) throws(DiskError) -> (files: [DiskPath], directories: [DiskPath]) {
+        try disk.contents(of: directory)
+    }
+
+    func status(of path: DiskPath) throws(DiskError) -> DiskFileStatus? {
+        try disk.status(of: path)
+    }
+
+    func highestNumber(
+        below directory: DiskPath, limit: UInt64
+    ) throws(DiskError) -> UInt64? {
+        try disk.highestNumber(below: directory, limit: limit)
+    }
+
     func space() throws(DiskError) -> StorageSpace { try disk.space() }
 
     private static func noted(_ file: any DiskFile) -> any DiskFile {

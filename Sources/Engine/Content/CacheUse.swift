@@ -42,7 +42,7 @@ final class CacheUse: Sendable {
     var fillBytes: UInt64 { part(16, atMost: 4 << 20) }
 
     /// By how much readers may exceed the bound together if nothing can be evicted.
-    private var overdraftBytes: UInt64 { part(2, atMost: 32 << 20) }
+    var overdraftBytes: UInt64 { part(2, atMost: 32 << 20) }
 
     private func part(_ divisor: UInt64, atMost bytes: UInt64) -> UInt64 {
         max(4_096, min(bytes, bytesMax / divisor))

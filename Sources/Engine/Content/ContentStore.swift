@@ -18,7 +18,9 @@ struct ContentStore: Sendable {
 
     /// Adds a user of a file's content; ``releaseUse(of:)`` removes it.
     func retain(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
-        try files.retain(inode) { () throws(Blocked) in try load(inode) }
+        // Others should not wait for that, as they do during ``load(_:)``.
+        if durability.isEvictionUnsynced(inode) { try durability.keepEvictionsSafe() }
+        return try files.retain(inode) { () throws(Blocked) in try load(inode) }
     }
 
     func releaseUse(of inode: InodeNumber) {
@@ -92,8 +94,10 @@ struct ContentStore: Sendable {
         let now = clock.wallTime
         try store.write { database in
             var record = try database.existingInode(inode)
-            guard record.presence == .whole, !record.isWriting else { return }
+            guard record.presence != .remote, !record.isWriting else { return }
             record.size = 0
+            record.presence = .whole
+            try database.setExtents(ExtentSet(), of: inode)
             (record.modified, record.changed) = (now, now)
             record.generation += 1
             try database.update(record)
@@ -126,52 +130,63 @@ struct ContentStore: Sendable {
                 record.kind == .directory ? .isDirectory : .invalid,
                 "open inode \(inode) as a file")
         }
-        if record.presence == .remote, durability.evictionsUnsynced.withLock({ $0.contains(inode) })
-        {
+        if record.presence == .remote, durability.isEvictionUnsynced(inode) {
             try durability.keepEvictionsSafe()
         }
-        let file = try onDisk("open the content of inode \(inode)") { () throws(DiskError) in
-            let file = try disk.open(StateFiles.content(of: inode))
+        let file = try onDisk(
+            "open the content of inode \(inode)", do: disk.open(StateFiles.content(of: inode)))
+        let status = try onDisk("read the content size of inode \(inode)", do: file.status())
+        let length = status.size
+        if length > 0, try isForeign(record) {
+            try LostAndFound(disk: disk).keep(StateFiles.content(of: inode), of: inode)
+            return try load(inode)
+        }
+        let least = record.presence == .whole ? record.size : extents.end(below: record.size)
+        if length < least, record.presence != .remote, !record.isWriting {
+            // A power cut may bring back an evicted file without its bytes.
+            if try space.forgetLost(inode, contentSize: length) { return try load(inode) }
+            throw try damaged(record, length: length)
+        }
+        // While it is being written, its size is the length that the last writer reached (I1).
+        let size = record.presence == .whole && record.isWriting ? length : record.size
+        try onDisk("resize the content of inode \(inode)") { () throws(DiskError) in
             if record.presence == .remote { try file.truncate(to: 0) }
             // Reads extend to the size of the file, so the content file gets its full length at
-            // once.
-            if record.presence != .whole { try file.truncate(to: record.size) }
-            return file
+            // once. That of a whole one may be longer, if a truncation did not reach the disk: the
+            // bytes beyond the end would reappear as the file grows.
+            if record.presence != .whole || length > size { try file.truncate(to: size) }
         }
-        let size = try size(of: record, in: file)
         var present = record.presence == .whole ? .everything : extents
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
+        var state = OpenFile.State(
+            file: file, size: size, modified: record.modified, present: present,
+            isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
+            // A file without changes is marked as pending by its first change.
+            isChanged: record.isWriting && isPending,
+            stored: record.presence, bytesUsed: bytes, bytesRecorded: bytes)
+        // A killed process may not have recorded the last bytes.
+        if record.presence != .remote, status.allocatedBytes != bytes {
+            space.cache.measure(&state)
+        }
         return OpenFile(
             inode: inode, accessed: record.accessed,
-            mayHaveSetID: record.mode.withoutSetID != record.mode,
-            state: OpenFile.State(
-                file: file, size: size, modified: record.modified, present: present,
-                isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
-                // A file without changes is marked as pending by its first change.
-                isChanged: record.isWriting && isPending,
-                stored: record.presence, bytesUsed: bytes, bytesRecorded: bytes))
+            mayHaveSetID: record.mode.withoutSetID != record.mode, state: state)
     }
 
-    /// Returns the size of a file; while it is being written, that is the length of its content
-    /// file, which the last writer reached (I1).
-    ///
-    /// - Throws: `.damaged` if the content file is too short. It was damaged from outside; zeros must
-    ///   not pass for its bytes (I5).
-    private func size(of record: InodeRecord, in file: any DiskFile) throws(Blocked) -> UInt64 {
-        guard record.presence == .whole else { return record.size }
-        let size = try onDisk("read the content size of inode \(record.id)", do: file.status().size)
-        if record.isWriting { return size }
-        if size > record.size {
-            // A truncation that did not reach the disk: the bytes beyond the end would reappear as
-            // the file grows.
-            try onDisk(
-                "truncate the content of inode \(record.id)", do: file.truncate(to: record.size))
-        }
-        guard size < record.size else { return record.size }
+    /// Whether a content file cannot be of this version of a file, as the database was damaged: its bytes
+    /// may be the only copy.
+    private func isForeign(_ record: InodeRecord) throws(Blocked) -> Bool {
+        guard record.presence == .remote else { return false }
+        return try store.read { try $0.isChangedHere(record) }
+    }
+
+    /// Returns the error of a file whose content file is too short. It was damaged from outside; zeros
+    /// must not pass for its bytes (I5).
+    private func damaged(_ record: InodeRecord, length: UInt64) throws(Blocked) -> Blocked {
         let isChanged = try store.read { try $0.isPending(record.id) }
-        throw .failure(
+        return .failure(
             .damaged,
-            "open inode \(record.id): its content file has \(size) of \(record.size) bytes",
+            "open inode \(record.id): its content file has \(length) of \(record.size) bytes",
             remedy: isChanged
                 ? SyncFailure.lostBytesRemedy : "run `apus evict` to fetch it again")
     }

@@ -9,7 +9,7 @@ struct Durability: Sendable {
     let disk: any Disk
     let logger: Logger
     /// Evicted inodes whose eviction may not survive a power cut yet.
-    let evictionsUnsynced = Locked<Set<InodeNumber>>([])
+    private let evictionsUnsynced = Locked<Set<InodeNumber>>([])
     /// Files that were written and are not synchronised yet, open from before the first write on: a
     /// file opened later may not learn of a failure that the kernel has reported already.
     private let writtenFiles = Locked<[InodeNumber: any DiskFile]>([:])
@@ -77,6 +77,18 @@ struct Durability: Sendable {
             }
         }
         return left
+    }
+
+    /// Records files whose bytes the database has just forgotten.
+    func noteEvictions(_ inodes: [InodeNumber]) {
+        evictionsUnsynced.withLock { $0.formUnion(inodes) }
+        writtenFiles.withLock { files in
+            for inode in inodes { files[inode] = nil }
+        }
+    }
+
+    func isEvictionUnsynced(_ inode: InodeNumber) -> Bool {
+        evictionsUnsynced.withLock { $0.contains(inode) }
     }
 
     /// Ensures that no power cut restores evicted bytes. If it did so after new bytes had begun to

@@ -130,15 +130,14 @@ struct Reaper: Sendable {
     // MARK: Leftovers
 
     /// Reaps the leftovers of the previous process, in batches small enough not to delay others.
+    /// Whatever it has committed survives a power cut since the start.
     func run() async {
         var last = InodeNumber(rawValue: 0)
         do throws(Blocked) {
             while !Task.isCancelled {
-                let inodes = try store.read {
-                    try $0.unreaped(after: last, limit: removalsMax)
-                }
+                let inodes = try store.read { try $0.unreaped(after: last, limit: 1_000) }
                 guard let next = inodes.last else { return }
-                reap(inodes)
+                _ = try reapDurably(inodes)
                 last = next
                 await Task.yield()
             }

@@ -15,9 +15,10 @@ struct Recovery: Sendable {
     /// Repairs the state of the previous engine, however it ended.
     func run() throws(Blocked) {
         try identify()
+        try passNumbers()
         try recoverFromPowerCut()
         try recoverWrites()
-        try clearAway()
+        try removeClones()
         // An eviction right before a kill may not be on the disk: if new bytes began to arrive before
         // it is, a power cut would bring back the record of whole ones.
         try store.synchronize()
@@ -54,6 +55,22 @@ struct Recovery: Sendable {
         }
     }
 
+    /// Passes over the numbers of all content files. The database may have lost some of their inodes, as
+    /// after a power cut, after its log was cut short or an older copy of it was restored; no new inode
+    /// gets their bytes.
+    private func passNumbers() throws(Blocked) {
+        let highest = try onDisk(
+            "list \(StateFiles.contentFolder)",
+            do: disk.highestNumber(below: StateFiles.contentFolder, limit: Self.numberMax))
+        guard let highest, try store.read({ try $0.lastInodeNumber() }) < Int64(highest) else {
+            return
+        }
+        try store.write { try $0.passInodeNumbers(upTo: Int64(highest)) }
+    }
+
+    /// The limit of the numbers that are passed over: enough remain beyond it.
+    private static var numberMax: UInt64 { 1 << 62 }
+
     /// Recovers files that were open for writing when the process ended: their content file is
     /// newer than the database (I1).
     private func recoverWrites() throws(Blocked) {
@@ -69,43 +86,17 @@ struct Recovery: Sendable {
         }
     }
 
-    /// Removes clones of interrupted uploads, and content that was left because a crash came
-    /// between the database and the disk. Content that is neither known to be on the remote nor a
-    /// clone is kept.
-    private func clearAway() throws(Blocked) {
-        var kept = 0
-        var left = try paths(below: StateFiles.contentFolder)[...]
-        while !left.isEmpty {
-            let page = left.prefix(Self.pageFiles).map { ($0, StateFiles.inode(ofContentAt: $0)) }
-            left = left.dropFirst(Self.pageFiles)
-            let uses = try store.read { database in
-                try page.map { try database.use(ofContentOf: $0.1) }
-            }
-            for ((path, inode), use) in zip(page, uses) {
-                switch use {
-                case .needed: continue
-                case .none: try onDisk("remove a leftover of a crash", do: disk.remove(path))
-                // If a power cut has lost its row, its number will be reused.
-                case .unknown: if try lostAndFound.keep(path, of: inode) { kept += 1 }
-                }
-            }
-        }
-        for path in try paths(below: StateFiles.frozenFolder) {
+    /// Removes clones of interrupted uploads.
+    private func removeClones() throws(Blocked) {
+        let paths = try onDisk(
+            "list \(StateFiles.frozenFolder)", do: disk.files(below: StateFiles.frozenFolder))
+        for path in paths {
             if StateFiles.isClone(path) {
                 try onDisk("remove a leftover of a crash", do: disk.remove(path))
-            } else if try lostAndFound.keep(path, of: nil) {
-                kept += 1
+            } else {
+                try lostAndFound.keep(path, of: nil)
             }
         }
-        if kept > 0 {
-            logger.warning(
-                "content without a name kept",
-                metadata: ["files": "\(kept)", "folder": "\(StateFiles.lostFolder)"])
-        }
-    }
-
-    private func paths(below folder: DiskPath) throws(Blocked) -> [DiskPath] {
-        try onDisk("list \(folder)", do: disk.files(below: folder))
     }
 
     /// Discards bytes that may be torn, if the machine was restarted since the last mount.
@@ -123,6 +114,8 @@ struct Recovery: Sendable {
         try store.synchronize()
     }
 
+    /// Looks at the files that had changes or unsafe bytes. Of the others the remote has all bytes: if
+    /// the power cut has taken some, the next use finds that, see ``ContentStore/retain(_:)``.
     private func distrustContent() throws(Blocked) {
         try store.write { database in
             try database.forgetUnsafeDiscarded()
@@ -130,8 +123,12 @@ struct Recovery: Sendable {
         }
         var last = InodeNumber(rawValue: 0)
         while true {
-            var inodes = try store.read { try $0.presentInodes(after: last, limit: Self.pageFiles) }
-            guard let end = inodes.last else { return }
+            let page = try store.read { database in
+                let inodes = try database.doubtfulInodes(after: last, limit: Self.pageFiles)
+                return (inodes.last, try inodes.filter(database.isPresent))
+            }
+            guard let end = page.0 else { return }
+            var inodes = page.1
             while !inodes.isEmpty { inodes = try distrustContent(of: inodes) }
             last = end
         }
@@ -330,23 +327,5 @@ struct Recovery: Sendable {
         } while try database.dirent(name, in: place.parent) != nil
         try database.insertDirent(name, in: place.parent, to: record, at: now)
         try database.noteConflict(record.id, original: place.name, at: now)
-    }
-}
-
-/// The use of a content file.
-private enum ContentUse {
-    case needed
-    /// The remote has all of its bytes.
-    case none
-    /// Nothing is known of its bytes.
-    case unknown
-}
-extension Database {
-    fileprivate func use(ofContentOf inode: InodeNumber?) throws -> ContentUse {
-        guard let record = try inode.flatMap({ try self.inode($0) }), record.kind == .file else {
-            return .unknown
-        }
-        if record.presence != .remote { return .needed }
-        return try isChangedHere(record) ? .unknown : .none
     }
 }

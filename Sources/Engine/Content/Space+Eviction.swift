@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 
 /// The result of an eviction.
 package struct EvictionReport: Sendable {
@@ -35,23 +36,61 @@ extension Space {
         }
         var last = InodeNumber(rawValue: 0)
         while true {
-            let page = try store.read { database in
-                try database.withLocalBytes(after: last, limit: 1_000).map { inode in
-                    (inode, try database.isNamed(inode, below: directory))
+            let (end, found) = try store.read { database in
+                let page = try database.filesWithLocalBytes(after: last, limit: Self.pageFiles)
+                var isBelow: [InodeNumber: Bool] = [.root: directory == .root]
+                let found = try page.filter { file in
+                    if let known = isBelow[file.parent] { return known }
+                    let answer = try database.isBelow(directory, file.inode)
+                    isBelow[file.parent] = answer
+                    return answer
+                }
+                return (page.last?.inode, found)
+            }
+            guard let end else { return }
+            for batch in Self.batches(of: found.filter { files.existing($0.inode) == nil }) {
+                for (inode, eviction) in try evictFiles(batch) {
+                    try note(eviction, of: inode, &report)
                 }
             }
-            guard let end = page.last else { return }
-            for (inode, isBelow) in page where isBelow && files.existing(inode) == nil {
-                try evictFile(inode, &report)
-            }
-            last = end.0
+            // Not one by one as the files are opened again; and the list of them is in memory.
+            try durability.keepEvictionsSafe()
+            last = end
         }
+    }
+
+    /// The files looked at with one query.
+    private static var pageFiles: Int { 8_192 }
+    /// The files evicted in one transaction: neighbours, which share pages of the database. A program that
+    /// opens one of them waits until their bytes are removed.
+    private static var batchFiles: Int { 1_024 }
+    private static var batchBytes: UInt64 { 64 << 20 }
+
+    /// Divides files into batches, none of which takes long; a large file is a batch of its own.
+    static func batches(of files: [LocalFile]) -> [[InodeNumber]] {
+        var batches: [[InodeNumber]] = []
+        var bytes: UInt64 = 0
+        for file in files {
+            bytes += file.bytes
+            if bytes > batchBytes || batches.last.map({ $0.count >= batchFiles }) ?? true {
+                batches.append([])
+                bytes = file.bytes
+            }
+            batches[batches.count - 1].append(file.inode)
+        }
+        return batches
     }
 
     private func evictFile(
         _ inode: InodeNumber, _ report: inout EvictionReport
     ) throws(Blocked) {
-        switch try evictFile(inode) {
+        try note(evictFile(inode), of: inode, &report)
+    }
+
+    private func note(
+        _ eviction: Eviction, of inode: InodeNumber, _ report: inout EvictionReport
+    ) throws(Blocked) {
+        switch eviction {
         case .evicted(let bytes):
             report.files += 1
             report.bytesFreed += bytes
@@ -85,56 +124,114 @@ extension Space {
 
     /// Drops the bytes of one file if they are on the remote and not in use (I2).
     func evictFile(_ inode: InodeNumber) throws(Blocked) -> Eviction {
-        let eviction = try files.withExclusive(inode) { () throws(Blocked) in
-            try evictUnused(inode)
-        }
-        guard let eviction else {
-            let isDirty = try store.read { try $0.isPending(inode) }
-            return .refused(isDirty ? Self.unsentReason : "it is open; close it first")
-        }
-        // The kernel's cached bytes are dropped too, to free the memory as well.
-        if case .evicted = eviction { kernelCache.announce([.inode(inode)]) }
-        return eviction
+        try evictFiles([inode])[0].1
     }
 
-    private func evictUnused(_ inode: InodeNumber) throws(Blocked) -> Eviction {
-        var recorded: UInt64 = 0
-        let refusal = try store.write { database -> Eviction? in
-            guard var record = try database.inode(inode), record.presence != .remote else {
-                return .nothingHere
-            }
-            guard try database.isEvictable(record) else {
-                let isLost = try database.pending(inode)?.failure?.kind == .damaged
-                return .refused(
-                    isLost
-                        ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
-            }
-            guard try record.size > 0 || database.isUnstored(inode) else { return .nothingHere }
-            recorded = try database.localBytes(of: inode)
-            // The database is updated first: bytes that it does not record are fetched again.
-            record.presence = .remote
-            try database.update(record)
-            try database.setExtents(ExtentSet(), of: inode)
-            try database.forgetDurability(of: inode)
-            return nil
+    /// Drops the bytes of some files, in one transaction.
+    func evictFiles(
+        _ inodes: [InodeNumber]
+    ) throws(Blocked) -> [(InodeNumber, Eviction)] {
+        let evictions = try files.withExclusive(inodes) { unused throws(Blocked) in
+            try evictUnused(unused)
         }
-        if let refusal { return refusal }
-        durability.evictionsUnsynced.withLock { _ = $0.insert(inode) }
-        durability.forgetWritten(inode)
+        var results: [(InodeNumber, Eviction)] = []
+        for inode in inodes {
+            if let eviction = evictions[inode] {
+                results.append((inode, eviction))
+            } else {
+                let isDirty = try store.read { try $0.isPending(inode) }
+                results.append(
+                    (inode, .refused(isDirty ? Self.unsentReason : "it is open; close it first")))
+            }
+        }
+        // The kernel's cached bytes are dropped too, to free the memory as well.
+        let evicted = results.compactMap { inode, eviction -> CacheChange? in
+            if case .evicted = eviction { .inode(inode) } else { nil }
+        }
+        kernelCache.announce(evicted)
+        return results
+    }
+
+    private func evictUnused(
+        _ inodes: [InodeNumber]
+    ) throws(Blocked) -> [InodeNumber: Eviction] {
+        var (evictions, recorded) = try store.write { database in
+            var (evictions, recorded): ([InodeNumber: Eviction], [InodeNumber: UInt64]) = ([:], [:])
+            for inode in inodes {
+                let bytes = try database.localBytes(of: inode)
+                evictions[inode] = try forget(inode, database)
+                if evictions[inode] == nil { recorded[inode] = bytes }
+            }
+            return (evictions, recorded)
+        }
+        let evicted = inodes.filter { recorded[$0] != nil }
+        durability.noteEvictions(evicted)
+        try cache.holding(recorded.values.reduce(0, +)) {
+            for inode in evicted { evictions[inode] = removeContent(of: inode) }
+        }
+        return evictions
+    }
+
+    private func removeContent(of inode: InodeNumber) -> Eviction {
         let path = StateFiles.content(of: inode)
-        let bytes = try cache.holding(recorded) { () throws(Blocked) in
-            try onDisk("evict inode \(inode)") { () throws(DiskError) in
-                let bytes = try disk.open(path).status().allocatedBytes
-                try disk.remove(path)
-                return bytes
-            }
+        do throws(DiskError) {
+            let bytes = try disk.status(of: path)?.allocatedBytes ?? 0
+            try disk.remove(path)
+            return .evicted(bytes: bytes)
+        } catch {
+            // The next use empties it, and the next start removes it.
+            let reason = "\(error.attempt): \(error.reason)"
+            logger.warning(
+                "evicted bytes not removed", metadata: ["inode": "\(inode)", "reason": "\(reason)"])
+            return .refused("its bytes could not be removed: \(error.reason)")
         }
-        return .evicted(bytes: bytes)
+    }
+
+    /// Forgets the bytes of an unused file if some that the database records are gone, as after a power
+    /// cut, and the remote has them.
+    ///
+    /// - Parameter size: That of the content file, which the caller truncates or removes.
+    /// - Returns: Whether they are forgotten.
+    func forgetLost(_ inode: InodeNumber, contentSize size: UInt64) throws(Blocked) -> Bool {
+        let isForgotten = try store.write { database in
+            // Attributes or a name may have changed since: the remote has the bytes nevertheless.
+            guard let record = try database.inode(inode), record.presence != .remote,
+                try !record.isWriting && !database.isChangedHere(record),
+                try size < database.leastContentSize(record)
+            else { return false }
+            return try database.forgetContent(of: inode)
+        }
+        guard isForgotten else { return false }
+        logger.warning("lost bytes are fetched again", metadata: ["inode": "\(inode)"])
+        durability.noteEvictions([inode])
+        return true
+    }
+
+    /// Makes the database forget the bytes of an unused file, if they may be dropped: bytes that it does
+    /// not record are fetched again.
+    ///
+    /// - Returns: The reason if they may not.
+    private func forget(_ inode: InodeNumber, _ database: Database) throws -> Eviction? {
+        if try database.forgetContent(of: inode, if: Self.isWorthwhile) { return nil }
+        guard let record = try database.inode(inode), record.presence != .remote,
+            try !database.isEvictable(record)
+        else { return .nothingHere }
+        let isLost = try database.pending(inode)?.failure?.kind == .damaged
+        return .refused(
+            isLost ? "its bytes are lost; \(SyncFailure.lostBytesRemedy)" : Self.unsentReason)
+    }
+
+    /// An empty file has nothing to be dropped, except a failure of the disk.
+    private static var isWorthwhile: String {
+        """
+        \(Database.isEvictable) AND (size > 0
+            OR EXISTS (SELECT 1 FROM unsynced WHERE inode = inodes.id AND failed = 1))
+        """
     }
 }
 
 extension Database {
-    /// Whether a file that has a name is at or below a directory.
+    /// Whether a file that has a name is below a directory.
     fileprivate func isNamed(_ inode: InodeNumber, below directory: InodeNumber) throws -> Bool {
         try dirent(of: inode) != nil && (directory == .root || isBelow(directory, inode))
     }

@@ -12,6 +12,7 @@ struct Space: Sendable {
     let flusher: Flusher
     let kernelCache: KernelCacheRelay
     let cache: CacheUse
+    let leftovers: Leftovers
     let budget = Locked(SpaceBudget())
     let uses: LastUses
 
@@ -30,6 +31,10 @@ struct Space: Sendable {
         let now = clock.uptime
         if try takeRoom(bytes, at: now) { return }
         if try flusher.removeUnlinked() {
+            budget.withLock { $0.forget() }
+            if try takeRoom(bytes, at: now) { return }
+        }
+        if leftovers.clear() {
             budget.withLock { $0.forget() }
             if try takeRoom(bytes, at: now) { return }
         }
@@ -109,14 +114,17 @@ struct Space: Sendable {
         var last: (accessed: Int64, inode: Int64) = (.min, 0)
         while freed < wanted {
             let page = try store.read { try $0.leastRecentlyUsed(after: last, limit: 100) }
-            guard let end = page.last else { break }
-            for file in page where freed < wanted {
+            if page.isEmpty { break }
+            var (batch, bytes): ([InodeNumber], UInt64) = ([], 0)
+            for file in page where freed + bytes < wanted && bytes <= Self.evictionBytes {
                 let inode = InodeNumber(rawValue: file.inode)
+                last = (file.accessed, file.inode)
                 // An open one would only be refused, at more cost.
                 guard files.existing(inode) == nil else { continue }
-                if case .evicted(let bytes) = try evictFile(inode) { freed += bytes }
+                batch.append(inode)
+                bytes += file.bytes
             }
-            last = (end.accessed, end.inode)
+            for case (_, .evicted(let bytes)) in try evictFiles(batch) { freed += bytes }
         }
         return freed
     }

@@ -5,8 +5,8 @@ package import Logging
 /// The kernel's operations are synchronous and may come from any thread. Background work runs below
 /// ``run()``: asynchronous, on an executor whose threads may block on the local disk.
 ///
-/// Locks, in the order in which they are taken: ``OpenFileTable``, ``OpenFile``, the database's
-/// writer. All others are leaves.
+/// Locks, in the order in which they are taken: exclusive work on unused files, ``OpenFileTable``,
+/// ``OpenFile``, the database's writer. All others are leaves.
 package final class Engine: Sendable {
     let configuration: EngineConfiguration
     let store: Store
@@ -82,6 +82,9 @@ package final class Engine: Sendable {
             await withDiscardingTaskGroup { group in
                 group.addTask(on: pools.upkeep) { [local] in
                     await local.reaper.run()
+                }
+                group.addTask(on: pools.upkeep) { [local] in
+                    await local.sweep.run()
                 }
                 group.addTask { [transfer] in await transfer.synchroniser.run() }
                 group.addTask { [remote] in await remote.lister.run() }

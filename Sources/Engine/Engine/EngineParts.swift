@@ -14,6 +14,7 @@ struct LocalParts: Sendable {
     let space: Space
     let evictor: Evictor
     let content: ContentStore
+    let sweep: ContentSweep
     let tree: Tree
 
     init(
@@ -31,11 +32,14 @@ struct LocalParts: Sendable {
             store: store, disk: disk, logger: logger, files: files, trash: trash,
             removalsMax: configuration.removalsMax)
         flusher = Flusher(clock: clock, logger: logger, durability: durability, reaper: reaper)
+        let cache = CacheUse(store: store, bytesMax: configuration.cacheBytesMax)
+        let leftovers = Leftovers(
+            store: store, disk: disk, logger: logger, files: files, lostAndFound: lostAndFound,
+            bytesMax: cache.overdraftBytes)
         space = Space(
             store: store, disk: disk, clock: clock, logger: logger, files: files,
             durability: durability, flusher: flusher, kernelCache: kernelCache,
-            cache: CacheUse(store: store, bytesMax: configuration.cacheBytesMax),
-            uses: LastUses(store))
+            cache: cache, leftovers: leftovers, uses: LastUses(store))
         evictor = Evictor(
             store: store, clock: clock, logger: logger, space: space, trash: trash)
         content = ContentStore(
@@ -46,6 +50,9 @@ struct LocalParts: Sendable {
                 logger: logger),
             space: space, durability: durability, reaper: reaper, agenda: agenda,
             fillQueue: fillQueue)
+        sweep = ContentSweep(
+            store: store, disk: disk, logger: logger, files: files, space: space,
+            leftovers: leftovers)
         tree = Tree(
             configuration: configuration, store: store, clock: clock, traits: traits,
             files: files, space: space, agenda: agenda)

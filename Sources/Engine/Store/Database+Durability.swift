@@ -216,12 +216,24 @@ extension Database {
             """, [inode])
     }
 
-    /// Returns the first files after `inode` with a name and local bytes, ascending.
-    func presentInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
+    /// Returns the first inodes after one whose bytes a power cut may have taken although the remote
+    /// lacks them, or whose torn bytes may be here; ascending, and others among them.
+    func doubtfulInodes(after inode: InodeNumber, limit: Int) throws -> [InodeNumber] {
         try values(
             """
-            SELECT id FROM inodes WHERE id > ? AND links > 0 AND (presence > 0 OR writing = 1)
-                AND kind = 0 ORDER BY id LIMIT ?
+            SELECT inode FROM (SELECT inode FROM unsynced WHERE inode > ?1 ORDER BY inode LIMIT ?2)
+            UNION SELECT inode FROM (
+                SELECT inode FROM pending WHERE inode > ?1 ORDER BY inode LIMIT ?2)
+            UNION SELECT id FROM (
+                SELECT id FROM inodes WHERE id > ?1 AND writing = 1 ORDER BY id LIMIT ?2)
+            ORDER BY 1 LIMIT ?2
             """, [inode, limit])
+    }
+
+    /// Whether an inode is a file with a name and local bytes, or was open for writing.
+    func isPresent(_ inode: InodeNumber) throws -> Bool {
+        try hasRow(
+            "inodes WHERE id = ? AND links > 0 AND (presence > 0 OR writing = 1) AND kind = 0",
+            [inode])
     }
 }

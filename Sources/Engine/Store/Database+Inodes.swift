@@ -1,6 +1,14 @@
 import Foundation
 import GRDB
 
+/// A file whose content takes space on the disk.
+struct LocalFile {
+    var inode: InodeNumber
+    /// The space, as last measured.
+    var bytes: UInt64
+    var parent: InodeNumber
+}
+
 // Rows of `inodes`. All statements are prepared once per connection.
 
 extension Database {
@@ -55,6 +63,17 @@ extension Database {
                 inode.isMadeHere,
             ])
         inode.id = InodeNumber(rawValue: lastInsertedRowID)
+    }
+
+    /// Returns the highest number that an inode has or had.
+    func lastInodeNumber() throws -> Int64 {
+        try value("SELECT max(seq) FROM sqlite_sequence WHERE name = 'inodes'") ?? 0
+    }
+
+    /// Makes all new inodes have higher numbers than `last`.
+    func passInodeNumbers(upTo last: Int64) throws {
+        // There is a row, as the root was inserted.
+        try run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'inodes'", [last])
     }
 
     /// Stores a record except for its constant parts: number, kind and origin.
@@ -139,6 +158,15 @@ extension Database {
             [number, range.lowerBound.stored, range.upperBound.stored])
     }
 
+    /// Returns the size that a file's content must have at least.
+    func leastContentSize(_ record: InodeRecord) throws -> UInt64 {
+        switch record.presence {
+        case .remote: 0
+        case .partial: try extents(of: record.id).end(below: record.size)
+        case .whole: record.size
+        }
+    }
+
     // MARK: Extended attributes, which are read only when asked for
 
     func extendedAttributes(of inode: InodeNumber) throws -> ExtendedAttributes {
@@ -185,6 +213,17 @@ extension Database {
             "SELECT inode FROM local_bytes WHERE inode > ? ORDER BY inode LIMIT ?", [last, limit])
     }
 
+    /// Returns files that have a name and whose content takes space, ascending.
+    func filesWithLocalBytes(after last: InodeNumber, limit: Int) throws -> [LocalFile] {
+        try rows(
+            """
+            SELECT local_bytes.inode, bytes, parent
+            FROM local_bytes CROSS JOIN dirents ON dirents.inode = local_bytes.inode
+            WHERE local_bytes.inode > ? ORDER BY local_bytes.inode LIMIT ?
+            """, [last, limit]
+        ).map { LocalFile(inode: $0[0], bytes: UInt64(stored: $0[1]), parent: $0[2]) }
+    }
+
     /// Records the space that a file's content takes on the disk.
     func setLocalBytes(_ bytes: UInt64, of number: InodeNumber) throws {
         try run(
@@ -197,22 +236,42 @@ extension Database {
     /// Whether a file's local bytes could be fetched again: the remote has all of them under its
     /// name, and no change is pending or possible (I2).
     func isEvictable(_ record: InodeRecord) throws -> Bool {
-        guard try !isPending(record.id), !record.isWriting, let synced = try synced(record.id)
-        else { return false }
-        return synced.etag != nil && synced.generation == record.generation
+        try hasRow("inodes WHERE id = ? AND \(Self.isEvictable)", [record.id])
+    }
+
+    /// As ``isEvictable(_:)``, of a row of `inodes`.
+    static let isEvictable = """
+        writing = 0 AND NOT EXISTS (SELECT 1 FROM pending WHERE inode = inodes.id)
+            AND EXISTS (
+                SELECT 1 FROM synced WHERE inode = inodes.id AND etag NOT NULL
+                    AND synced.generation = inodes.generation)
+        """
+
+    /// Forgets the local bytes of a file.
+    ///
+    /// - Parameter condition: Of a row of `inodes`.
+    /// - Returns: Whether it had any, and met the condition.
+    func forgetContent(of number: InodeNumber, if condition: String = "TRUE") throws -> Bool {
+        try run(
+            "UPDATE inodes SET presence = 0 WHERE id = ? AND presence > 0 AND \(condition)",
+            [number])
+        guard changesCount > 0 else { return false }
+        try run("DELETE FROM extents WHERE inode = ?", [number])
+        try forgetDurability(of: number)
+        return true
     }
 
     /// Returns files with local bytes that the remote has too, the least recently used first.
     func leastRecentlyUsed(
         after last: (accessed: Int64, inode: Int64), limit: Int
-    ) throws -> [(accessed: Int64, inode: Int64)] {
+    ) throws -> [(accessed: Int64, inode: Int64, bytes: UInt64)] {
         try rows(
             """
-            SELECT accessed, id FROM inodes
+            SELECT accessed, id, bytes FROM inodes LEFT JOIN local_bytes ON inode = id
             WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
                 AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
             ORDER BY accessed, id LIMIT ?
             """, [last.accessed, last.inode, limit]
-        ).map { ($0[0], $0[1]) }
+        ).map { ($0[0], $0[1], UInt64(stored: $0[2] ?? 0)) }
     }
 }

@@ -39,8 +39,23 @@ package protocol Disk: Sendable {
     /// Removes a file; open ones keep their bytes. A missing file is not an error.
     func remove(_ path: DiskPath) throws(DiskError)
 
+    /// Returns the status of a file; nil if it is missing. POSIX: `stat`.
+    func status(of path: DiskPath) throws(DiskError) -> DiskFileStatus?
+
     /// Returns the paths of all files below a directory, in no order; none if it is missing.
     func files(below directory: DiskPath) throws(DiskError) -> [DiskPath]
+
+    /// Returns the paths of the files and of the directories in a directory, in no order; none if it is
+    /// missing.
+    func contents(
+        of directory: DiskPath
+    ) throws(DiskError) -> (files: [DiskPath], directories: [DiskPath])
+
+    /// Returns the highest of the decimal numbers up to `limit` that are names in the directories in a
+    /// directory; nil if there is none.
+    func highestNumber(
+        below directory: DiskPath, limit: UInt64
+    ) throws(DiskError) -> UInt64?
 
     /// Returns once all earlier writes survive power loss: bytes, names and removals. Linux:
     /// `syncfs`.

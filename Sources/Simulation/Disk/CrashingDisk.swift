@@ -57,6 +57,25 @@ final class CrashingDisk: Disk {
         return try disk.files(below: directory)
     }
 
+    func contents(
+        of directory: DiskPath
+    ) throws(DiskError) -> (files: [DiskPath], directories: [DiskPath]) {
+        try life.step("list \"\(directory)\"")
+        return try disk.contents(of: directory)
+    }
+
+    func status(of path: DiskPath) throws(DiskError) -> DiskFileStatus? {
+        try life.step("read the status of \"\(path)\"")
+        return try disk.status(of: path)
+    }
+
+    func highestNumber(
+        below directory: DiskPath, limit: UInt64
+    ) throws(DiskError) -> UInt64? {
+        try life.step("list the numbers below \"\(directory)\"")
+        return try disk.highestNumber(below: directory, limit: limit)
+    }
+
     func synchronizeAll() throws(DiskError) {
         try life.step("put all files on the disk")
         try disk.synchronizeAll()

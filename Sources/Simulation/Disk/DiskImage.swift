@@ -25,6 +25,13 @@ struct DiskImage: Sendable {
         return inode
     }
 
+    func status(of number: Number) -> DiskFileStatus {
+        let file = self[number].current
+        return DiskFileStatus(
+            size: file.bytes.size, allocatedBytes: file.bytes.allocatedBytes,
+            modified: file.modified)
+    }
+
     /// Makes an empty file without a name.
     mutating func create(at time: Timestamp) -> Number {
         numbersUsed += 1

@@ -104,6 +104,45 @@ package final class SimulatedDisk: Disk {
         }
     }
 
+    package func contents(
+        of directory: DiskPath
+    ) throws(DiskError) -> (files: [DiskPath], directories: [DiskPath]) {
+        let prefix = directory.description.isEmpty ? "" : "\(directory)/"
+        return try operate("list \"\(directory)\"") { state in
+            var (files, directories): ([String], Set<String>) = ([], [])
+            for name in state.image.names.keys.filter({ $0.hasPrefix(prefix) }).sorted() {
+                if let end = name.dropFirst(prefix.count).firstIndex(of: "/") {
+                    directories.insert(String(name[..<end]))
+                } else {
+                    files.append(name)
+                }
+            }
+            return (files.map { DiskPath($0) }, directories.sorted().map { DiskPath($0) })
+        }
+    }
+
+    package func status(of path: DiskPath) throws(DiskError) -> DiskFileStatus? {
+        try operate("read the status of \"\(path)\"") { state in
+            state.image.names[path.description].map { state.image.status(of: $0) }
+        }
+    }
+
+    package func highestNumber(
+        below directory: DiskPath, limit: UInt64
+    ) throws(DiskError) -> UInt64? {
+        let depth = directory.description.split(separator: "/").count + 2
+        return try operate("list the numbers below \"\(directory)\"") { state in
+            var highest: UInt64?
+            for name in state.image.names.keys where name.hasPrefix("\(directory)/") {
+                let names = name.split(separator: "/")
+                guard names.count == depth, let number = UInt64(names[depth - 1]), number <= limit
+                else { continue }
+                highest = max(highest ?? 0, number)
+            }
+            return highest
+        }
+    }
+
     package func synchronizeAll() throws(DiskError) {
         do {
             try operate("put all files on the disk", isSync: true) { $0.image.synchronizeAll() }

@@ -101,10 +101,7 @@ package final class SimulatedFile: DiskFile {
 
     package func status() throws(DiskError) -> DiskFileStatus {
         try disk.operate("read the status of \"\(path)\"", life: life) { state in
-            let image = state.image[number].current
-            return DiskFileStatus(
-                size: image.bytes.size, allocatedBytes: image.bytes.allocatedBytes,
-                modified: image.modified)
+            state.image.status(of: number)
         }
     }
 

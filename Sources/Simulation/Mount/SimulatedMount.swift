@@ -1,5 +1,5 @@
 package import Engine
-import GRDB
+package import GRDB
 import Synchronization
 
 /// A mount from one seed: an engine with clock, disk, database, provider and executor, which can be
@@ -222,6 +222,22 @@ package final class SimulatedMount: Sendable {
         disk.powerCut()
         databaseDisk?.cutPower()
         boots.withLock { $0 += 1 }
+    }
+
+    /// Returns a copy of the database, which is in memory, as a backup would have it.
+    package func copyDatabase() throws -> DatabaseQueue {
+        let copy = try DatabaseQueue()
+        guard let database else { preconditionFailure("the database is on a disk") }
+        try database.backup(to: copy)
+        return copy
+    }
+
+    /// Replaces the database of a dead process by an older copy, and leaves all other files as they are.
+    package func restoreDatabase(_ copy: DatabaseQueue) throws {
+        precondition(state.withLock { $0.process == nil }, "a living process holds its state")
+        guard let database else { preconditionFailure("the database is on a disk") }
+        log.note("--- the database is restored")
+        try copy.backup(to: database)
     }
 
     /// Makes some of the next disk operations fail, for content files and database.
