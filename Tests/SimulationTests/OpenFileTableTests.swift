@@ -15,7 +15,7 @@ import Testing
         let disk = SimulatedDisk(seed: 1, clock: SimulatedClock())
         let content = try onDisk("open", do: disk.open(StateFiles.content(of: inode)))
         return OpenFile(
-            inode: inode, accessed: Timestamp(nanoseconds: 0),
+            inode: inode, accessed: Timestamp(nanoseconds: 0), mayHaveSetID: false,
             state: OpenFile.State(
                 file: content, size: 0, modified: Timestamp(nanoseconds: 0),
                 present: ExtentSet(), isMarkedWriting: false, isMarkedUnsafe: false,
