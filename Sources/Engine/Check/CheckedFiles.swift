@@ -64,7 +64,9 @@ final class CheckedFiles {
     private func fillLostPlace(
         _ inode: InodeNumber?, _ old: String, _ fill: (DiskPath) throws(DiskError) -> Void
     ) throws(Blocked) -> DiskPath {
-        let place = StateFiles.lostPlace(inode, StateFiles.shown(old), taken: lostPaths)
+        let place = StateFiles.lostPlace(inode, StateFiles.shown(old)) {
+            lostPaths.contains($0.description)
+        }
         lostPaths.insert(place.description)
         if !isDryRun { try onDisk(Self.attempt) { () throws(DiskError) in try fill(place) } }
         return place

@@ -55,7 +55,7 @@ final class Leftovers: Sendable {
     /// - Returns: Whether there may have been any.
     func clear() -> Bool {
         guard !isGone.load(ordering: .acquiring) else { return false }
-        while clearNext() {}
+        while !Task.isCancelled, clearNext() {}
         return true
     }
 

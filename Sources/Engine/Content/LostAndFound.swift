@@ -26,9 +26,11 @@ struct LostAndFound: Sendable {
             }
             let fallback = inode == nil ? StateFiles.shown(path.description) : nil
             let name = name.map { Self.shown($0) } ?? fallback
-            let taken = Set(try disk.files(below: StateFiles.lostFolder).map(\.description))
             // Inode numbers may be reused after a power cut.
-            try disk.move(path, to: StateFiles.lostPlace(inode, name, taken: taken))
+            let place = try StateFiles.lostPlace(inode, name) { (place) throws(DiskError) in
+                try disk.status(of: place) != nil
+            }
+            try disk.move(path, to: place)
             return true
         }
     }

@@ -95,7 +95,7 @@ extension Space {
             report.files += 1
             report.bytesFreed += bytes
         case .nothingHere: break
-        case .refused(let reason):
+        case .refused(let reason), .left(let reason):
             let path = try store.read { try $0.path(of: inode) }
             report.refused.append((ObjectKey(path).description, reason))
         }
@@ -120,6 +120,16 @@ extension Space {
         case evicted(bytes: UInt64)
         case nothingHere
         case refused(String)
+        /// The bytes are not needed any more, but could not be removed.
+        case left(String)
+
+        var isDone: Bool {
+            if case .evicted = self { true } else { false }
+        }
+
+        var isLeft: Bool {
+            if case .left = self { true } else { false }
+        }
     }
 
     /// Drops the bytes of one file if they are on the remote and not in use (I2).
@@ -183,7 +193,7 @@ extension Space {
             let reason = "\(error.attempt): \(error.reason)"
             logger.warning(
                 "evicted bytes not removed", metadata: ["inode": "\(inode)", "reason": "\(reason)"])
-            return .refused("its bytes could not be removed: \(error.reason)")
+            return .left("its bytes could not be removed: \(error.reason)")
         }
     }
 

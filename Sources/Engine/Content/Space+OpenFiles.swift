@@ -93,10 +93,11 @@ extension Space {
     ///
     /// They stay on the disk until then, for readers that are being served.
     ///
-    /// - Returns: Whether they do; false if the file has changes that only this machine has (I2).
+    /// - Returns: Whether they do; false if the file has changes that only this machine has (I2), or
+    ///   some of its bytes are being fetched.
     func discard(_ file: OpenFile) throws(Blocked) -> Bool {
         try file.withState { state throws(Blocked) in
-            guard state.isUnchanged,
+            guard state.isUnchanged, state.inFlight.isEmpty,
                 try forget([0..<state.size], of: file.inode, &state)
             else { return false }
             state.present.remove(0..<state.size)

@@ -124,7 +124,10 @@ struct Space: Sendable {
                 batch.append(inode)
                 bytes += file.bytes
             }
-            for case (_, .evicted(let bytes)) in try evictFiles(batch) { freed += bytes }
+            let results = try evictFiles(batch)
+            for case (_, .evicted(let bytes)) in results { freed += bytes }
+            // A disk that removes nothing would cost the cache all of its files, and free no byte.
+            if results.contains(where: \.1.isLeft), !results.contains(where: \.1.isDone) { break }
         }
         return freed
     }

@@ -122,7 +122,8 @@ extension Database {
             ? try values("SELECT inode FROM synced WHERE parent_before_move = ?", [inode.id]) : []
         try removeDirent(dirent, kind: inode.kind, at: now)
         try insertDirent(name, in: parent, to: inode, at: now)
-        for movedOut in movedOut {
+        // None that the directory is in now: it would lie below itself.
+        for movedOut in movedOut where try !isInode(parent, atOrBelow: movedOut) {
             try run(
                 "UPDATE synced SET parent_before_move = ? WHERE inode = ?", [inode.id, movedOut])
         }

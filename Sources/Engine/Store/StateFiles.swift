@@ -41,14 +41,15 @@ package enum StateFiles {
     }
 
     /// `INODE-NAME` in `lost+found/`; if that is taken, `INODE-2-NAME` and so on.
-    static func lostPlace(
-        _ inode: InodeNumber?, _ name: String?, taken: Set<String>
-    ) -> DiskPath {
+    static func lostPlace<Failure: Error>(
+        _ inode: InodeNumber?, _ name: String?, isTaken: (DiskPath) throws(Failure) -> Bool
+    ) throws(Failure) -> DiskPath {
         var number = 1
         while true {
             let words = [inode?.description, number > 1 ? "\(number)" : nil, name]
-            let place = "\(lostFolder)/" + words.compactMap(\.self).joined(separator: "-")
-            if !taken.contains(place) { return DiskPath(place) }
+            let place = DiskPath(
+                "\(lostFolder)/" + words.compactMap(\.self).joined(separator: "-"))
+            if try !isTaken(place) { return place }
             number += 1
         }
     }

@@ -56,7 +56,8 @@ struct WholeFileCheck: Sendable {
                 } catch {
                     logger.debug(
                         "file not checked", metadata: ["inode": "\(inode)", "reason": "\(error)"])
-                    if (error as? ProviderError)?.isPassing == true { postpone() }
+                    // After a failure of this machine too: the bytes here may be known to be damaged.
+                    if (error as? ProviderError)?.isPassing != false { postpone() }
                 }
             }
         }
@@ -127,7 +128,7 @@ struct WholeFileCheck: Sendable {
         }
         let isSound = there.value == there.expected
         metadata["refetched"] = isSound ? "sound" : "differs too"
-        logger.error("damaged bytes dropped, to be fetched again", metadata: metadata)
+        logger.error("bytes are damaged, to be fetched again", metadata: metadata)
         guard try content.space.discard(file) else { return false }
         if !isSound {
             let reason = ProviderError(
