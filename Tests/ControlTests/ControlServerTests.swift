@@ -259,7 +259,7 @@ struct ControlServerTests {
         service.stayOpen()
         let (begun, hasBegun) = AsyncStream<Void>.makeStream()
         var syncing: Task<SyncProgress, any Error>?
-        try await ServerFixture.run(service) { server in
+        try await ServerFixture.run(service, farewell: .milliseconds(100)) { server in
             syncing = Task { [client = server.client] in
                 try await client.sync(below: []) { _ in hasBegun.finish() }
             }

@@ -12,9 +12,12 @@ struct ServerFixture {
 
     /// Runs `body` while a server serves `service`.
     ///
-    /// - Parameter prepare: Given the socket's path before the server starts.
+    /// - Parameters:
+    ///   - farewell: The time that streams have to end by themselves: much for a busy machine.
+    ///   - prepare: Given the socket's path before the server starts.
     static func run(
-        _ service: FakeMount = FakeMount(), prepare: (String) throws -> Void = { _ in },
+        _ service: FakeMount = FakeMount(), farewell: Duration = .seconds(30),
+        prepare: (String) throws -> Void = { _ in },
         _ body: (ServerFixture) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
@@ -22,7 +25,8 @@ struct ServerFixture {
         try prepare(socketPath)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
-        let server = ControlServer(service: service, socketPath: socketPath, logger: logger)
+        let server = ControlServer(
+            service: service, socketPath: socketPath, logger: logger, farewell: farewell)
         let (listening, isListening) = AsyncStream<Void>.makeStream()
         let transport = HTTPTransport()
         try await withThrowingTaskGroup(of: Void.self) { group in

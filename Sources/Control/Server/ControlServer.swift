@@ -17,19 +17,24 @@ package struct ControlServer: Sendable {
     private let socketPath: String
     private let logger: Logger
 
-    /// How long streams may continue after the server is told to stop.
-    private static let farewell: Duration = .seconds(2)
+    private let farewell: Duration
 
-    /// - Parameter socketPath: In a directory to which only this daemon writes, since an existing socket
-    ///   is treated as that of a dead daemon. At most ``SocketPath/bytesMax`` bytes.
-    package init(service: any MountService, socketPath: String, logger: Logger) {
+    /// - Parameters:
+    ///   - socketPath: In a directory to which only this daemon writes, since an existing socket is
+    ///     treated as that of a dead daemon. At most ``SocketPath/bytesMax`` bytes.
+    ///   - farewell: How long streams may continue after the server is told to stop.
+    package init(
+        service: any MountService, socketPath: String, logger: Logger,
+        farewell: Duration = .seconds(2)
+    ) {
         self.service = service
         self.socketPath = socketPath
         self.logger = logger
+        self.farewell = farewell
     }
 
     /// Serves until the calling task is cancelled; then accepts no more connections, gives current
-    /// requests up to 2 seconds, and removes the socket.
+    /// requests a moment, 2 seconds unless told otherwise, and removes the socket.
     ///
     /// - Parameter ready: Called once, when connections are accepted.
     /// - Throws: ``ControlError`` if the socket cannot be created.
@@ -50,7 +55,7 @@ package struct ControlServer: Sendable {
             logger: quietLogger)
         var configuration = ServiceGroupConfiguration(
             services: [application], logger: quietLogger)
-        configuration.maximumGracefulShutdownDuration = Self.farewell
+        configuration.maximumGracefulShutdownDuration = farewell
         let group = ServiceGroup(configuration: configuration)
         do {
             // Not child tasks: a cancellation has to reach the group as a graceful shutdown.
@@ -62,7 +67,7 @@ package struct ControlServer: Sendable {
                 stop.yield()
             }
         } catch is CancellationError {
-            // Streams were ended after two seconds.
+            // Streams were ended after the farewell.
         } catch {
             logger.debug("control server failed", metadata: ["reason": "\(error)"])
             let number = (error as? IOError)?.errnoCode ?? EIO
