@@ -5,7 +5,7 @@ import Testing
 
 @testable import Engine
 
-/// Goal: slow work on unused files delays those who want to use them, and nobody else.
+/// Goal: slow work on unused files delays opens of these files only.
 @Suite struct OpenFileTableTests {
     private static let inode = InodeNumber(rawValue: 1)
     /// All locks of the table are those of some of these.

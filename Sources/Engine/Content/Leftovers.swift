@@ -23,7 +23,7 @@ final class Leftovers: Sendable {
     private let isGone = Atomic(false)
     /// Bytes that were fetched meanwhile.
     private let bytesAdmitted = Atomic<UInt64>(0)
-    /// Held during a step: who needs the space waits for its end.
+    /// Held during a step: requests that need the space wait for its end.
     private let state = Locked(State())
 
     init(

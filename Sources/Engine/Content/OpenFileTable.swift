@@ -72,7 +72,7 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Runs `body` with the unused ones among some inodes. Whoever wants to use one of them waits until
+    /// Runs `body` with the unused ones among some inodes. Opens of one of them wait until
     /// it has ended; no other inode is affected.
     func withExclusive<Value: Sendable>(
         _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Value
@@ -93,7 +93,7 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Runs `body` if the inode's content is unused. Whoever wants to use it waits until it has ended.
+    /// Runs `body` if the content of an inode is unused. Opens of it wait until it has ended.
     ///
     /// - Returns: nil, without running `body`, if the content is in use.
     func withExclusive<Value: Sendable>(

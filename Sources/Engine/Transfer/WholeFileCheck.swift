@@ -4,8 +4,8 @@ import Synchronization
 /// Checks files that were fetched in several pieces, of which each alone has no checksum, against the
 /// checksum that the store keeps of the whole. Requests do not wait for it.
 ///
-/// If they differ, the bytes are fetched once more, without storing them. Are they those that are
-/// here, the transfer was sound, and the store's checksum is not one of these bytes. Otherwise the
+/// If they differ, the bytes are fetched once more, without storing them. If these equal the local
+/// bytes, the transfer was sound, and the store's checksum is not one of these bytes. Otherwise the
 /// local bytes count as missing.
 struct WholeFileCheck: Sendable {
     let store: Store
