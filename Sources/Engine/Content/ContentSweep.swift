@@ -25,7 +25,7 @@ struct ContentSweep: Sendable {
 
     /// The files looked at with one query.
     private static var pageFiles: Int { 1_000 }
-    /// The files that who wants to open one of them waits for.
+    /// The files looked at together: an open of one waits for all of them.
     private static var batchFiles: Int { 16 }
 
     private func measureContent() async throws(Blocked) {

@@ -1,7 +1,7 @@
 /// The files whose content is in use, one ``OpenFile`` each.
 ///
 /// The inodes are spread over many locks. None is held during slow work on unused files, such as the
-/// removal of gigabytes: only those who want to use one of these files wait for its end.
+/// removal of gigabytes: only opens of these files wait for its end.
 final class OpenFileTable: Sendable {
     private struct Entry {
         var users: Int
@@ -72,8 +72,8 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Runs `body` with the unused ones among some inodes. Opens of one of them wait until
-    /// it has ended; no other inode is affected.
+    /// Runs `body` with the unused ones among some inodes. Opens of them wait until it has
+    /// ended; no other inode is affected.
     func withExclusive<Value: Sendable>(
         _ inodes: [InodeNumber], _ body: ([InodeNumber]) throws(Blocked) -> Value
     ) throws(Blocked) -> Value {
