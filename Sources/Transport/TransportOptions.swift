@@ -11,9 +11,11 @@ package struct TransportOptions: Sendable {
     /// Older versions lose the answer of a server that refuses a request before it has the whole
     /// body, and then resets the stream.
     package var http2 = Self.isHTTP2Sound
-    /// How many requests of a kind run concurrently to one host at first, and of all kinds at most.
-    /// Further requests wait in order of arrival.
+    /// How many requests of a kind run concurrently to one host at first, and of all kinds except
+    /// queries at most. Further requests wait in order of arrival.
     package var requestsPerHost = HostLimit.Bounds(start: 4, max: 32)
+    /// The same for requests with short answers and without a body; nil for ``requestsPerHost``.
+    package var queriesPerHost: HostLimit.Bounds? = .init(start: 8, max: 256, pace: .queries)
     /// The longest time without a byte in the body of a request, or in an answer with file content,
     /// including the wait for it.
     package var contentStallMax: Duration = .seconds(30)
@@ -21,6 +23,13 @@ package struct TransportOptions: Sendable {
     package var logger = Logger(label: "transport", factory: { _ in SwiftLogNoOpLogHandler() })
 
     package init() {}
+
+    /// Leaves most of the descriptors that the process may have to others than queries.
+    package mutating func limitQueries(descriptorsMax: UInt64) {
+        guard let bounds = queriesPerHost else { return }
+        let max = Swift.max(bounds.start, Swift.min(bounds.max, Int(clamping: descriptorsMax / 8)))
+        queriesPerHost?.max = max
+    }
 
     /// libcurl: `version_num`, a byte each for the three parts of the version.
     private static let isHTTP2Sound = apus_curl_version() >= 0x08_02_00

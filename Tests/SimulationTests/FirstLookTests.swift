@@ -115,6 +115,37 @@ struct FirstLookTests {
         }
     }
 
+    /// Goal: a user who trusts listings causes no request for an object, and overwrites nothing unseen.
+    @Test func `asks nothing if listings are trusted, except before a change is sent`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listsMetadata = false
+        settings.provider.trustsListings = true
+        let attribute = Array("user.a".utf8)
+        try Scenario.run(settings: settings) { remote in
+            for number in 0..<10 {
+                try remote.otherClientWrites(Scenario.key("file \(number)"), [1], mode: 0o600)
+            }
+            try remote.otherClientSets(attribute, of: Scenario.key("file 1"), to: [7])
+        } _: { it in
+            it.remote.refuse(.denied, attempts: "stat")
+            for name in try await it.names(in: "") {
+                let found = try await it.look(at: name)
+                #expect(found.mode == 0o644)
+                #expect(!found.isProvisional && !found.isKindProvisional)
+            }
+            try await it.wait(.seconds(60))
+            #expect(it.remote.refusalsGiven == 0)
+            it.remote.refuse(nil)
+            try await it.write("file 1", [1, 2])
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("file 1") == [1, 2])
+            let sent = try #require(it.remote.attributes()[Scenario.key("file 1")])
+            #expect(sent.mode == 0o600)
+            #expect(sent.extendedAttributes[attribute] == [7])
+            #expect(try await it.look(at: "file 1").mode == 0o600)
+        }
+    }
+
     @Test func `is repeated if a connection breaks`() throws {
         try Self.run { it in
             it.remote.setReachable(false)

@@ -26,6 +26,20 @@ import Testing
         #expect(limit.current == 32)
     }
 
+    @Test func `the limit of queries rises from 8 to 256 within a second of traffic`() {
+        var limit = HostLimit(.init(start: 8, max: 256, pace: .queries), now: .zero)
+        var now = Duration.zero
+        while limit.current < 256, now < .seconds(2) {
+            limit.noteWaiting()
+            now += .milliseconds(50)
+            // Each query takes 25 ms.
+            for _ in 0..<(limit.current * 2) { limit.noteAnswer(isRefusal: false, at: now) }
+            limit.adjust(at: now)
+        }
+        #expect(limit.current == 256)
+        #expect(now < .seconds(1))
+    }
+
     @Test func `the limit stays where a higher one has no effect`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         for _ in 0..<5 {
@@ -228,6 +242,28 @@ import Testing
         #expect(lane(.put, body: 1_000) == .change)
         #expect(lane(.put, body: 100_000) == .upload)
         #expect(lane(.post, body: 100_000) == .upload)
+    }
+
+    /// Goal: many queries at a time take no places from reads and changes, and a host that refuses
+    /// either gets fewer of both.
+    @Test func `queries have a limit of their own`() {
+        var admission = Admission<Int>(
+            .init(start: 2, max: 16), queries: .init(start: 64, max: 64, pace: .queries))
+        let queries = (1...100).reduce(0) {
+            $0 + admission.enqueue($1, host: "a", lane: .metadata, at: .zero).count
+        }
+        #expect(queries == 64)
+        for lane in [Lane.read, .change, .upload] {
+            let others = (1...10).reduce(0) {
+                $0
+                    + admission.enqueue(lane.rawValue * 100 + $1, host: "a", lane: lane, at: .zero)
+                    .count
+            }
+            #expect(others == 2)
+        }
+        _ = admission.end(host: "a", lane: .metadata, status: 503, at: .seconds(1))
+        #expect(admission.limit(of: "a", lane: .metadata) == 32)
+        #expect(admission.limit(of: "a", lane: .read) == 1)
     }
 
     @Test func `idle hosts are forgotten`() {

@@ -63,6 +63,7 @@ struct TurnTests {
         let trios = Rounds(of: 3)
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 3, max: 3)
+        options.queriesPerHost = nil
         let transport = HTTPTransport(options)
         try await ScriptedServer.run { _, connection in
             running.withLock { running in
@@ -93,6 +94,7 @@ struct TurnTests {
     func `a request that is never answered delays no other`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 8)
+        options.queriesPerHost = nil
         let transport = HTTPTransport(options)
         let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
         try await ScriptedServer.run { request, connection in
@@ -118,6 +120,7 @@ struct TurnTests {
     @Test func `the time limit includes the time in the queue`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)
+        options.queriesPerHost = nil
         let transport = HTTPTransport(options)
         let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
         try await ScriptedServer.run { _, connection in
@@ -144,6 +147,7 @@ struct TurnTests {
     func `a long upload delays no metadata request and no read`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 8)
+        options.queriesPerHost = nil
         let transport = HTTPTransport(options)
         let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
         let goOn = DispatchSemaphore(value: 0)
@@ -178,6 +182,7 @@ struct TurnTests {
     func `a waiting request is told so every few seconds`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)
+        options.queriesPerHost = nil
         let transport = HTTPTransport(options)
         let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
         let (told, isTold) = AsyncStream<Void>.makeStream()
@@ -211,6 +216,7 @@ struct TurnTests {
     @Test func `cancelling a waiting request has no effect on others`() async throws {
         var options = TransportOptions()
         options.requestsPerHost = .init(start: 1, max: 1)
+        options.queriesPerHost = nil
         let transport = HTTPTransport(options)
         let (arrived, hasArrived) = AsyncStream<Void>.makeStream()
         let goOn = DispatchSemaphore(value: 0)

@@ -21,6 +21,7 @@ struct MountCommand: AsyncParsableCommand {
               apus mount folder:/srv/cloud ~/Cloud --cache-size 20GiB --refresh 1m
               apus mount webdav+https://cloud.example.org/dav ~/Cloud
               apus mount 's3://bucket/prefix?endpoint=https://s3.example.org' ~/Cloud
+              apus mount 's3://bucket?metadata=listing' ~/Cloud  # modes and times as listed
               apus mount rclone:drive:Photos ~/Cloud
             """)
 

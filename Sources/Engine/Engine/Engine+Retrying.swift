@@ -134,8 +134,12 @@ extension Engine {
     ) async throws(EngineError) -> ProviderError? {
         do {
             switch need {
-            case .listing(let directory): try await remote.lister.list(directory)
-            case .name(let name, let directory): try await remote.names.find(name, in: directory)
+            case .listing(let directory):
+                remote.walks.noteNeed(of: directory)
+                try await remote.lister.list(directory)
+            case .name(let name, let directory):
+                remote.walks.noteNeed(of: directory)
+                try await remote.names.find(name, in: directory)
             case .content(let inode, let range):
                 try await transfer.downloader.materialise(inode, range)
             case .details(let inode):

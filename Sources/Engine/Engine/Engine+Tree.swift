@@ -121,6 +121,7 @@ extension Engine {
     /// - Throws: `.notFound`, `.notDirectory`.
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
         remote.schedule.noteUse(of: parent)
+        remote.walks.noteUse(of: parent)
         let found = try store.read { database -> FoundRecord? in
             if let inode = try database.inode(named: name, in: parent) {
                 return try database.seen(inode)
@@ -146,6 +147,7 @@ extension Engine {
         of directory: InodeNumber, after cookie: Int64, limit: Int
     ) throws(Blocked) -> [DirectoryEntry] {
         remote.schedule.noteUse(of: directory)
+        remote.walks.noteUse(of: directory)
         let entries = try store.read { database in
             // A directory that was removed while open has no entries.
             let inode = try database.existingInode(directory)

@@ -72,6 +72,7 @@ struct RemoteParts: Sendable {
     let lister: Lister
     let names: NameFinder
     let refresher: Refresher
+    let walks: TreeWalks
     let metadata: MetadataFetcher
 
     init(
@@ -101,18 +102,23 @@ struct RemoteParts: Sendable {
             aftermath: Aftermath(
                 files: local.files, reaper: local.reaper, agenda: agenda,
                 kernelCache: local.kernelCache))
+        let detector = Locked(WalkDetector())
         lister = Lister(
             configuration: configuration, store: store, clock: clock, logger: logger, gate: gate,
             activity: activity, answers: answers, schedule: schedule, space: local.space,
-            merger: merger)
+            merger: merger, walks: detector)
         names = NameFinder(
             store: store, clock: clock, gate: gate, activity: activity, answers: answers,
             lister: lister, merger: merger)
         refresher = Refresher(
             store: store, clock: clock, gate: gate, schedule: schedule, lister: lister)
+        walks = TreeWalks(
+            store: store, clock: clock, gate: gate, detector: detector,
+            listings: lister.listings, looks: looks)
         metadata = MetadataFetcher(
             store: store, clock: clock, logger: logger, random: random, gate: gate,
-            activity: activity, answers: answers, lister: lister, merger: merger, looks: looks)
+            activity: activity, answers: answers, lister: lister, merger: merger, looks: looks,
+            walks: walks)
     }
 }
 

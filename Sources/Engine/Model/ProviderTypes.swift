@@ -10,6 +10,8 @@ package struct ProviderTraits: Sendable {
     package var modifiedResolution: Duration?
     /// The number of concurrent transfers that suits the store.
     package var transfersMax: Int
+    /// The number of concurrent queries of single objects that suits the store.
+    package var queriesMax: Int
     /// Whether a directory moves in one step; otherwise object by object, and a move may be left
     /// incomplete.
     package var movesDirectoriesAtOnce: Bool
@@ -27,6 +29,9 @@ package struct ProviderTraits: Sendable {
     package var listsMetadata: Bool
     /// Whether the store keeps checksums of whole files, of some at least.
     package var keepsChecksums: Bool
+    /// Whether listings suffice to programs that ask for attributes, though the store has more
+    /// metadata: the user has said so. It is fetched before changes are sent.
+    package var trustsListings: Bool
     /// The extended attributes that it can keep; nil if it keeps none.
     package var extendedAttributes: ExtendedAttributeSpace?
     /// The names that it takes for one. If in doubt, more than it really does: those are not sent.
@@ -34,10 +39,11 @@ package struct ProviderTraits: Sendable {
 
     package init(
         name: String, keepsMode: Bool, keepsSymlinks: Bool, modifiedResolution: Duration?,
-        transfersMax: Int, movesDirectoriesAtOnce: Bool = true,
+        transfersMax: Int, queriesMax: Int? = nil, movesDirectoriesAtOnce: Bool = true,
         keepsVersionsInMoves: Bool = false,
         storesAttributesAtOnce: Bool = true, recognisesWrites: Bool = false,
-        listsMetadata: Bool = true, keepsChecksums: Bool = false,
+        listsMetadata: Bool = true, trustsListings: Bool = false,
+        keepsChecksums: Bool = false,
         extendedAttributes: ExtendedAttributeSpace? = nil, names: NameMatching = .exact
     ) {
         self.name = name
@@ -45,12 +51,14 @@ package struct ProviderTraits: Sendable {
         self.keepsSymlinks = keepsSymlinks
         self.modifiedResolution = modifiedResolution
         self.transfersMax = transfersMax
+        self.queriesMax = queriesMax ?? transfersMax
         self.movesDirectoriesAtOnce = movesDirectoriesAtOnce
         self.keepsVersionsInMoves = keepsVersionsInMoves
         self.storesAttributesAtOnce = storesAttributesAtOnce
         self.recognisesWrites = recognisesWrites
         self.listsMetadata = listsMetadata
         self.keepsChecksums = keepsChecksums
+        self.trustsListings = trustsListings
         self.extendedAttributes = extendedAttributes
         self.names = names
     }

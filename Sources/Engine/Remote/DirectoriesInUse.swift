@@ -52,7 +52,14 @@ struct RefreshSchedule {
     }
 
     /// Records that the listing of a directory begins.
-    mutating func noteListing(_ directory: InodeNumber, at now: Duration) {
+    ///
+    /// - Parameter isAhead: Whether the directory may be used for the first time soon, which then is
+    ///   no reason to list it again.
+    mutating func noteListing(_ directory: InodeNumber, isAhead: Bool = false, at now: Duration) {
+        if isAhead, uses[directory] == nil {
+            uses[directory] = Use(last: now - Self.age)
+            if uses.count > Self.countMax * 2 { forgetOldest() }
+        }
         uses[directory]?.due = now + interval
     }
 

@@ -13,6 +13,7 @@ struct Lister: Sendable {
     let schedule: DirectoriesInUse
     let space: Space
     let merger: Merger
+    let walks: Locked<WalkDetector>
     let listings = ListingQueue()
 
     /// Lists a directory and applies the remote changes found.
@@ -60,7 +61,8 @@ struct Lister: Sendable {
             }
         }
         let begin = clock.uptime
-        schedule.uses.withLock { $0.noteListing(directory, at: begin) }
+        let isAhead = flight.isAhead
+        schedule.uses.withLock { $0.noteListing(directory, isAhead: isAhead, at: begin) }
         var hasNews: Bool?
         defer {
             let now = clock.uptime
@@ -87,7 +89,7 @@ struct Lister: Sendable {
                 && merger.compare { try $0.isUnknown(directory) })
         var course = ListingCourse(
             entriesMax: configuration.listingEntriesMax, at: clock.uptime)
-        var batch = ListingBatch(at: clock.uptime)
+        var batch = ListingBatch(isAhead: flight.isAhead, at: clock.uptime)
         let cursor = gate.entries(of: key)
         var (hasNews, isRepeated) = (false, false)
         var page: ListingPage
@@ -107,6 +109,7 @@ struct Lister: Sendable {
                     if !objects.isEmpty { isRepeated = try !merge(objects, of: listing) }
                     hasNews = hasNews || !isRepeated && !objects.isEmpty
                 }
+                if !page.isLast { try requireUse(of: flight) }
             } while !page.isLast
         } catch {
             // The names found so far are kept, if there is room for them.
@@ -171,6 +174,13 @@ struct Lister: Sendable {
             throw try outdated(listing)
         }
         return true
+    }
+
+    /// - Throws: `CancellationError` for a listing ahead of a walk that has ended.
+    private func requireUse(of flight: ListingQueue.Flight) throws(CancellationError) {
+        if flight.isAhead, !walks.withLock({ $0.isAlive(at: clock.uptime) }) {
+            throw CancellationError()
+        }
     }
 
     private func outdated(_ listing: ListingMerge) throws(Blocked) -> ProviderError {

@@ -3,20 +3,24 @@
 /// quarter of the pages. Has no clock: time is an argument.
 struct ListingBatch {
     static let objectsMax = 16_384
+    /// For a listing ahead of a walk, as many of which are in progress at a time.
+    static let objectsAheadMax = 1_024
     /// How long the first page waits for others; pages of a slow store are merged at once.
     static let delayMax: Duration = .seconds(1)
 
     private var objects: [RemoteObject] = []
     private var begin: Duration
+    private let objectsMax: Int
 
-    init(at now: Duration) {
+    init(isAhead: Bool = false, at now: Duration) {
         begin = now
+        objectsMax = isAhead ? Self.objectsAheadMax : Self.objectsMax
     }
 
     /// - Returns: Whether the batch is to be merged.
     mutating func add(_ page: ListingPage, at now: Duration) -> Bool {
         objects += page.objects
-        return page.isLast || objects.count >= Self.objectsMax || now - begin >= Self.delayMax
+        return page.isLast || objects.count >= objectsMax || now - begin >= Self.delayMax
     }
 
     /// Returns the objects by their names, and begins the next batch.

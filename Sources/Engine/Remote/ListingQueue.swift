@@ -11,12 +11,23 @@ final class ListingQueue: Sendable {
         let completion = Signal()
         /// The time of the first request.
         let begin: Duration
-        private let state: Mutex<(progress: Duration, result: Result<Void, any Error>?)>
-
-        fileprivate init(at now: Duration) {
-            begin = now
-            state = Mutex((now, nil))
+        private struct State {
+            var progress: Duration
+            var isAhead: Bool
+            var result: Result<Void, any Error>?
         }
+
+        private let state: Mutex<State>
+
+        fileprivate init(isAhead: Bool, at now: Duration) {
+            begin = now
+            state = Mutex(State(progress: now, isAhead: isAhead))
+        }
+
+        /// Whether no program or refresh has asked for it yet, see ``TreeWalks``.
+        var isAhead: Bool { state.withLock { $0.isAhead } }
+
+        fileprivate func noteRequest() { state.withLock { $0.isAhead = false } }
 
         /// The time of the last data from the remote, or of the request.
         var progress: Duration { state.withLock { $0.progress } }
@@ -49,10 +60,15 @@ final class ListingQueue: Sendable {
     private let bell = Signal()
 
     /// Requests a listing, or joins the one in progress.
-    func request(_ directory: InodeNumber, at now: Duration) -> Flight {
+    ///
+    /// - Parameter isAhead: Whether it is not needed yet, see ``TreeWalks``.
+    func request(_ directory: InodeNumber, isAhead: Bool = false, at now: Duration) -> Flight {
         let (flight, isNew) = state.withLock { state in
-            if let flight = state.flights[directory] { return (flight, false) }
-            let flight = Flight(at: now)
+            if let flight = state.flights[directory] {
+                if !isAhead { flight.noteRequest() }
+                return (flight, false)
+            }
+            let flight = Flight(isAhead: isAhead, at: now)
             if state.isClosed {
                 flight.land(.failure(CancellationError()))
                 return (flight, false)

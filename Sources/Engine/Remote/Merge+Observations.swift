@@ -169,12 +169,16 @@ extension Merge {
         return (record, synced)
     }
 
+    /// Stores the metadata of a known version, or merges another version.
+    ///
+    /// - Returns: Whether it was the known version.
     mutating func applyMetadata(
         _ object: RemoteObject, _ synced: SyncedRecord, of inode: InodeNumber
-    ) throws {
-        guard var record = try database.inode(inode), !record.hasMetadata else { return }
+    ) throws -> Bool {
+        guard var record = try database.inode(inode), !record.hasMetadata else { return true }
         guard object.kind == record.kind, object.kind != .file || object.etag == synced.etag else {
-            return try observe(.object(object), of: inode)
+            try observe(.object(object), of: inode)
+            return false
         }
         var synced = synced
         let mode = object.mode ?? synced.mode
@@ -198,5 +202,6 @@ extension Merge {
             try database.setRemoteModified(remoteModified, of: inode)
         }
         changes.cacheChanges.append(.inode(inode))
+        return true
     }
 }

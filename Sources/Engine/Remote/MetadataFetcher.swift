@@ -4,7 +4,8 @@ import Synchronization
 /// Fetches the metadata that listings lack: mode, exact time, extended attributes, and whether an
 /// object is a symbolic link.
 ///
-/// Listings never request it. A lookup waits for it for a limited time; a request for extended
+/// Listings never request it. Many are in flight at a time, and the answers that arrive together are
+/// merged in one transaction. A lookup waits for it for a limited time; a request for extended
 /// attributes waits as long as one for content.
 struct MetadataFetcher: Sendable {
     let store: Store
@@ -17,12 +18,17 @@ struct MetadataFetcher: Sendable {
     let lister: Lister
     let merger: Merger
     let looks: MetadataQueue
+    let walks: TreeWalks
+    private let merging = MetadataAnswers()
 
     /// How long a request waits that the listing could answer.
     static var patience: Duration { .seconds(5) }
 
     /// How long after a failed wait an inode is not awaited again.
     private static var backoffTime: Duration { .seconds(5) }
+
+    /// Maximum number of answers merged in one transaction.
+    private static var mergedMax: Int { 100 }
 
     /// Maximum number of requests for one object.
     private static var triesMax: Int { 3 }
@@ -33,7 +39,7 @@ struct MetadataFetcher: Sendable {
     /// Does not wait if the remote is out of reach or a recent wait failed.
     func requireMetadata(of found: FoundRecord) throws(Blocked) {
         let record = found.record
-        guard !record.hasMetadata else { return }
+        guard !record.hasMetadata, !gate.traits.trustsListings else { return }
         // During a move of our own, the answer would prove nothing.
         if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
         let isAwaited = found.isUnseen && isLookAwaited(record)
@@ -51,13 +57,14 @@ struct MetadataFetcher: Sendable {
 
     /// Requests the metadata that the program is likely to need next.
     private func fetchAhead(of inode: InodeNumber) throws(Blocked) {
-        let expected = try store.read { database -> [InodeNumber] in
-            guard let dirent = try database.dirent(of: inode) else { return [] }
-            let count = looks.walks.withLock {
-                $0.note(dirent.parent, cookie: dirent.cookie, at: clock.uptime)
-            }
-            guard count > 0 else { return [] }
-            return try database.unseen(in: dirent.parent, after: dirent.cookie, among: count)
+        guard let dirent = try store.read({ try $0.dirent(of: inode) }) else { return }
+        let isOfWalk = try walks.noteLook(in: dirent.parent)
+        let count = looks.walks.withLock {
+            $0.note(dirent.parent, cookie: dirent.cookie, isOfWalk: isOfWalk, at: clock.uptime)
+        }
+        guard count > 0 else { return }
+        let expected = try store.read {
+            try $0.unseen(in: dirent.parent, after: dirent.cookie, among: count)
         }
         for inode in expected { looks.request(inode, isAwaited: false) }
     }
@@ -97,24 +104,56 @@ struct MetadataFetcher: Sendable {
     }
 
     func run() async {
-        await looks.run(sideBySide: gate.traits.transfersMax) {
+        await looks.run(sideBySide: gate.traits.queriesMax) {
             gate.isPaused
-        } look: { inode in
+        } prepare: { inodes in
+            places(of: inodes)
+        } look: { inode, facts in
+            var facts = facts
             var backoff = Backoff(first: .milliseconds(200), longest: .seconds(1))
             for attempt in 1...Self.triesMax {
-                if await fetchDetails(of: inode) { return }
+                if await fetchDetails(of: inode, facts) { return }
                 guard attempt < Self.triesMax else { break }
                 try? await clock.sleep(until: clock.uptime + backoff.next(random))
+                facts = .unread
             }
             // A later access requests it again.
             beginBackoff(at: inode)
         }
     }
 
+    /// The facts that a fetch needs.
+    private enum Facts: Sendable {
+        case place(MetadataPlace)
+        /// Nothing is to be fetched.
+        case complete
+        case unread
+    }
+
+    /// Reads the facts for several inodes in one transaction.
+    private func places(of inodes: [InodeNumber]) -> [Facts] {
+        let facts = try? store.read { database in
+            var parents = ParentPlaces(database)
+            return try inodes.map { try Self.facts(about: $0, &parents) }
+        }
+        return facts ?? inodes.map { _ in .unread }
+    }
+
+    private static func facts(
+        about inode: InodeNumber, _ parents: inout ParentPlaces
+    ) throws -> Facts {
+        let database = parents.database
+        guard let record = try database.inode(inode), !record.hasMetadata,
+            let synced = try database.synced(inode),
+            let key = try parents.key(of: inode, synced)
+        else { return .complete }
+        return .place(MetadataPlace(key: key, synced: synced))
+    }
+
     /// - Returns: Whether no further request is needed.
-    private func fetchDetails(of inode: InodeNumber) async -> Bool {
+    private func fetchDetails(of inode: InodeNumber, _ facts: Facts) async -> Bool {
         do throws(ProviderError) {
-            guard try await fetchMetadata(of: inode) else { return false }
+            guard try await fetchMetadata(of: inode, facts) else { return false }
             looks.noteSuccess()
             return true
         } catch {
@@ -135,30 +174,57 @@ struct MetadataFetcher: Sendable {
     /// - Returns: Whether all available metadata is known; false if a change of our own intervened.
     /// - Throws: `.missing` if it is gone; `.busy` while our own change is in progress.
     func fetchMetadata(of inode: InodeNumber) async throws(ProviderError) -> Bool {
-        let place = try engineWork { () throws(Blocked) in
-            try store.read { database -> (ObjectKey, SyncedRecord)? in
-                guard let record = try database.inode(inode), !record.hasMetadata,
-                    let synced = try database.synced(inode),
-                    let key = try database.remoteKey(of: inode)
-                else { return nil }
-                return (key, synced)
+        try await fetchMetadata(of: inode, .unread)
+    }
+
+    private func fetchMetadata(
+        of inode: InodeNumber, _ facts: Facts
+    ) async throws(ProviderError) -> Bool {
+        var facts = facts
+        if case .unread = facts {
+            facts = try engineWork { () throws(Blocked) in
+                try store.read { database in
+                    var parents = ParentPlaces(database)
+                    return try Self.facts(about: inode, &parents)
+                }
             }
         }
-        guard let (key, synced) = place else { return true }
-        let object = try await detailed(inode, at: key, synced)
-        return try engineWork { () throws(Blocked) in
-            try merger.merge { merge in
-                let database = merge.database
-                // Another object may be there since a directory above it was moved.
-                guard try database.synced(inode) == synced,
-                    try database.remoteKey(of: inode) == key,
-                    try database.uncertainInode(atOrAbove: inode) == nil,
-                    !activity.isClaimed(key)
-                else { return false }
-                try merge.applyMetadata(object, synced, of: inode)
-                return true
+        guard case .place(let place) = facts else { return true }
+        let object = try await detailed(inode, at: place.key, place.synced)
+        let answer = MetadataAnswer(inode: inode, place: place, object: object)
+        return try await merging.merge(answer, limit: Self.mergedMax, merge).get()
+    }
+
+    /// Merges answers in one transaction; after a failure, each in its own.
+    private func merge(_ answers: [MetadataAnswer]) -> [MetadataAnswers.Outcome] {
+        do throws(Blocked) {
+            return try merger.merge { merge in
+                var parents = ParentPlaces(merge.database)
+                return try answers.map { .success(try take($0, &merge, &parents)) }
             }
+        } catch {
+            if answers.count > 1 { return answers.flatMap { merge([$0]) } }
+            return [.failure(ProviderError(preparing: error))]
         }
+    }
+
+    /// - Returns: Whether all available metadata is known; false if a change of our own intervened.
+    private func take(
+        _ answer: MetadataAnswer, _ merge: inout Merge, _ parents: inout ParentPlaces
+    ) throws -> Bool {
+        let (inode, place) = (answer.inode, answer.place)
+        // Another object may be there since a directory above it was moved.
+        guard try merge.database.synced(inode) == place.synced,
+            try parents.key(of: inode, place.synced) == place.key,
+            try merge.database.intent(of: inode) == nil,
+            try !parents.isUncertain(place.synced.parent),
+            !activity.isClaimed(place.key)
+        else { return false }
+        if try !merge.applyMetadata(answer.object, place.synced, of: inode) {
+            // Another version was merged, which may have changed anything.
+            parents = ParentPlaces(merge.database)
+        }
+        return true
     }
 
     private func detailed(

@@ -11,12 +11,13 @@ final class MetadataQueue: Sendable {
 
     /// Maximum number of queued fetches that no request awaits. Awaited ones are bounded by the
     /// kernel's requests.
-    private static let expectedMax = 1_024
+    static let expectedMax = 1_024
     /// Maximum number of remembered inodes with a failed fetch.
     private static let vainMax = 1_024
 
-    private struct State {
+    fileprivate struct State {
         var flights: [InodeNumber: Flight] = [:]
+        var running = 0
         var awaited: [InodeNumber] = []
         var expected: [InodeNumber] = []
         /// The time until which an inode is not awaited.
@@ -99,29 +100,33 @@ final class MetadataQueue: Sendable {
 
     // MARK: Running
 
+    /// The number of further fetches that no request awaits that would be queued.
+    var room: Int { state.withLock { max(0, Self.expectedMax - $0.expected.count) } }
+
     /// Runs requested fetches until the calling task is cancelled.
     ///
-    /// - Parameter isResting: Whether to start nothing until ``signal``.
-    func run(
+    /// - Parameters:
+    ///   - sideBySide: Maximum number of fetches in progress.
+    ///   - isResting: Whether to start nothing until ``signal``.
+    ///   - prepare: Reads the facts that the fetches of some inodes need, in the same order.
+    func run<Facts: Sendable>(
         sideBySide: Int, isResting: @Sendable () -> Bool,
-        look: @escaping @Sendable (InodeNumber) async -> Void
+        prepare: @Sendable ([InodeNumber]) -> [Facts],
+        look: @escaping @Sendable (InodeNumber, Facts) async -> Void
     ) async {
-        await withTaskGroup(of: Void.self) { group in
-            var running = 0
+        await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                if running == sideBySide {
-                    await group.next()
-                    running -= 1
-                }
                 let notifications = signal.notifications
-                guard !isResting(), let inode = next() else {
+                let inodes = isResting() ? [] : begin(sideBySide: sideBySide)
+                guard !inodes.isEmpty else {
                     await signal.wait(after: notifications)
                     continue
                 }
-                running += 1
-                group.addTask {
-                    await look(inode)
-                    self.end(inode)
+                for (inode, facts) in zip(inodes, prepare(inodes)) {
+                    group.addTask {
+                        await look(inode, facts)
+                        self.end(inode, sideBySide: sideBySide)
+                    }
                 }
             }
             group.cancelAll()
@@ -130,17 +135,47 @@ final class MetadataQueue: Sendable {
             state.isClosed = true
             return state.awaited + state.expected
         }
-        for inode in left { end(inode) }
+        for inode in left { complete(inode) }
     }
 
-    private func next() -> InodeNumber? {
+    /// Number of fetches that begin together.
+    private static let begunMax = 64
+
+    /// Takes the next fetches, as far as there are places. Those that no request awaits wait for
+    /// several places, so that the database is read once for all of them.
+    private func begin(sideBySide: Int) -> [InodeNumber] {
         state.withLock { state in
-            if !state.awaited.isEmpty { return state.awaited.removeFirst() }
-            return state.expected.isEmpty ? nil : state.expected.removeFirst()
+            let free = min(sideBySide - state.running, Self.begunMax)
+            var begun = Array(state.awaited.prefix(free))
+            state.awaited.removeFirst(begun.count)
+            let others = min(free - begun.count, state.expected.count)
+            if state.hasPlaces(sideBySide) || !begun.isEmpty {
+                begun += state.expected.prefix(others)
+                state.expected.removeFirst(others)
+            }
+            state.running += begun.count
+            return begun
         }
     }
 
-    private func end(_ inode: InodeNumber) {
+    private func end(_ inode: InodeNumber, sideBySide: Int) {
+        let hasWork = state.withLock { state in
+            state.running -= 1
+            return !state.awaited.isEmpty
+                || !state.expected.isEmpty && state.hasPlaces(sideBySide)
+        }
+        complete(inode)
+        if hasWork { signal.notify() }
+    }
+
+    private func complete(_ inode: InodeNumber) {
         state.withLock { $0.flights.removeValue(forKey: inode) }?.completion.notify()
+    }
+}
+
+extension MetadataQueue.State {
+    /// Whether an eighth of the places is free.
+    fileprivate func hasPlaces(_ sideBySide: Int) -> Bool {
+        sideBySide - running >= max(1, sideBySide / 8)
     }
 }

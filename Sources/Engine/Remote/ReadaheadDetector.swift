@@ -3,7 +3,9 @@
 /// argument.
 struct ReadaheadDetector {
     /// Maximum readahead in names.
-    static let countMax = 64
+    static let countMax = 512
+    /// The first readahead, and the factor by which it grows with each.
+    private static let growth = 8
     /// How many directories are remembered.
     private static let directoriesMax = 64
     /// A walk ends after this long without a step.
@@ -23,14 +25,16 @@ struct ReadaheadDetector {
 
     /// Records that a program waits for an unknown file.
     ///
+    /// - Parameter isOfWalk: Whether it has gone through other directories file by file before.
     /// Cookies are assigned consecutively, so that neighbours in a directory as listed have
     /// consecutive cookies.
     ///
     /// - Returns: The number of names after `cookie` among which to look for others; 0 for none.
-    mutating func note(_ directory: InodeNumber, cookie: Int64, at now: Duration) -> Int {
+    mutating func note(
+        _ directory: InodeNumber, cookie: Int64, isOfWalk: Bool = false, at now: Duration
+    ) -> Int {
         guard var walk = walks[directory], now - walk.last < Self.age else {
-            begin(directory, cookie: cookie, at: now)
-            return 0
+            return begin(directory, cookie: cookie, isOfWalk: isOfWalk, at: now)
         }
         if cookie <= walk.cookie, walk.cookie - cookie < Self.gapMax {
             // Another thread of the same program.
@@ -38,7 +42,9 @@ struct ReadaheadDetector {
             return 0
         }
         let isNext = walk.cookie < cookie && cookie <= walk.end + Self.gapMax
-        walk.count = isNext ? min(max(2, walk.count * 2), Self.countMax) : walk.count / 2
+        walk.count =
+            isNext
+            ? min(max(1, walk.count) * Self.growth, Self.countMax) : walk.count / Self.growth
         (walk.last, walk.cookie) = (now, cookie)
         defer { walks[directory] = walk }
         if isNext, cookie + Int64(walk.count / 2) <= walk.end { return 0 }
@@ -46,12 +52,17 @@ struct ReadaheadDetector {
         return walk.count
     }
 
-    private mutating func begin(_ directory: InodeNumber, cookie: Int64, at now: Duration) {
+    private mutating func begin(
+        _ directory: InodeNumber, cookie: Int64, isOfWalk: Bool, at now: Duration
+    ) -> Int {
         if walks[directory] == nil, walks.count >= Self.directoriesMax,
             let oldest = walks.min(by: { ($0.value.last, $0.key) < ($1.value.last, $1.key) })
         {
             walks[oldest.key] = nil
         }
-        walks[directory] = Walk(last: now, cookie: cookie, end: cookie, count: 0)
+        let count = isOfWalk ? Self.countMax : 0
+        walks[directory] = Walk(
+            last: now, cookie: cookie, end: cookie + Int64(count), count: count)
+        return count
     }
 }

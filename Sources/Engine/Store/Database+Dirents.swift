@@ -62,6 +62,22 @@ extension Database {
             """, [directory, cookie, count, FileKind.symlink])
     }
 
+    /// Returns up to `limit` subdirectories among the `count` names after `cookie`, in the order of the
+    /// cookies, and whether they are listed.
+    func subdirectories(
+        of directory: InodeNumber, after cookie: Int64, among count: Int, limit: Int
+    ) throws -> [(inode: InodeNumber, isListed: Bool)] {
+        try rows(
+            """
+            SELECT inodes.id, listed FROM (
+                SELECT cookie, inode FROM dirents WHERE parent = ? AND cookie > ?
+                ORDER BY cookie LIMIT ?
+            ) AS next CROSS JOIN inodes ON inodes.id = next.inode
+            WHERE kind = ? ORDER BY next.cookie LIMIT ?
+            """, [directory, cookie, count, FileKind.directory, limit]
+        ).map { ($0[0], $0[1]) }
+    }
+
     func children(of directory: InodeNumber) throws -> [Dirent] {
         try rows("\(Dirent.query) WHERE parent = ?", [directory]).map(Dirent.init)
     }

@@ -35,6 +35,7 @@ struct Tree: Sendable {
 
     private func attributes(_ record: InodeRecord) -> Attributes {
         var attributes = record.attributes
+        if traits.trustsListings { attributes.isProvisional = false }
         attributes.isKindProvisional =
             attributes.isProvisional && record.kind == .file && !traits.listsMetadata
         return attributes

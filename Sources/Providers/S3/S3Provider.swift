@@ -9,11 +9,7 @@ import Transport
 /// below it is a directory, too. The version is the ETag. docs/providers.md says how Apus copes with
 /// stores that lack a feature.
 package final class S3Provider: Provider {
-    package let traits = ProviderTraits(
-        name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
-        transfersMax: 16, movesDirectoriesAtOnce: false, recognisesWrites: true,
-        listsMetadata: false, keepsChecksums: true,
-        extendedAttributes: S3Attributes.space)
+    package let traits: ProviderTraits
 
     let tree: S3Tree
     let probe: S3ConditionProbe
@@ -25,6 +21,12 @@ package final class S3Provider: Provider {
     private let remover: S3Remover
 
     init(_ client: S3Client) throws(SystemError) {
+        traits = ProviderTraits(
+            name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
+            transfersMax: 16, queriesMax: 256, movesDirectoriesAtOnce: false,
+            recognisesWrites: true, listsMetadata: false,
+            trustsListings: client.settings.trustsListings, keepsChecksums: true,
+            extendedAttributes: S3Attributes.space)
         tree = S3Tree(client)
         leftUploads = S3LeftUploads(client: client)
         probe = S3ConditionProbe(client, leftUploads: leftUploads)

@@ -15,6 +15,8 @@ struct S3Settings: Hashable, Sendable {
     var requesterPays = false
     var profile: String?
     var isAnonymous = false
+    /// Whether programs get no more metadata than listings contain.
+    var trustsListings = false
 
     /// Sizes and counts, which only tests change.
     struct Limits: Hashable, Sendable {

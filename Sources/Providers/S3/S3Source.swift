@@ -13,7 +13,7 @@ package struct S3Source: SourceForm, Hashable {
     package static let forms = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION"
 
     private static let parameters = [
-        "anonymous", "endpoint", "path-style", "profile", "region", "requester-pays",
+        "anonymous", "endpoint", "metadata", "path-style", "profile", "region", "requester-pays",
         "storage-class",
     ]
 
@@ -36,6 +36,7 @@ package struct S3Source: SourceForm, Hashable {
         settings.isPathStyle = try Self.truth("path-style", values)
         settings.requesterPays = try Self.truth("requester-pays", values) ?? false
         settings.isAnonymous = try Self.truth("anonymous", values) ?? false
+        settings.trustsListings = try Self.trustsListings(values["metadata"])
         settings.endpoint = try values["endpoint"].map { text throws(SourceError) in
             try Self.checked(endpoint: text, bucket: bucket)
         }
@@ -170,6 +171,7 @@ package struct S3Source: SourceForm, Hashable {
         if let isPathStyle = settings.isPathStyle { values.append("path-style=\(isPathStyle)") }
         if settings.requesterPays { values.append("requester-pays=true") }
         if settings.isAnonymous { values.append("anonymous=true") }
+        if settings.trustsListings { values.append("metadata=listing") }
         return place + (values.isEmpty ? "" : "?" + values.joined(separator: "&"))
     }
 
@@ -237,6 +239,18 @@ package struct S3Source: SourceForm, Hashable {
                 remedy: "write a percent sign as %25 and a question mark as %3F")
         }
         return bytes
+    }
+
+    private static func trustsListings(_ metadata: String?) throws(SourceError) -> Bool {
+        switch metadata {
+        case nil, "objects": return false
+        case "listing": return true
+        case .some:
+            throw SourceError(
+                .misspelled, "metadata is neither listing nor objects",
+                remedy: "write metadata=listing to show what listings tell of each file, or "
+                    + "metadata=objects to ask for the mode and time of each")
+        }
     }
 
     private static func truth(

@@ -77,7 +77,7 @@ package final class SimulatedProvider: Provider {
             keepsVersionsInMoves: settings.movesFilesAtOnce,
             storesAttributesAtOnce: settings.storesAttributesAtOnce,
             recognisesWrites: settings.storesAttributesAtOnce,
-            listsMetadata: settings.listsMetadata,
+            listsMetadata: settings.listsMetadata, trustsListings: settings.trustsListings,
             keepsChecksums: settings.checksums != .none,
             extendedAttributes: ExtendedAttributeSpace(
                 bytesMax: settings.extendedAttributesBytesMax, bytes: \.byteCount),

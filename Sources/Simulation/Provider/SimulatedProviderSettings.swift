@@ -52,6 +52,8 @@ package struct SimulatedProviderSettings: Sendable {
 
     /// Whether a listing has modes and extended attributes, or only `stat` of an object.
     package var listsMetadata = true
+    /// Whether the user is content with what listings have.
+    package var trustsListings = false
     /// Bytes of the names and values of an object's extended attributes.
     package var extendedAttributesBytesMax = 4_096
 

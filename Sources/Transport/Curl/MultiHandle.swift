@@ -4,8 +4,9 @@ import CCurl
 struct MultiHandle: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 
-    /// Connections kept open for later requests.
-    private static let connectionsMax = 64
+    /// Connections kept open for later requests: as many as are in use at a time, since another one
+    /// costs three round trips.
+    private static let connectionsMax = 288
     /// Requests per HTTP/2 connection; beyond that, another connection is faster.
     private static let streamsMax = 8
 

@@ -20,9 +20,9 @@ struct TransportLoop: ~Copyable {
     private var freshAnswer: ContinuousClock.Instant?
     private static let reminderInterval: Duration = .seconds(5)
 
-    init(_ multi: consuming MultiHandle, requestsPerHost: HostLimit.Bounds) {
+    init(_ multi: consuming MultiHandle, _ options: TransportOptions) {
         self.multi = multi
-        admission = Admission(requestsPerHost)
+        admission = Admission(options.requestsPerHost, queries: options.queriesPerHost)
         nextAdjustment = startTime + HostLimit.windowMin
         nextReminder = startTime + Self.reminderInterval
     }
@@ -111,7 +111,7 @@ struct TransportLoop: ~Copyable {
     /// Frees the place of a transfer for the next one.
     private mutating func leave(_ transfer: Transfer, status: Int?) {
         guard let host = transfer.destination.limitedHost else { return }
-        admission.noteBytes(transfer.takeUncountedBytes(), host: host)
+        admission.noteBytes(transfer.takeUncountedBytes(), host: host, lane: transfer.lane)
         activate(admission.end(host: host, lane: transfer.lane, status: status, at: uptime))
     }
 
@@ -130,7 +130,7 @@ struct TransportLoop: ~Copyable {
         var slow: [String: [Lane: Int]] = [:]
         for transfer in active.values {
             guard let host = transfer.destination.limitedHost else { continue }
-            admission.noteBytes(transfer.takeUncountedBytes(), host: host)
+            admission.noteBytes(transfer.takeUncountedBytes(), host: host, lane: transfer.lane)
             guard transfer.progress.isSlow(at: now) else { continue }
             slow[host, default: [:]][transfer.lane, default: 0] += 1
         }

@@ -42,7 +42,7 @@ final class TransportThread: Sendable {
     func run() {
         guard let multi = MultiHandle() else { return close() }
         inbox.withLock { $0.wakeup = multi.pointer }
-        var loop = TransportLoop(multi, requestsPerHost: options.requestsPerHost)
+        var loop = TransportLoop(multi, options)
         while executeCommands(&loop) {
             loop.perform()
             loop.wait()

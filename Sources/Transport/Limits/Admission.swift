@@ -6,6 +6,9 @@
 /// to itself, beside its slow requests: requests that are never answered delay no others, until there
 /// are ``excessMax`` times the upper bound.
 ///
+/// Queries move few bytes, so that a host takes many of them at a time: they have a limit of their
+/// own, and do not count among the requests of the other lanes.
+///
 /// The queues have no bound of their own: each request in them is a waiting task, and the number
 /// of tasks is bounded.
 struct Admission<Request: Hashable> {
@@ -31,9 +34,47 @@ struct Admission<Request: Hashable> {
 
     private struct Host {
         var limit: HostLimit
+        /// nil if queries share the places of the other lanes.
+        var queryLimit: HostLimit?
         var queues = [Queue](repeating: Queue(), count: Lane.allCases.count)
 
-        var active: Int { queues.reduce(0) { $0 + $1.active } }
+        init(_ bounds: HostLimit.Bounds, queries: HostLimit.Bounds?, now: Duration) {
+            limit = HostLimit(bounds, now: now)
+            queryLimit = queries.map { HostLimit($0, now: now) }
+        }
+
+        /// Returns how many requests are active in the lanes that share their places with this one.
+        func active(with lane: Lane) -> Int {
+            let all = queues.reduce(0) { $0 + $1.active }
+            if queryLimit == nil { return all }
+            let queries = queues[Lane.metadata.rawValue].active
+            return lane == .metadata ? queries : all - queries
+        }
+
+        subscript(lane: Lane) -> HostLimit {
+            get { lane == .metadata ? queryLimit ?? limit : limit }
+            set {
+                if lane == .metadata, queryLimit != nil {
+                    queryLimit = newValue
+                } else {
+                    limit = newValue
+                }
+            }
+        }
+
+        /// Notes an answer. A host that has too many requests has too many of each kind.
+        mutating func noteAnswer(_ status: Int, in lane: Lane, at now: Duration) {
+            let isRefusal = status == 429 || status == 503
+            self[lane].noteAnswer(isRefusal: isRefusal, at: now)
+            guard isRefusal, queryLimit != nil else { return }
+            self[lane == .metadata ? .change : .metadata].noteAnswer(isRefusal: true, at: now)
+        }
+
+        mutating func adjust(at now: Duration) {
+            limit.adjust(at: now)
+            queryLimit?.adjust(at: now)
+        }
+
         var isIdle: Bool { queues.allSatisfy { $0.active == 0 && $0.requests.isEmpty } }
     }
 
@@ -42,11 +83,14 @@ struct Admission<Request: Hashable> {
     private static var hostsKept: Int { 64 }
 
     private let bounds: HostLimit.Bounds
+    private let queryBounds: HostLimit.Bounds?
     private var hosts: [String: Host] = [:]
     private var waiting: [Request: String] = [:]
 
-    init(_ bounds: HostLimit.Bounds) {
+    /// - Parameter queries: The bounds for ``Lane/metadata``; nil if it shares those of the others.
+    init(_ bounds: HostLimit.Bounds, queries: HostLimit.Bounds? = nil) {
         self.bounds = bounds
+        queryBounds = queries
     }
 
     var hasWaiting: Bool { !waiting.isEmpty }
@@ -56,7 +100,7 @@ struct Admission<Request: Hashable> {
         _ request: Request, host name: String, lane: Lane = .metadata, at now: Duration
     ) -> [Request] {
         waiting[request] = name
-        hosts[name, default: Host(limit: HostLimit(bounds, now: now))].queues[lane.rawValue]
+        hosts[name, default: Host(bounds, queries: queryBounds, now: now)].queues[lane.rawValue]
             .requests.append(request)
         return start(name)
     }
@@ -74,16 +118,14 @@ struct Admission<Request: Hashable> {
     ) -> [Request] {
         guard hosts[name] != nil else { return [] }
         hosts[name]?.queues[lane.rawValue].noteEnd()
-        if let status {
-            hosts[name]?.limit.noteAnswer(isRefusal: status == 429 || status == 503, at: now)
-        }
+        if let status { hosts[name]?.noteAnswer(status, in: lane, at: now) }
         let started = start(name)
         if hosts.count > Self.hostsKept { hosts = hosts.filter { !$0.value.isIdle } }
         return started
     }
 
-    mutating func noteBytes(_ bytes: UInt64, host name: String) {
-        hosts[name]?.limit.noteBytes(bytes)
+    mutating func noteBytes(_ bytes: UInt64, host name: String, lane: Lane) {
+        hosts[name]?[lane].noteBytes(bytes)
     }
 
     /// Adjusts the limits of all hosts to their recent throughput.
@@ -98,13 +140,13 @@ struct Admission<Request: Hashable> {
             for lane in Lane.allCases {
                 hosts[name]?.queues[lane.rawValue].slow = slow[name]?[lane] ?? 0
             }
-            hosts[name]?.limit.adjust(at: now)
+            hosts[name]?.adjust(at: now)
             started += start(name)
         }
         return started
     }
 
-    func limit(of host: String) -> Int? { hosts[host]?.limit.current }
+    func limit(of host: String, lane: Lane = .metadata) -> Int? { hosts[host]?[lane].current }
 
     private mutating func start(_ name: String) -> [Request] {
         guard var host = hosts.removeValue(forKey: name) else { return [] }
@@ -116,16 +158,18 @@ struct Admission<Request: Hashable> {
 
     private mutating func start(_ lane: Lane, of host: inout Host, _ started: inout [Request]) {
         var queue = host.queues[lane.rawValue]
-        let others = host.active - queue.active
-        let own = min(host.limit.current, bounds.max / 8)
+        let others = host.active(with: lane) - queue.active
+        let limit = host[lane].current
+        let ofQueries = lane == .metadata ? queryBounds?.max : nil
+        let room = ofQueries ?? lane.room(within: bounds.max)
+        let own = min(limit, bounds.max / 8)
         while queue.next < queue.requests.count {
             let request = queue.requests[queue.next]
             if waiting[request] != nil {
                 let (active, moving) = (others + queue.active, queue.active - queue.slow)
-                let hasRoom =
-                    moving < host.limit.current && active < lane.room(within: bounds.max)
+                let hasRoom = moving < limit && active < room
                 guard hasRoom || moving < own && active < Self.excessMax * bounds.max else {
-                    host.limit.noteWaiting()
+                    host[lane].noteWaiting()
                     break
                 }
                 waiting[request] = nil

@@ -8,21 +8,38 @@ package struct HostLimit: Sendable {
     package struct Bounds: Hashable, Sendable {
         package var start: Int
         package var max: Int
+        package var pace: Pace
 
         /// - Parameters: At least 1, and `start` at most `max`.
-        package init(start: Int, max: Int) {
+        package init(start: Int, max: Int, pace: Pace = .bodies) {
             precondition(1 <= start && start <= max)
             self.start = start
             self.max = max
+            self.pace = pace
         }
     }
 
-    static let windowMin: Duration = .milliseconds(250)
+    /// How quickly a limit follows the host.
+    package enum Pace: Hashable, Sendable {
+        /// For requests that move many bytes, and need a while to show their throughput.
+        case bodies
+        /// For queries, of which many are answered in a short time.
+        case queries
+
+        /// The minimum time over which throughput is measured.
+        var windowMin: Duration { self == .bodies ? .milliseconds(250) : .milliseconds(50) }
+        /// How long the limit stays after a step without effect or a refusal.
+        var pauseTime: Duration { self == .bodies ? .seconds(5) : .seconds(1) }
+
+        /// Returns by how much a step raises a limit.
+        func step(from limit: Int) -> Int { Swift.max(1, self == .bodies ? limit / 2 : limit) }
+    }
+
+    /// The shortest ``Pace/windowMin``.
+    static let windowMin = Pace.queries.windowMin
     /// A request that has not moved ``bytesPerStep`` for this time is slow.
     static let slowAfter: Duration = .seconds(5)
     static let bytesPerStep = 4 * 1024
-    /// How long the limit stays after a step without effect or a refusal.
-    static let pauseTime: Duration = .seconds(5)
     /// Further refusals within this time after one belong to the same burst.
     static let burst: Duration = .seconds(1)
     /// The weight of an answer in addition to its bytes, so that small requests count too.
@@ -49,6 +66,7 @@ package struct HostLimit: Sendable {
 
     private(set) var current: Int
     private let max: Int
+    private let pace: Pace
     private var window: Window
     private var phase = Phase.new
     /// Throughput per second before the step that is being measured.
@@ -58,6 +76,7 @@ package struct HostLimit: Sendable {
     init(_ bounds: Bounds, now: Duration) {
         current = bounds.start
         max = bounds.max
+        pace = bounds.pace
         window = Window(start: now)
     }
 
@@ -83,7 +102,7 @@ package struct HostLimit: Sendable {
 
     /// Adjusts the limit if a window is complete.
     mutating func adjust(at now: Duration) {
-        guard now - window.start >= Self.windowMin else { return }
+        guard now - window.start >= pace.windowMin else { return }
         guard window.isWaitedFor else { return window = Window(start: now) }
         let isTelling =
             window.answers >= current || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer
@@ -118,11 +137,11 @@ package struct HostLimit: Sendable {
     private mutating func step(at now: Duration) {
         guard current < max else { return pause(from: now) }
         phase = .warmingUp(from: current)
-        current = Swift.min(max, current + Swift.max(1, current / 2))
+        current = Swift.min(max, current + pace.step(from: current))
     }
 
     private mutating func pause(from now: Duration) {
-        phase = .paused(until: now + Self.pauseTime)
+        phase = .paused(until: now + pace.pauseTime)
         window = Window(start: now)
     }
 }

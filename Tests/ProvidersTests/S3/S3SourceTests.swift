@@ -24,6 +24,8 @@ import Transport
             "s3://b?storage-class=STANDARD_IA&path-style=false&requester-pays=true&anonymous=true"
         ),
         ("s3://b?profile=me", "s3://b?profile=me"),
+        ("s3://b?metadata=listing", "s3://b?metadata=listing"),
+        ("s3://b?metadata=objects", "s3://b"),
     ])
     func `a bucket has one description`(text: String, shown: String) throws {
         let source = try Source(parsing: text)
@@ -36,6 +38,7 @@ import Transport
         ("s3:bucket", "names no bucket"), ("s3://", "not a bucket name"),
         ("s3://a b/", "not a bucket name"), ("s3://b?regin=x", "did you mean \"region\"?"),
         ("s3://b?region=x&region=y", "given twice"), ("s3://b?anonymous=perhaps", "true"),
+        ("s3://b?metadata=none", "metadata=listing"),
         ("s3://b?endpoint=ftp://x", "endpoint=https://HOST"),
         ("s3://b?endpoint=localhost:8333", "or endpoint=http://localhost:8333"),
         ("s3://b?endpoint=http://me:hush@x", "endpoint=https://HOST"), ("s3://b/%zz", "%25"),
