@@ -18,7 +18,7 @@ struct StatusTests {
             try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.open(film, access: .read, truncating: false)
             }
-            // The first byte arrives with the first piece; the rest follows by itself.
+            // The first byte arrives with the first piece; the rest of a small file follows by itself.
             _ = try await it.engine.retrying { () throws(Blocked) in
                 try it.engine.read(film, at: 0, length: 1)
             }
@@ -29,7 +29,8 @@ struct StatusTests {
             let download = try #require(status.downloads.first)
             #expect(download.path == "film")
             #expect(download.state == .partial)
-            #expect(download.bytesHere == 1 << 20)
+            let bytesHere = try #require(download.bytesHere)
+            #expect((1 << 20...2 << 20).contains(bytesHere))
             #expect(download.size == 3 << 20)
 
             var rings = it.engine.changeCount

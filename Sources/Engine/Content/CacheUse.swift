@@ -38,8 +38,24 @@ final class CacheUse: Sendable {
     /// The largest piece that a request waits for, and the smallest that is fetched for it.
     var demandBytes: UInt64 { part(64, atMost: 1 << 20) }
 
-    /// Piece size of background fetches.
+    /// The bytes fetched for a request of a reader that is not sequential.
+    var randomBytes: UInt64 { part(64, atMost: 128 << 10) }
+
+    /// A file up to this size is fetched as a whole once it is read.
+    private var smallBytes: UInt64 { part(16, atMost: 4 << 20) }
+
+    /// Piece size of fetches for which no request waits.
     var fillBytes: UInt64 { part(16, atMost: 4 << 20) }
+
+    /// Returns how far files are fetched ahead.
+    ///
+    /// - Parameter hasRoom: Whether the cache has room without evicting other bytes.
+    func aheadLimits(hasRoom: Bool) -> AheadLimits {
+        AheadLimits(
+            hasRoom: hasRoom,
+            windowBytes: hasRoom ? max(windowBytes, part(8, atMost: 64 << 20)) : windowBytes,
+            pieceBytes: part(16, atMost: 8 << 20), fillBytes: fillBytes, smallBytes: smallBytes)
+    }
 
     /// By how much readers may exceed the bound together if nothing can be evicted.
     var overdraftBytes: UInt64 { part(2, atMost: 32 << 20) }
@@ -82,6 +98,7 @@ final class CacheUse: Sendable {
     }
 
     func release(_ bytes: UInt64) {
+        guard bytes > 0 else { return }
         ledger.withLock { $0.release(bytes) }
         signal.notify()
     }

@@ -30,7 +30,7 @@ extension ContentStore {
         _ inode: InodeNumber, at offset: UInt64, length: Int
     ) throws(Blocked) -> ReadableRange {
         try withFile(inode) { file throws(Blocked) in
-            let read: (range: ReadableRange, isNearGap: Bool) =
+            let read: (range: ReadableRange, wantsMore: Bool) =
                 try file.withState { state throws(Blocked) in
                     let end = min(state.size, offset + min(UInt64(length), ExtentSet.endMax))
                     guard offset < end else {
@@ -43,19 +43,17 @@ extension ContentStore {
                     let lease = ReadLease(offset..<end, of: file, &state)
                     let range = ReadableRange(
                         file: state.file, count: Int(end - offset), lease: lease)
-                    return (range, isNearGap(state))
+                    return (range, wantsMore(state))
                 }
-            if read.isNearGap { fillQueue.request(file) }
+            if read.wantsMore { readAhead.request(file) }
             return read.range
         }
     }
 
-    /// Whether the reader of a file comes near bytes that are missing.
-    private func isNearGap(_ state: OpenFile.State) -> Bool {
-        guard state.stored != .whole, !state.isFilling else { return false }
-        let window = state.reads.readahead(window: space.cache.windowBytes) / 2
-        let start = min(state.reads.position, state.size)
-        return state.firstMissing(in: start..<min(state.size, start + window)) != nil
+    private func wantsMore(_ state: OpenFile.State) -> Bool {
+        guard state.stored != .whole, !state.ahead.isQueued, !state.isWhole else { return false }
+        let limits = space.cache.aheadLimits(hasRoom: true)
+        return state.nextAhead(limits, at: clock.uptime) != nil
     }
 
     func write(
@@ -101,7 +99,7 @@ extension ContentStore {
             try storeWrittenExtent(extent, file.inode, &state)
             return true
         }
-        if isWritten { fillQueue.request(file) }
+        if isWritten { readAhead.request(file) }
         return isWritten
     }
 

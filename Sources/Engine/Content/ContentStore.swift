@@ -14,7 +14,7 @@ struct ContentStore: Sendable {
     let durability: Durability
     let reaper: Reaper
     let agenda: Agenda
-    let fillQueue: FillQueue
+    let readAhead: ReadAheadQueue
 
     /// Adds a user of a file's content; ``releaseUse(of:)`` removes it.
     func retain(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
@@ -23,8 +23,9 @@ struct ContentStore: Sendable {
         return try files.retain(inode) { () throws(Blocked) in try load(inode) }
     }
 
-    func releaseUse(of inode: InodeNumber) {
-        files.release(inode) { file in
+    /// - Parameter isFetch: Whether it is one of ``OpenFileTable/retainToFetch(_:)``.
+    func releaseUse(of inode: InodeNumber, isFetch: Bool = false) {
+        files.release(inode, isFetch: isFetch) { file in
             do throws(Blocked) {
                 try file.withState { state throws(Blocked) in
                     state.isClosed = true
@@ -163,7 +164,9 @@ struct ContentStore: Sendable {
             isMarkedWriting: record.isWriting, isMarkedUnsafe: record.isWriting,
             // A file without changes is marked as pending by its first change.
             isChanged: record.isWriting && isPending,
-            stored: record.presence, bytesUsed: bytes, bytesRecorded: bytes)
+            stored: record.presence,
+            reads: ReadPositions(evidenceBytes: space.cache.randomBytes / 2),
+            bytesUsed: bytes, bytesRecorded: bytes)
         // A killed process may not have recorded the last bytes.
         if record.presence != .remote, status.allocatedBytes != bytes {
             space.cache.measure(&state)

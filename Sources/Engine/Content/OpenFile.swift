@@ -29,8 +29,10 @@ final class OpenFile: Sendable {
         /// The end of a pause that the store has asked for before its bytes are requested again,
         /// and the store's error.
         var rest: (until: Duration, reason: ProviderError)?
-        /// Whether the rest of the file is being fetched in the background.
-        var isFilling = false
+        /// What is fetched ahead of its readers.
+        var ahead = ReadAheadState()
+        /// The requests that wait for bytes which are being fetched.
+        var waits: [ByteWait] = []
         /// Where its readers are.
         var reads = ReadPositions()
         /// The space that it takes on the disk, as last measured, and as the database has it.
@@ -56,21 +58,8 @@ final class OpenFile: Sendable {
             present.gaps(in: range).lazy.compactMap { inFlight.firstGap(in: $0) }.first
         }
 
-        /// Returns the next range to fetch in the background; nil if nothing is likely to be needed.
-        ///
-        /// - Parameters:
-        ///   - hasRoom: Whether the cache has room without evicting other bytes.
-        ///   - window: How far to look ahead of the last reader otherwise.
-        func firstToFill(hasRoom: Bool, window: UInt64) -> Range<UInt64>? {
-            let start = min(reads.position, size)
-            if hasRoom, !isStreamed {
-                return firstMissing(in: start..<size) ?? firstMissing(in: 0..<start)
-            }
-            return firstMissing(in: start..<min(size, start + reads.readahead(window: window)))
-        }
-
         /// Whether missing bytes are being fetched.
-        var isFetching: Bool { (isFilling || !inFlight.isEmpty) && !isWhole }
+        var isFetching: Bool { (ahead.isQueued || !inFlight.isEmpty) && !isWhole }
 
         /// The number of local bytes.
         var bytesHere: UInt64 {
@@ -82,10 +71,10 @@ final class OpenFile: Sendable {
     /// The previous time of use, as stored in the database.
     let accessed: Timestamp
     let state: Mutex<State>
-    /// Notified when bytes have arrived, or a fetch has ended without them.
-    let arrivals = Signal()
     /// Whether its mode may have bits that a write by an ordinary user clears.
     private let mayHaveSetID: Atomic<Bool>
+    /// Whether it has users beside those that fetch bytes ahead of them.
+    let isWanted = Atomic(true)
 
     init(inode: InodeNumber, accessed: Timestamp, mayHaveSetID: Bool, state: sending State) {
         self.inode = inode

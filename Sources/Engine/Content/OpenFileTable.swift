@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The files whose content is in use, one ``OpenFile`` each.
 ///
 /// The inodes are spread over many locks. None is held during slow work on unused files, such as the
@@ -5,6 +7,8 @@
 final class OpenFileTable: Sendable {
     private struct Entry {
         var users: Int
+        /// Those of them that only fetch bytes ahead of the others.
+        var fetches = 0
         var file: OpenFile
     }
 
@@ -46,6 +50,7 @@ final class OpenFileTable: Sendable {
         try whenIdle(inode) { entries throws(Blocked) in
             if let entry = entries.used[inode] {
                 entries.used[inode]?.users += 1
+                entry.file.isWanted.store(true, ordering: .relaxed)
                 return entry.file
             }
             guard entries.isFree(inode) else {
@@ -57,14 +62,31 @@ final class OpenFileTable: Sendable {
         }
     }
 
-    /// Removes a user. For the last one, `last` runs before the inode can be retained again.
-    func release(_ inode: InodeNumber, last: (OpenFile) -> Void) {
+    /// Adds a user that fetches bytes ahead of others; ``release(_:isFetch:last:)`` removes it.
+    ///
+    /// - Returns: nil if there are no others.
+    func retainToFetch(_ inode: InodeNumber) -> OpenFile? {
         shard(inode).withLock { entries in
-            guard let entry = entries.used[inode] else {
+            guard let entry = entries.used[inode], entry.users > entry.fetches else { return nil }
+            entries.used[inode]?.users += 1
+            entries.used[inode]?.fetches += 1
+            return entry.file
+        }
+    }
+
+    /// Removes a user. For the last one, `last` runs before the inode can be retained again.
+    func release(_ inode: InodeNumber, isFetch: Bool = false, last: (OpenFile) -> Void) {
+        shard(inode).withLock { entries in
+            guard var entry = entries.used[inode] else {
                 preconditionFailure("inode \(inode) was released more often than retained")
             }
             if entry.users > 1 {
-                entries.used[inode]?.users -= 1
+                entry.users -= 1
+                if isFetch { entry.fetches -= 1 }
+                if entry.users == entry.fetches {
+                    entry.file.isWanted.store(false, ordering: .relaxed)
+                }
+                entries.used[inode] = entry
             } else {
                 last(entry.file)
                 entries.used[inode] = nil

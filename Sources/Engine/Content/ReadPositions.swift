@@ -1,12 +1,38 @@
 /// Decides which bytes of an open file its readers need, from their requests. Has no clock: time is
 /// an argument.
+///
+/// A reader that reads most bytes of a range is sequential: bytes are fetched ahead of it, as many as
+/// it has read several times over, at most those of two seconds at its own pace. One with equal steps
+/// is strided: its next steps are fetched. For any other, nothing is fetched ahead.
 struct ReadPositions {
     private struct Position {
         /// The range read so far, if in order.
         var start: UInt64
         var end: UInt64
         var time: Duration
+        /// The bytes and requests read in it.
+        var bytesRead: UInt64
+        var requests = 1
+        var pace = ReadPace()
+
+        /// - Parameter evidence: What a reader must have read to count as sequential.
+        func isSequential(_ evidence: UInt64) -> Bool {
+            bytesRead >= evidence && (start == 0 || requests > 1) && 2 * bytesRead >= end - start
+        }
+
+        /// How many bytes after ``end`` its reader is likely to need.
+        func window(_ evidence: UInt64, max windowMax: UInt64) -> UInt64 {
+            guard isSequential(evidence) else { return 0 }
+            let trusted = (start == 0 ? 8 : 4) * bytesRead
+            let paced = max(pace.bytes(in: .seconds(2)) ?? .max, ReadPositions.pacedBytesMin)
+            return min(windowMax, trusted, paced)
+        }
     }
+
+    /// What is fetched ahead even of a slow reader.
+    private static let pacedBytesMin: UInt64 = 4 << 20
+    /// A reader that neither reads nor waits for so long gets no more bytes ahead of it.
+    private static let pause: Duration = .milliseconds(500)
 
     /// How many readers of a file are told apart.
     private static let positionsMax = 8
@@ -17,9 +43,16 @@ struct ReadPositions {
     /// A reader that has asked for nothing for so long is idle.
     private static let age: Duration = .seconds(10)
 
+    /// What a reader must have read before it can count as sequential.
+    private let evidenceBytes: UInt64
     private var positions: [Position] = []
     private var awaited: [(range: Range<UInt64>, time: Duration)] = []
     private var served: [Range<UInt64>] = []
+    private var stride = ReadStride()
+
+    init(evidenceBytes: UInt64 = 64 << 10) {
+        self.evidenceBytes = evidenceBytes
+    }
 
     /// The time of the last read.
     var lastRead: Duration { positions.map(\.time).max() ?? .zero }
@@ -27,15 +60,40 @@ struct ReadPositions {
     /// The end of the last read; 0 before the first.
     var position: UInt64 { positions.max { $0.time < $1.time }?.end ?? 0 }
 
+    private var last: Position? { positions.max { $0.time < $1.time } }
+
+    /// Whether nothing was read yet.
+    var isUnread: Bool { positions.isEmpty }
+
+    /// Whether the last reader goes on to the end of the file, as far as is known.
+    var isSteady: Bool { last?.isSequential(16 * evidenceBytes) ?? false }
+
+    /// Whether a range continues what a sequential reader has read.
+    func continues(_ range: Range<UInt64>) -> Bool {
+        positions.contains { $0.isSequential(evidenceBytes) && Self.isNear(range, $0) }
+    }
+
+    private static func isNear(_ range: Range<UInt64>, _ position: Position) -> Bool {
+        range.lowerBound + gapMax >= position.end && range.lowerBound <= position.end + gapMax
+    }
+
     /// Records a read that is answered now.
     mutating func note(_ range: Range<UInt64>, at now: Duration) {
-        awaited.removeAll { $0.range.overlaps(range) }
-        let known = positions.firstIndex { position in
-            range.lowerBound + Self.gapMax >= position.end
-                && range.lowerBound <= position.end + Self.gapMax
+        stride.note(range)
+        let known = positions.firstIndex { Self.isNear(range, $0) }
+        let hasWaited = awaited.contains { wait in
+            wait.range.overlaps(range)
+                || known.map { Self.isNear(wait.range, positions[$0]) } ?? false
         }
+        awaited.removeAll { $0.range.overlaps(range) }
         if let known {
+            let bytes = UInt64(range.count)
+            positions[known].pace.note(
+                bytes, after: hasWaited ? .zero : now - positions[known].time)
+            positions[known].start = min(positions[known].start, range.lowerBound)
             positions[known].end = max(positions[known].end, range.upperBound)
+            positions[known].bytesRead += bytes
+            positions[known].requests += 1
             positions[known].time = now
             return
         }
@@ -44,7 +102,10 @@ struct ReadPositions {
         {
             positions.remove(at: oldest)
         }
-        positions.append(Position(start: range.lowerBound, end: range.upperBound, time: now))
+        positions.append(
+            Position(
+                start: range.lowerBound, end: range.upperBound, time: now,
+                bytesRead: UInt64(range.count)))
     }
 
     /// Records that a request waits for a range: it is kept until it is read, or for a while.
@@ -61,11 +122,25 @@ struct ReadPositions {
         if let index = served.firstIndex(of: range) { served.remove(at: index) }
     }
 
-    /// How many bytes after ``position`` its reader is likely to need: up to `window`, and no more
-    /// than it has read in order.
-    func readahead(window: UInt64) -> UInt64 {
-        guard let last = positions.max(by: { $0.time < $1.time }) else { return window }
-        return min(window, 2 * (last.end - last.start))
+    /// Returns the ranges to fetch ahead of readers, those of the last reader first.
+    ///
+    /// - Parameter windowMax: The most bytes ahead of one reader.
+    func ahead(windowMax: UInt64, at now: Duration) -> [Range<UInt64>] {
+        let active = positions.sorted { $0.time > $1.time }.filter { position in
+            now - position.time <= Self.pause
+                || awaited.contains { Self.isNear($0.range, position) }
+        }
+        let windows = active.map { $0.end..<$0.end + $0.window(evidenceBytes, max: windowMax) }
+        return windows.filter { !$0.isEmpty } + stride.next(bytesMax: windowMax)
+    }
+
+    /// Whether the bytes of a range are likely to be needed: no reader has gone elsewhere since.
+    func wants(_ range: Range<UInt64>, windowMax: UInt64) -> Bool {
+        guard let last else { return true }
+        return positions.contains { position in
+            last.time - position.time <= Self.pause && range.upperBound >= position.start
+                && range.lowerBound <= position.end + windowMax + Self.gapMax
+        }
     }
 
     /// Returns the ranges in use.
@@ -79,7 +154,7 @@ struct ReadPositions {
         return waiting
             + positions.filter { now - $0.time <= Self.age }.map { position -> Range<UInt64> in
                 let read = position.end - position.start
-                let ahead = min(window, max(2 * read, 1 << 20))
+                let ahead = max(position.window(evidenceBytes, max: window), min(window, 1 << 20))
                 return position.end - min(read, trail)..<position.end + ahead
             }
     }

@@ -73,6 +73,8 @@ extension Space {
             let dropped = Self.droppable(state, except: used, atLeast: wanted)
             let bytes = dropped.reduce(0) { $0 + UInt64($1.count) }
             guard bytes >= minimum, try forget(dropped, of: file.inode, &state) else { return 0 }
+            // Bytes that have arrived since the last measurement are not those that remain.
+            cache.measure(&state)
             let before = state.bytesUsed
             for range in dropped { state.present.remove(range) }
             state.isStreamed = true

@@ -4,7 +4,7 @@ import Logging
 struct LocalParts: Sendable {
     let files = OpenFileTable()
     let kernelCache = KernelCacheRelay()
-    let fillQueue = FillQueue()
+    let readAhead = ReadAheadQueue()
     let lostAndFound: LostAndFound
     let agenda: Agenda
     let durability: Durability
@@ -49,7 +49,7 @@ struct LocalParts: Sendable {
                 configuration: configuration, disk: disk, files: files, pools: pools,
                 logger: logger),
             space: space, durability: durability, reaper: reaper, agenda: agenda,
-            fillQueue: fillQueue)
+            readAhead: readAhead)
         sweep = ContentSweep(
             store: store, disk: disk, logger: logger, files: files, space: space,
             leftovers: leftovers)

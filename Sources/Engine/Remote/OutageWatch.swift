@@ -222,6 +222,8 @@ struct ObservedSink: ByteSink {
         observe()
         try sink.write(bytes, at: offset)
     }
+
+    func confirm(_ range: Range<UInt64>) { sink.confirm(range) }
 }
 
 /// Reports when the store has more bytes than before.

@@ -12,74 +12,107 @@ struct Downloader: Sendable {
     let metadata: MetadataFetcher
     let wholeFileCheck: WholeFileCheck
     let changes: Signal
-
-    private static var fillersMax: Int { 8 }
+    /// Pieces of which requests wait for a part, and which ``run()`` has not begun yet.
+    let started = Locked<[FetchedPiece]>([])
 
     /// Returns once the part of `range` that lies within the file is local.
     ///
-    /// The first request for missing bytes fetches them; others wait for it. The rest of the file
-    /// follows in the background while the file is open and the cache has room for it; in a full
-    /// cache, the bytes that follow the last read.
+    /// The first request for missing bytes has them fetched, with some that follow; others wait for
+    /// the same. Each waits for its own bytes only. Bytes are fetched ahead of a reader as
+    /// ``ReadPositions`` decides.
     ///
     /// - Throws: `ProviderError`, `EngineError`, `Blocked`.
     func materialise(_ inode: InodeNumber, _ range: Range<UInt64>) async throws {
         let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
-        try await fetch(file, range, for: .request, fillsRest: true)
+        try await fetch(file, range, for: .request)
     }
 
     /// Fetches the missing bytes of a range, piece by piece.
     ///
-    /// - Parameter fillsRest: Whether the rest of the file follows in the background.
-    /// - Returns: Whether all of it is local; false only if the cache has no room for readahead.
-    @discardableResult
+    /// - Parameter isReader: Whether bytes are fetched ahead as well.
     func fetch(
         _ file: OpenFile, _ range: Range<UInt64>, for reason: Space.FetchReason,
-        fillsRest: Bool = false
-    ) async throws -> Bool {
+        isReader: Bool = true
+    ) async throws {
+        let limits = content.space.cache.aheadLimits(hasRoom: true)
         while true {
-            let notifications = file.arrivals.notifications
-            let (pieceBytes, now) = (pieceBytes(for: reason), clock.uptime)
-            let (claim, isResting) = file.state.withLock { state in
+            let now = clock.uptime
+            let (claim, wantsMore) = file.state.withLock { state in
                 if reason == .request { state.reads.expect(range, at: now) }
+                let bytes = pieceBytes(for: reason, range, state)
+                let claim = Self.claim(range, pieceBytes: bytes, &state)
+                // During a pause it would fail at once.
+                let isResting = state.rest.map { now < $0.until } ?? false
                 return (
-                    Self.claim(range, pieceBytes: pieceBytes, &state),
-                    state.rest.map { now < $0.until } ?? false
+                    claim,
+                    reason == .request && !isResting && state.nextAhead(limits, at: now) != nil
                 )
             }
-            // During a pause it would fail at once, wake this request, and be requested again.
-            if fillsRest, !isResting { content.fillQueue.request(file) }
+            if isReader, wantsMore { content.readAhead.request(file) }
             switch claim {
-            case .here: return true
-            case .elsewhere:
-                await file.arrivals.wait(after: notifications)
-                if Task.isCancelled {
-                    throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
+            case .here: return
+            case .elsewhere(let wait): try await self.wait(for: wait, file)
+            case .ours(let range, let wait):
+                let isUser = wait != nil && content.files.retainToFetch(file.inode) != nil
+                let piece = FetchedPiece(
+                    range, of: file, for: reason, cache: content.space.cache, isUser: isUser)
+                guard let wait, isUser else {
+                    guard try await fetch(piece, of: file) else { return }
+                    continue
                 }
-            case .ours(let piece):
-                defer {
-                    file.state.withLock { $0.inFlight.remove(piece) }
-                    file.arrivals.notify()
-                    changes.notify()
-                }
-                try requireNoRest(of: file)
-                guard try await admit(piece, of: file, for: reason) else { return false }
-                defer { content.space.endFetch(UInt64(piece.count), of: file) }
-                do {
-                    try await fetchPiece(piece, of: file)
-                } catch let error as ProviderError {
-                    noteRest(of: file, error)
-                    throw error
-                }
+                started.withLock { $0.append(piece) }
+                content.readAhead.signal.notify()
+                try await self.wait(for: wait, file)
+                if let failure = piece.failure { throw failure }
             }
         }
     }
 
-    private func pieceBytes(for reason: Space.FetchReason) -> UInt64 {
+    private func wait(for wait: ByteWait, _ file: OpenFile) async throws(EngineError) {
+        await wait.wait()
+        guard Task.isCancelled else { return }
+        file.state.withLock { $0.waits.removeAll { $0 === wait } }
+        throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
+    }
+
+    /// Returns how many bytes to fetch for a request, at least.
+    private func pieceBytes(
+        for reason: Space.FetchReason, _ range: Range<UInt64>, _ state: OpenFile.State
+    ) -> UInt64 {
         let cache = content.space.cache
         guard reason == .request else { return cache.fillBytes }
         // Of many requests, each gets its own bytes only.
-        return cache.isCrowded ? 0 : cache.demandBytes
+        if cache.isCrowded { return 0 }
+        // A small file comes as a whole; a reader of whom nothing is known yet, or ahead of whom nothing
+        // can be fetched, gets more at once.
+        let isStart = state.reads.isUnread && range.lowerBound == 0
+        let isAlone = cache.isReadaheadPaused(at: clock.uptime) && state.reads.continues(range)
+        let isMore = isStart || isAlone || state.size <= cache.demandBytes
+        return isMore ? cache.demandBytes : cache.randomBytes
+    }
+
+    /// Fetches a claimed piece.
+    ///
+    /// - Returns: False if the cache has no room for it, which no request waits for.
+    func fetch(_ piece: FetchedPiece, of file: OpenFile) async throws -> Bool {
+        defer {
+            // Who waits for the last bytes finds the file not in use by this.
+            if piece.isUser { content.releaseUse(of: file.inode, isFetch: true) }
+            piece.endFlight()
+            changes.notify()
+        }
+        do {
+            try requireNoRest(of: file)
+            guard try await admit(piece.range, of: file, for: piece.reason) else { return false }
+            defer { content.space.endFetch(piece.takeReserved(), of: file) }
+            try await fetchRest(of: piece, file)
+            return true
+        } catch {
+            if let error = error as? ProviderError { noteRest(of: file, error) }
+            piece.failure = error
+            throw error
+        }
     }
 
     /// Reserves space in the cache; waits for it while other requests take all.
@@ -122,9 +155,10 @@ struct Downloader: Sendable {
 
     private enum Claim {
         case here
-        /// Other requests are fetching all missing bytes.
-        case elsewhere
-        case ours(Range<UInt64>)
+        /// Others are fetching all missing bytes.
+        case elsewhere(ByteWait)
+        /// - Parameter wait: If the range has more bytes than are wanted.
+        case ours(Range<UInt64>, wait: ByteWait?)
     }
 
     /// Decides which piece to fetch next for `range`, and claims it.
@@ -133,36 +167,45 @@ struct Downloader: Sendable {
     ) -> Claim {
         let wanted = min(range.lowerBound, state.size)..<min(range.upperBound, state.size)
         if state.present.contains(wanted) { return .here }
-        guard let free = state.firstMissing(in: wanted) else { return .elsewhere }
+        guard let free = state.firstMissing(in: wanted) else {
+            let wait = ByteWait(wanted)
+            state.waits.append(wait)
+            return .elsewhere(wait)
+        }
         // A small request also fetches the bytes likely to be needed next, up to those that are
         // local or in flight.
         let room = free.lowerBound..<min(state.size, free.lowerBound + pieceBytes)
         let absent = state.present.firstGap(in: room) ?? free
         let piece = state.inFlight.firstGap(in: absent) ?? free
         state.inFlight.insert(piece)
-        return .ours(piece)
+        guard piece.upperBound > wanted.upperBound else { return .ours(piece, wait: nil) }
+        let wait = ByteWait(wanted.clamped(to: piece))
+        state.waits.append(wait)
+        return .ours(piece, wait: wait)
     }
 
-    /// Fetches one piece of the version that both sides agreed on. It counts as local only once the
-    /// store has sent all of it and confirmed its version (I5).
-    private func fetchPiece(_ piece: Range<UInt64>, of file: OpenFile) async throws {
+    /// Fetches what is missing of a piece, from the version that both sides agreed on. Bytes count as
+    /// local once the store has confirmed their version (I5).
+    private func fetchRest(of piece: FetchedPiece, _ file: OpenFile) async throws {
         let inode = file.inode
         let (key, synced) = try store.read {
             (try $0.remoteKey(of: inode), try $0.synced(inode))
         }
-        guard let key, let synced, let etag = synced.etag, piece.upperBound <= synced.size else {
+        guard let key, let synced, let etag = synced.etag, piece.range.upperBound <= synced.size
+        else {
             throw EngineError(
                 .changedRemotely,
-                "fetch \(piece.count) bytes at \(piece.lowerBound) of inode \(inode)",
+                "fetch \(piece.range.count) bytes at \(piece.range.lowerBound) of inode \(inode)",
                 remedy: "the remote no longer has this version; open the file again")
         }
-        try content.space.reserve(for: UInt64(piece.count), "fetch \(piece.count) bytes")
+        let bytes = UInt64(piece.rest.count)
+        try content.space.reserve(for: bytes, "fetch \(bytes) bytes")
         do throws(ProviderError) {
             try await read(piece, of: file, at: key, etag)
         } catch {
             if error.kind == .sink, (error.cause as? DiskError)?.kind == .full {
                 content.space.noteRefusal()
-                return try await fetchPiece(piece, of: file)
+                return try await fetchRest(of: piece, file)
             }
             if error.kind == .changed || error.kind == .missing || error.kind == .wrongKind {
                 if try answers.isOutdated(inode, askedAt: key, etag: etag) {
@@ -180,9 +223,9 @@ struct Downloader: Sendable {
             }
             throw error
         }
+        piece.finish()
         let isLastOfSeveral = file.state.withLock { state in
-            state.present.insert(piece)
-            return state.isWhole && state.isUnchanged && piece.count < state.size
+            state.isWhole && state.isUnchanged && UInt64(piece.range.count) < state.size
         }
         if isLastOfSeveral { wholeFileCheck.request(inode) }
     }
@@ -190,10 +233,10 @@ struct Downloader: Sendable {
     /// Reads from the last known place; or, during a long move that is made object by object, from
     /// the destination.
     private func read(
-        _ piece: Range<UInt64>, of file: OpenFile, at key: ObjectKey, _ etag: ETag
+        _ piece: FetchedPiece, of file: OpenFile, at key: ObjectKey, _ etag: ETag
     ) async throws(ProviderError) {
         do throws(ProviderError) {
-            try await gate.read(key, range: piece, etag: etag, into: ContentSink(file: file))
+            try await read(piece, at: key, etag)
         } catch {
             guard error.kind == .missing || error.kind == .changed,
                 let ahead = try engineWork({ () throws(Blocked) in
@@ -201,59 +244,19 @@ struct Downloader: Sendable {
                 })
             else { throw error }
             do throws(ProviderError) {
-                try await gate.read(
-                    ahead, range: piece, etag: etag, into: ContentSink(file: file))
+                try await read(piece, at: ahead, etag)
             } catch let second {
                 throw second.isPassing ? second : error
             }
         }
     }
 
-    func run() async {
-        await withTaskGroup(of: Void.self) { group in
-            var running = 0
-            while !Task.isCancelled {
-                let notifications = content.fillQueue.signal.notifications
-                let next = content.fillQueue.removeFirst()
-                guard let next else {
-                    await content.fillQueue.signal.wait(after: notifications)
-                    continue
-                }
-                if running == Self.fillersMax {
-                    await group.next()
-                    running -= 1
-                }
-                running += 1
-                group.addTask { await self.fill(next) }
-            }
-            group.cancelAll()
-        }
-    }
-
-    /// Fetches the rest of a file while it is open and the cache has room: all of it without
-    /// evicting others, else the bytes after the last read.
-    private func fill(_ inode: InodeNumber) async {
-        let cache = content.space.cache
-        while !Task.isCancelled, let file = content.files.existing(inode) {
-            do {
-                let hasRoom = try content.space.hasRoom(for: cache.fillBytes)
-                let next = file.state.withLock {
-                    $0.firstToFill(hasRoom: hasRoom, window: cache.windowBytes)
-                }
-                if let next, !cache.isReadaheadPaused(at: clock.uptime) {
-                    let use = try content.retain(inode)
-                    defer { content.releaseUse(of: inode) }
-                    let end = min(next.upperBound, next.lowerBound + cache.fillBytes)
-                    if try await fetch(use, next.lowerBound..<end, for: .readahead) { continue }
-                    cache.noteReadaheadRefused(at: clock.uptime)
-                }
-            } catch {
-                // No request waits for it; the next read of these bytes meets the failure itself.
-            }
-            file.state.withLock { $0.isFilling = false }
-            changes.notify()
-            return
-        }
+    private func read(
+        _ piece: FetchedPiece, at key: ObjectKey, _ etag: ETag
+    ) async throws(ProviderError) {
+        let rest = piece.begin()
+        guard !rest.isEmpty else { return }
+        try await gate.read(key, range: rest, etag: etag, into: piece)
     }
 
     /// Returns once the remote has sent the first bytes of the known version, or for a writer all of
@@ -267,8 +270,7 @@ struct Downloader: Sendable {
         guard let awaited = content.awaited(of: file, for: access) else { return }
         do {
             // A reader is likely to continue.
-            try await fetch(
-                file, awaited, for: .request, fillsRest: access == .read)
+            try await fetch(file, awaited, for: .request, isReader: access == .read)
         } catch let error as ProviderError where access == .write {
             switch error.kind {
             case .changed, .missing, .wrongKind:
@@ -279,23 +281,6 @@ struct Downloader: Sendable {
                 // Bytes written meanwhile are kept, and merged with it later.
                 metadata.beginBackoff(at: inode)
             }
-        }
-    }
-}
-
-/// Writes arriving bytes into a content file, except for ranges written locally meanwhile.
-private struct ContentSink: ByteSink {
-    let file: OpenFile
-
-    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
-        try file.state.withLock { state in
-            for gap in state.present.gaps(in: offset..<(offset + UInt64(bytes.count))) {
-                let part = Int(gap.lowerBound - offset)..<Int(gap.upperBound - offset)
-                try state.file.write(
-                    UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
-            }
-            // Fetching does not modify a file that is being written.
-            if state.isMarkedWriting { try state.file.setModified(state.modified) }
         }
     }
 }

@@ -41,7 +41,7 @@ package protocol Provider: Sendable {
     /// order, each once, in pieces of any size.
     ///
     /// All bytes are from the version `etag`, or the call throws; then the bytes passed so far must
-    /// not be trusted.
+    /// not be trusted, except those for which the sink was told that their version is confirmed.
     ///
     /// - Parameter range: Not empty and within the file's size; offsets in bytes.
     /// - Throws: `.changed` if the store has another version, `.missing`, `.corrupt` for a
@@ -239,6 +239,18 @@ package protocol ContentChecksum: Sendable {
 /// Receives bytes at their offset, as they arrive. It blocks no longer than a write to disk.
 package protocol ByteSink: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws
+
+    /// Tells that the bytes of `range` which follow are certain to be those of the requested version,
+    /// even if the call fails later.
+    ///
+    /// A provider calls it before the first of them if the store has confirmed their version: with
+    /// the header of its answer, for example. One that can confirm it only at the end, or checks the
+    /// bytes then, does not call it.
+    func confirm(_ range: Range<UInt64>)
+}
+
+extension ByteSink {
+    package func confirm(_ range: Range<UInt64>) {}
 }
 
 /// Provides the bytes of one frozen version: any range, any number of times, on any thread.

@@ -10,6 +10,8 @@ extension FolderProvider {
         let file = try await perform(onCancel: .abandon) { () throws(ProviderError) in
             try openFile(key, etag: etag, range: range)
         }
+        // Each piece is checked before it is passed on.
+        sink.confirm(range)
         var offset = range.lowerBound
         while offset < range.upperBound {
             let start = offset

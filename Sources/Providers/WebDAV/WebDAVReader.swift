@@ -12,7 +12,7 @@ struct WebDAVReader: Sendable {
     ) async throws(ProviderError) {
         try throwIfCancelled()
         let condition = lookup.ifMatch(etag)
-        let receiver = RangeReceiver(range, of: etag, into: sink)
+        let receiver = RangeReceiver(range, of: etag, isConditional: !condition.isEmpty, into: sink)
         do throws(ProviderError) {
             try await receive(
                 receiver, lookup.client.address.url(key),
@@ -96,12 +96,17 @@ final class RangeReceiver: HTTPBodySink {
 
     private let range: Range<UInt64>
     private let etag: ETag
+    private let isConditional: Bool
     private let sink: any ByteSink
     private let state = Mutex(State())
 
-    init(_ range: Range<UInt64>, of etag: ETag, into sink: any ByteSink) {
+    /// - Parameter isConditional: Whether the server is known to obey `If-Match`, and was sent it.
+    init(
+        _ range: Range<UInt64>, of etag: ETag, isConditional: Bool = false, into sink: any ByteSink
+    ) {
         self.range = range
         self.etag = etag
+        self.isConditional = isConditional
         self.sink = sink
     }
 
@@ -132,6 +137,7 @@ final class RangeReceiver: HTTPBodySink {
             }
         }
         guard !wanted.isEmpty else { return }
+        if isConditional, offset == range.lowerBound, hasTag { sink.confirm(range) }
         try sink.write(UnsafeRawBufferPointer(rebasing: bytes[wanted]), at: offset)
         state.withLock { $0.received += UInt64(wanted.count) }
     }

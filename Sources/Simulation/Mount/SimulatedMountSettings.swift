@@ -49,6 +49,7 @@ package struct SimulatedMountSettings: Sendable {
         settings.engine.longWriterBytesMax = [0, 1_000, 1 << 20][random.next(below: 3)]
         settings.provider.spoolsListings = random.nextBool()
         settings.engine.snapshotCutBytesMax = [1_000, 20_000, 1 << 20][random.next(below: 3)]
+        settings.provider.confirmsVersions = random.next(below: 4) != 0
         return settings
     }
 }

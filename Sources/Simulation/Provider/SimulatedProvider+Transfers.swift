@@ -6,6 +6,11 @@ extension SimulatedProvider {
     package func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
     ) async throws(ProviderError) {
+        state.withLock { state in
+            state.reads.underWay += 1
+            state.reads.underWayMax = max(state.reads.underWayMax, state.reads.underWay)
+        }
+        defer { state.withLock { $0.reads.underWay -= 1 } }
         if settings.turnDelay > .zero { try await wait(settings.turnDelay) }
         try await arrive(
             "read \(range.count) bytes at \(range.lowerBound) of \"\(key)\"", isTransfer: true)
@@ -23,9 +28,13 @@ extension SimulatedProvider {
         let end =
             isShort
             ? range.lowerBound + (range.upperBound - range.lowerBound) / 2 : range.upperBound
+        // A damaged answer has no header that confirms the version.
+        var isConfirmed = !settings.confirmsVersions || isDamaged
         var offset = range.lowerBound
         while offset < end {
             let piece = try piece(of: key, from: offset, to: end, etag: etag)
+            if !isConfirmed { sink.confirm(range) }
+            isConfirmed = true
             do {
                 let mask = isDamaged ? .max : damage
                 try (mask == 0 ? piece : piece.map { $0 ^ mask }).withUnsafeBytes { bytes in
@@ -39,6 +48,7 @@ extension SimulatedProvider {
             offset += UInt64(piece.count)
             if offset < end { try await pause() }
         }
+        if !settings.confirmsVersions { try checkVersion(of: key, etag) }
         if isDamaged || isShort {
             throw ProviderError(.corrupt, "the reply was damaged")
         }
@@ -70,17 +80,26 @@ extension SimulatedProvider {
         }
     }
 
+    private func checkVersion(of key: ObjectKey, _ etag: ETag) throws(ProviderError) {
+        try state.withLock { state throws(ProviderError) in
+            _ = try state.tree.file(key, etag: etag)
+        }
+    }
+
     private func piece(
         of key: ObjectKey, from start: UInt64, to end: UInt64, etag: ETag
     ) throws(ProviderError) -> [UInt8] {
         try state.withLock { state throws(ProviderError) in
             try Self.checkReachable(state)
-            let file = try state.tree.file(key, etag: etag)
+            // A store that is asked for the version at the end sends the bytes of any.
+            let isAny = !settings.confirmsVersions
+            let file = try state.tree.file(key, etag: isAny ? nil : etag)
             guard end <= UInt64(file.bytes.count) else {
-                throw ProviderError(.unsupported, "it is shorter")
+                throw ProviderError(isAny ? .changed : .unsupported, "it is shorter")
             }
             let count = min(
                 Int(end - start), Int.random(in: settings.pieceBytes, using: &state.random))
+            state.bytesSent += UInt64(count)
             return Array(file.bytes[Int(start)..<Int(start) + count])
         }
     }
@@ -131,6 +150,17 @@ extension SimulatedProvider {
 
     /// The number of bytes uploaded, including failed uploads.
     package var bytesReceived: UInt64 { state.withLock { $0.bytesReceived } }
+
+    /// The number of bytes downloaded, including failed downloads.
+    package var bytesSent: UInt64 { state.withLock { $0.bytesSent } }
+
+    /// Returns the most reads that were under way at a time since the last call.
+    package func takeReadsMax() -> Int {
+        state.withLock { state in
+            defer { state.reads.underWayMax = state.reads.underWay }
+            return state.reads.underWayMax
+        }
+    }
 
     /// The number of unfinished uploads.
     package var uploadCount: Int { state.withLock { $0.uploads.count } }

@@ -25,6 +25,7 @@ package final class SimulatedProvider: Provider {
         var uploadsBegun = 0
         var bytesReceived: UInt64 = 0
         var reads = Reads()
+        var bytesSent: UInt64 = 0
         var refusal: Refusal?
         var refusalsGiven = 0
         var isAuthorized = true
@@ -39,6 +40,8 @@ package final class SimulatedProvider: Provider {
         var toDamage = 0
         var bytes: UInt64 = 0
         var checksums = 0
+        var underWay = 0
+        var underWayMax = 0
     }
 
     struct Refusal {

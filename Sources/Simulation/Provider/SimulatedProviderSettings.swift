@@ -26,6 +26,9 @@ package struct SimulatedProviderSettings: Sendable {
     /// The delay that a busy store asks for.
     package var retryAfter: Duration = .seconds(2)
 
+    /// Whether the version is confirmed before the first byte of a read; otherwise after the last.
+    package var confirmsVersions = true
+
     /// Whether interrupted uploads can be resumed.
     package var resumesUploads = false
 

@@ -81,10 +81,14 @@ struct SimulatedProviderTree {
     }
 
     /// The file at `key`, if it is the version that is expected.
-    func file(_ key: ObjectKey, etag: ETag) throws(ProviderError) -> Node {
+    ///
+    /// - Parameter etag: nil for any version.
+    func file(_ key: ObjectKey, etag: ETag?) throws(ProviderError) -> Node {
         let node = try node(key)
         guard node.kind == .file else { throw ProviderError(.wrongKind, "it is no file") }
-        guard node.etag == etag else { throw ProviderError(.changed, "it is another version") }
+        guard etag == nil || node.etag == etag else {
+            throw ProviderError(.changed, "it is another version")
+        }
         return node
     }
 
@@ -321,7 +325,9 @@ struct SimulatedProviderTree {
         guard (etag != nil) == (node.kind == .file) else {
             throw ProviderError(.wrongKind, "it is not of the kind that was named")
         }
-        guard node.etag == etag else { throw ProviderError(.changed, "it is another version") }
+        guard etag == nil || node.etag == etag else {
+            throw ProviderError(.changed, "it is another version")
+        }
     }
 
     private mutating func insert(

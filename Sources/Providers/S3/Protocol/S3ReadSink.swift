@@ -37,9 +37,10 @@ final class S3ReadSink: S3Sink {
             }
             return
         }
+        var isConfirmed = false
         let offset = try state.withLock { state in
             if !state.isChecked {
-                try check(response, &state)
+                isConfirmed = try check(response, &state)
                 state.isChecked = true
             }
             let offset = range.lowerBound + state.received
@@ -51,6 +52,7 @@ final class S3ReadSink: S3Sink {
             state.sum?.update(bytes)
             return offset
         }
+        if isConfirmed { sink.confirm(range) }
         do {
             try sink.write(bytes, at: offset)
         } catch {
@@ -73,7 +75,12 @@ final class S3ReadSink: S3Sink {
         }
     }
 
-    private func check(_ response: HTTPResponse, _ state: inout State) throws(S3AnswerProblem) {
+    /// Checks the header.
+    ///
+    /// - Returns: Whether it confirms the version, so that nothing is left to be checked at the end.
+    private func check(
+        _ response: HTTPResponse, _ state: inout State
+    ) throws(S3AnswerProblem) -> Bool {
         if let text = response.headers["etag"], S3ETag.etag(text) != etag {
             throw S3AnswerProblem(
                 kind: .changed, reason: "it is version \(S3ETag.etag(text)), not \(etag)")
@@ -97,6 +104,9 @@ final class S3ReadSink: S3Sink {
             let kept = S3Checksum.kept(of: response.headers, etag: etag)
         {
             (state.sum, state.expected) = kept
+            return false
         }
+        // A listing does not distinguish links from files.
+        return response.headers["etag"] != nil && !S3Head(response.headers).metadata.isSymlink
     }
 }

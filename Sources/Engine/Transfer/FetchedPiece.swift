@@ -1,0 +1,157 @@
+import Synchronization
+
+/// A range of a file that is being fetched: writes arriving bytes into the content file, except for
+/// ranges written locally meanwhile.
+///
+/// Bytes count as local as they arrive, if the store has confirmed their version before; otherwise
+/// all at the end (I5).
+final class FetchedPiece: ByteSink {
+    /// Ends a fetch ahead of readers that have closed the file, or have gone elsewhere in it.
+    private struct Unwanted: Error {}
+
+    private struct Progress {
+        /// The bytes up to here have arrived, and count as local.
+        var arrived: UInt64
+        /// The bytes whose version is confirmed.
+        var confirmed: Range<UInt64>?
+        /// The end of the bytes whose space on the disk is measured, and not reserved any more.
+        var measured: UInt64
+        var isUnwanted = false
+        var failure: (any Error)?
+    }
+
+    let range: Range<UInt64>
+    let reason: Space.FetchReason
+    let file: OpenFile
+    /// Whether it has a use of the file, see ``OpenFileTable/retainToFetch(_:)``.
+    let isUser: Bool
+    private let cache: CacheUse
+    /// How far ahead of a reader bytes are fetched; nil if they are needed wherever readers are.
+    private let windowBytes: UInt64?
+    /// Taken inside the file's lock.
+    private let progress: Mutex<Progress>
+
+    /// How many bytes arrive between two measurements of their space.
+    private var stepBytes: UInt64 { cache.demandBytes }
+
+    /// - Parameter range: Claimed in ``OpenFile/State/inFlight``.
+    init(
+        _ range: Range<UInt64>, of file: OpenFile, for reason: Space.FetchReason, cache: CacheUse,
+        isUser: Bool = false, windowBytes: UInt64? = nil
+    ) {
+        (self.range, self.reason, self.file, self.cache) = (range, reason, file, cache)
+        self.isUser = isUser
+        self.windowBytes = windowBytes
+        progress = Mutex(Progress(arrived: range.lowerBound, measured: range.lowerBound))
+    }
+
+    /// The bytes that have not arrived yet.
+    var rest: Range<UInt64> { progress.withLock { $0.arrived..<range.upperBound } }
+
+    /// Whether it ended because its bytes are not needed any more.
+    var isUnwanted: Bool { progress.withLock(\.isUnwanted) }
+
+    /// Why it failed; set before the waits for it end.
+    var failure: (any Error)? {
+        get { progress.withLock(\.failure) }
+        set { progress.withLock { $0.failure = newValue } }
+    }
+
+    /// Begins a request for the rest, whose version is not confirmed yet.
+    func begin() -> Range<UInt64> {
+        progress.withLock { progress in
+            progress.confirmed = nil
+            return progress.arrived..<range.upperBound
+        }
+    }
+
+    func confirm(_ range: Range<UInt64>) {
+        progress.withLock { $0.confirmed = range }
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
+        let arriving = offset..<offset + UInt64(bytes.count)
+        if reason != .change, !file.isWanted.load(ordering: .relaxed) { try giveUp() }
+        let (ended, measured) = try file.state.withLock { state in
+            for gap in state.present.gaps(in: arriving) {
+                let part = Int(gap.lowerBound - offset)..<Int(gap.upperBound - offset)
+                try state.file.write(
+                    UnsafeRawBufferPointer(rebasing: bytes[part]), at: gap.lowerBound)
+            }
+            // Fetching does not modify a file that is being written.
+            if state.isMarkedWriting { try state.file.setModified(state.modified) }
+            return count(arriving, &state)
+        }
+        for wait in ended { wait.end() }
+        guard measured > 0 else { return }
+        cache.release(measured)
+        try requireNeed()
+    }
+
+    /// Counts arrived bytes as local if their version is confirmed.
+    ///
+    /// - Returns: The waits to end, and the bytes that need no reservation any more.
+    private func count(
+        _ arriving: Range<UInt64>, _ state: inout OpenFile.State
+    ) -> ([ByteWait], UInt64) {
+        let step = progress.withLock { progress -> UInt64? in
+            // Bytes after others that are not confirmed count with these, at the end.
+            guard let confirmed = progress.confirmed, confirmed.contains(arriving),
+                arriving.lowerBound == progress.arrived
+            else { return nil }
+            progress.arrived = arriving.upperBound
+            let unmeasured = arriving.upperBound - progress.measured
+            guard unmeasured >= stepBytes else { return 0 }
+            progress.measured = arriving.upperBound
+            return unmeasured
+        }
+        guard let step else { return ([], 0) }
+        if step > 0 { cache.measure(&state) }
+        let ended = state.noteArrival(of: arriving, isLast: arriving.upperBound == range.upperBound)
+        return (ended, step)
+    }
+
+    /// Ends the fetch if the reader has gone elsewhere, and a good part is still to come.
+    private func requireNeed() throws {
+        guard let windowBytes else { return }
+        let rest = rest
+        guard UInt64(rest.count) > stepBytes,
+            !file.state.withLock({ $0.reads.wants(rest, windowMax: windowBytes) })
+        else { return }
+        try giveUp()
+    }
+
+    private func giveUp() throws {
+        progress.withLock { $0.isUnwanted = true }
+        throw Unwanted()
+    }
+
+    /// Counts all bytes as local: the store has sent all of them, and confirmed their version.
+    func finish() {
+        file.state.withLock { state in
+            let rest = takeRest()
+            if !rest.isEmpty { _ = state.noteArrival(of: rest, isLast: true) }
+        }
+    }
+
+    /// Ends the claim on bytes that have not arrived.
+    func endFlight() {
+        let ended = file.state.withLock { $0.endFlight(of: takeRest(), in: range) }
+        for wait in ended { wait.end() }
+    }
+
+    private func takeRest() -> Range<UInt64> {
+        progress.withLock { progress in
+            defer { progress.arrived = range.upperBound }
+            return progress.arrived..<range.upperBound
+        }
+    }
+
+    /// Returns how many bytes are still reserved, and forgets them.
+    func takeReserved() -> UInt64 {
+        progress.withLock { progress in
+            defer { progress.measured = range.upperBound }
+            return range.upperBound - progress.measured
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Testing
+
+@testable import Engine
+
+@Suite("What is fetched ahead of a reader") struct ReadAheadTests {
+    private static let mebibyte: UInt64 = 1 << 20
+    private static let max: UInt64 = 64 << 20
+
+    private static func read(
+        _ reads: inout ReadPositions, at offset: UInt64, count: UInt64, time: Duration = .seconds(1)
+    ) {
+        reads.note(offset..<offset + count, at: time)
+    }
+
+    private static func ahead(_ reads: ReadPositions, at now: Duration = .seconds(1)) -> [Range<
+        UInt64
+    >] {
+        reads.ahead(windowMax: max, at: now)
+    }
+
+    @Test func `nothing, if the reads are here and there`() {
+        var reads = ReadPositions()
+        var offset: UInt64 = 12_345 << 12
+        for _ in 0..<100 {
+            offset =
+                (offset &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407) % (512 << 20)
+            Self.read(&reads, at: offset, count: 4_096)
+            #expect(Self.ahead(reads).isEmpty)
+        }
+        #expect(!reads.isSteady)
+    }
+
+    @Test func `more and more of what follows, if they are in order`() {
+        var reads = ReadPositions()
+        Self.read(&reads, at: 0, count: 128 << 10)
+        #expect(Self.ahead(reads) == [128 << 10..<(128 << 10) + Self.mebibyte])
+        for index in 1..<128 as Range<UInt64> {
+            Self.read(&reads, at: index << 17, count: 128 << 10)
+        }
+        #expect(Self.ahead(reads) == [16 << 20..<80 << 20])
+        #expect(reads.isSteady)
+    }
+
+    @Test func `nothing after a single long read`() {
+        var reads = ReadPositions()
+        Self.read(&reads, at: 100 << 20, count: Self.mebibyte)
+        #expect(Self.ahead(reads).isEmpty)
+        Self.read(&reads, at: 101 << 20, count: Self.mebibyte)
+        #expect(Self.ahead(reads) == [102 << 20..<110 << 20])
+    }
+
+    /// Goal: a film that is played is not fetched faster than it is watched.
+    @Test func `no more than a slow reader needs in two seconds`() {
+        var reads = ReadPositions()
+        for index in 0..<30 as Range<UInt64> {
+            Self.read(&reads, at: index << 20, count: 1 << 20, time: .seconds(Int(index)))
+        }
+        #expect(Self.ahead(reads, at: .seconds(29)) == [30 << 20..<34 << 20])
+        #expect(Self.ahead(reads, at: .seconds(30)).isEmpty, "it pauses")
+    }
+
+    @Test func `as much as the cache allows, if the reader only waits for the network`() {
+        var reads = ReadPositions()
+        for index in 0..<30 as Range<UInt64> {
+            let time = Duration.seconds(Int(index))
+            reads.expect(index << 20..<(index + 1) << 20, at: time)
+            Self.read(&reads, at: index << 20, count: 1 << 20, time: time + .milliseconds(900))
+        }
+        #expect(Self.ahead(reads, at: .seconds(30)) == [30 << 20..<94 << 20])
+    }
+
+    @Test func `the next steps, if the reads are at equal distances`() {
+        var reads = ReadPositions()
+        for index in 0..<6 as Range<UInt64> {
+            Self.read(&reads, at: index * (8 << 20), count: 16 << 10)
+        }
+        let next = Self.ahead(reads)
+        #expect(next.count == 8)
+        #expect(next.first == 48 << 20..<(48 << 20) + (16 << 10))
+        Self.read(&reads, at: 3 << 20, count: 16 << 10)
+        #expect(Self.ahead(reads).isEmpty)
+    }
+
+    @Test func `for the reader of another place, once it reads in order there`() {
+        var reads = ReadPositions()
+        for index in 0..<64 as Range<UInt64> {
+            Self.read(&reads, at: index << 17, count: 128 << 10)
+        }
+        let former: Range<UInt64> = 20 << 20..<24 << 20
+        #expect(reads.wants(former, windowMax: Self.max))
+        Self.read(&reads, at: 400 << 20, count: 128 << 10, time: .seconds(2))
+        Self.read(&reads, at: (400 << 20) + (128 << 10), count: 128 << 10, time: .seconds(2))
+        #expect(Self.ahead(reads, at: .seconds(2)).map(\.lowerBound) == [(400 << 20) + (256 << 10)])
+        #expect(!reads.wants(former, windowMax: Self.max))
+    }
+}

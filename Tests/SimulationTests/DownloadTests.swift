@@ -1,0 +1,242 @@
+import Simulation
+import Synchronization
+import Testing
+
+@testable import Engine
+
+/// Goal: readers get their bytes early, and nobody gets bytes that are not theirs.
+@Suite("Downloads") struct DownloadTests {
+    private static let request = 128 << 10
+
+    private static var settings: SimulatedMountSettings {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(20)...(.milliseconds(20))
+        settings.provider.pieceBytes = (64 << 10)...(64 << 10)
+        settings.provider.pieceDelay = .milliseconds(1)...(.milliseconds(1))
+        settings.stepsMax = 1_000_000
+        return settings
+    }
+
+    /// No 64 KiB like others.
+    private static func content(_ count: Int, seed: UInt8 = 1) -> [UInt8] {
+        let block = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 / 251 &+ $0) &+ seed &* 97 }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        for index in 0..<count >> 16 {
+            bytes += [seed, UInt8(index & 255), UInt8(index >> 8)] + block.dropFirst(3)
+        }
+        return bytes
+    }
+
+    private static func run(
+        _ bytes: [UInt8], settings: SimulatedMountSettings = settings,
+        _ body: @escaping @Sendable (Scenario, InodeNumber) async throws -> Void
+    ) throws {
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), bytes)
+        } _: { it in
+            _ = try await it.names(in: "")
+            let inode = try await it.openToRead("file")
+            defer { it.engine.release(inode, access: .read) }
+            try await body(it, inode)
+        }
+    }
+
+    @Test func `a random reader fetches 128 KiB for each read, and nothing ahead`() throws {
+        let bytes = Self.content(64 << 20)
+        try Self.run(bytes) { it, inode in
+            try await it.wait(.seconds(5))
+            #expect(it.remote.bytesSent <= 1 << 20, "the open")
+            for index in 0..<20 {
+                let before = it.remote.bytesSent
+                let offset = ((index * 7_919 + 401) % 1_000) << 16
+                let part = try await it.part(of: inode, at: offset, count: 4_096)
+                #expect(part == Array(bytes[offset..<offset + 4_096]))
+                try await it.wait(.seconds(5))
+                #expect(it.remote.bytesSent - before <= 128 << 10)
+            }
+        }
+    }
+
+    @Test func `a small file comes as a whole with its first bytes`() throws {
+        let bytes = Self.content(3 << 20)
+        try Self.run(bytes) { it, inode in
+            let part = try await it.part(of: inode, at: 1 << 20, count: 9)
+            #expect(part == Array(bytes[1 << 20..<(1 << 20) + 9]))
+            try await it.wait(.seconds(2))
+            it.remote.setReachable(false)
+            let whole = try await it.part(of: inode, at: 0, count: bytes.count)
+            #expect(whole == bytes)
+            #expect(it.remote.bytesSent == UInt64(bytes.count))
+        }
+    }
+
+    @Test func `several ranges are fetched ahead of a reader in order, each byte once`() throws {
+        let bytes = Self.content(32 << 20)
+        try Self.run(bytes) { it, inode in
+            _ = it.remote.takeReadsMax()
+            try await it.readAll(inode, expecting: bytes, request: Self.request)
+            let most = it.remote.takeReadsMax()
+            #expect((6...24).contains(most), "\(most) at a time")
+            #expect(it.remote.bytesSent == UInt64(bytes.count))
+        }
+    }
+
+    @Test func `readers share the ranges that are fetched side by side`() throws {
+        let files = (0..<4 as Range<UInt8>).map { Self.content(16 << 20, seed: $0) }
+        try Scenario.run(settings: Self.settings) { remote in
+            for (index, bytes) in files.enumerated() {
+                try remote.otherClientWrites(Scenario.key("f\(index)"), bytes)
+            }
+        } _: { it in
+            _ = try await it.names(in: "")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, bytes) in files.enumerated() {
+                    group.addTask {
+                        let inode = try await it.openToRead("f\(index)")
+                        defer { it.engine.release(inode, access: .read) }
+                        try await it.readAll(inode, expecting: bytes, request: Self.request)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(it.remote.takeReadsMax() <= 16 + 2 * files.count)
+        }
+    }
+
+    @Test func `a request is answered before the range with its bytes has arrived`() throws {
+        var settings = Self.settings
+        settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
+        let bytes = Self.content(1 << 20)
+        try Self.run(bytes, settings: settings) { it, inode in
+            // The range has sixteen pieces.
+            #expect(it.mount.clock.uptime < .seconds(2))
+            let part = try await it.part(of: inode, at: 200 << 10, count: 9)
+            #expect(part == Array(bytes[200 << 10..<(200 << 10) + 9]))
+            #expect(it.mount.clock.uptime < .seconds(5))
+        }
+    }
+
+    @Test func `bytes whose version is only confirmed at the end count then`() throws {
+        var settings = Self.settings
+        settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
+        settings.provider.confirmsVersions = false
+        let bytes = Self.content(1 << 20)
+        try Self.run(bytes, settings: settings) { it, inode in
+            #expect(it.mount.clock.uptime > .seconds(15))
+            let part = try await it.part(of: inode, at: 9, count: 9)
+            #expect(part == Array(bytes[9..<18]))
+        }
+    }
+
+    /// Goal: no mix of two versions (I5).
+    @Test(arguments: [true, false])
+    func `a file replaced in the middle of a range shows one version only`(
+        confirms: Bool
+    ) throws {
+        var settings = Self.settings
+        settings.provider.pieceDelay = .milliseconds(50)...(.milliseconds(50))
+        settings.provider.confirmsVersions = confirms
+        let bytes = Self.content(8 << 20)
+        try Self.run(bytes, settings: settings) { it, inode in
+            let other = Self.content(8 << 20, seed: 2)
+            var (whole, refused) = (0, 0)
+            for offset in stride(from: 0, to: bytes.count, by: Self.request) {
+                if offset == 1 << 20 {
+                    try it.remote.otherClientWrites(Scenario.key("file"), other)
+                }
+                do {
+                    let part = try await it.part(of: inode, at: offset, count: Self.request)
+                    #expect(part == Array(bytes[offset..<offset + Self.request]))
+                    whole += 1
+                } catch {
+                    refused += 1
+                }
+            }
+            #expect(whole >= 8 && refused > 0)
+            #expect(try await it.read("file") == other)
+        }
+    }
+
+    @Test func `the bytes that came before a failure are not fetched again`() throws {
+        var settings = Self.settings
+        settings.provider.pieceDelay = .milliseconds(50)...(.milliseconds(50))
+        let bytes = Self.content(1 << 20)
+        try Self.run(bytes, settings: settings) { it, inode in
+            try await it.wait(.milliseconds(300))
+            it.remote.setReachable(false)
+            try await it.wait(.milliseconds(200))
+            let before = it.remote.bytesSent
+            #expect(before > 128 << 10)
+            it.remote.setReachable(true)
+            try await it.awaitReach()
+            let part = try await it.part(of: inode, at: 0, count: bytes.count)
+            #expect(part == bytes)
+            #expect(it.remote.bytesSent == UInt64(bytes.count))
+        }
+    }
+
+    @Test func `a closed file is not fetched any further`() throws {
+        let bytes = Self.content(64 << 20)
+        try Scenario.run(settings: Self.settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), bytes)
+        } _: { it in
+            let inode = try await it.openToRead("file")
+            for offset in stride(from: 0, to: 4 << 20, by: Self.request) {
+                _ = try await it.part(of: inode, at: offset, count: Self.request)
+            }
+            it.engine.release(inode, access: .read)
+            let before = it.remote.bytesSent
+            try await it.wait(.seconds(10))
+            // What was under way: a piece of a transfer for each range.
+            #expect(it.remote.bytesSent - before <= 24 * (64 << 10))
+        }
+    }
+
+    @Test func `nothing more is fetched where a reader has gone elsewhere`() throws {
+        let bytes = Self.content(128 << 20)
+        var settings = Self.settings
+        settings.provider.pieceDelay = .milliseconds(20)...(.milliseconds(20))
+        try Self.run(bytes, settings: settings) { it, inode in
+            for offset in stride(from: 0, to: 2 << 20, by: Self.request) {
+                _ = try await it.part(of: inode, at: offset, count: Self.request)
+            }
+            try await it.wait(.milliseconds(600))
+            let before = it.remote.bytesSent
+            let offset = 100 << 20
+            let part = try await it.part(of: inode, at: offset, count: 9)
+            #expect(part == Array(bytes[offset..<offset + 9]))
+            try await it.wait(.seconds(10))
+            #expect(it.remote.bytesSent - before <= 24 << 20)
+        }
+    }
+}
+
+extension Scenario {
+    fileprivate func openToRead(_ path: String) async throws -> InodeNumber {
+        let inode = try await find(path)
+        try await engine.retrying { () throws(Blocked) in
+            try engine.open(inode, access: .read, truncating: false)
+        }
+        return inode
+    }
+
+    fileprivate func part(of inode: InodeNumber, at offset: Int, count: Int) async throws -> [UInt8]
+    {
+        try await engine.retrying { () throws(Blocked) in
+            let range = try engine.read(inode, at: UInt64(offset), length: count)
+            return try onDisk(
+                "read the content", do: range.file.read(range.count, at: UInt64(offset)))
+        }
+    }
+
+    fileprivate func readAll(
+        _ inode: InodeNumber, expecting bytes: [UInt8], request: Int
+    ) async throws {
+        for offset in stride(from: 0, to: bytes.count, by: request) {
+            let end = min(offset + request, bytes.count)
+            let part = try await part(of: inode, at: offset, count: end - offset)
+            #expect(part == Array(bytes[offset..<end]))
+        }
+    }
+}
