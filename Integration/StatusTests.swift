@@ -75,7 +75,7 @@ extension MountedTests {
             try MountedFolder.with(options) { remote in
                 try Files.write(SeededRandom.bytes(24 << 20, seed: 9), to: remote + "/film")
             } _: { folder in
-                // Reading its first byte has the rest fetched, for as long as it is open.
+                // Reading its first byte has the first MiB fetched, which takes two seconds.
                 let file = try #require(FileHandle(forReadingAtPath: folder.local("film")))
                 defer { try? file.close() }
                 #expect(try file.read(upToCount: 1)?.count == 1)

@@ -101,7 +101,9 @@ final class FetchedPiece: ByteSink {
             else { return nil }
             progress.arrived = arriving.upperBound
             let unmeasured = arriving.upperBound - progress.measured
-            guard unmeasured >= stepBytes else { return 0 }
+            // The first bytes show that something has come.
+            let isFirst = progress.measured == range.lowerBound
+            guard isFirst || unmeasured >= stepBytes else { return 0 }
             progress.measured = arriving.upperBound
             return unmeasured
         }
