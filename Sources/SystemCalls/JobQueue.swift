@@ -1,6 +1,15 @@
+import Glibc
+import Synchronization
+
 /// A first-in, first-out queue of jobs for a pool of threads. It has no bound of its own: a job
 /// belongs to a task, so a bound on tasks is the bound here.
+///
+/// To wake a thread costs more than most jobs. So only one thread is on its way at a time, and a
+/// thread that ends its job meanwhile takes the next one itself; each thread that arrives wakes
+/// another one if jobs are left. The thread that slept last is woken first, as its memory is still
+/// in the processor's cache.
 package final class JobQueue<Job: Sendable>: Sendable {
+    /// Unless `isWaking`, either no job is waiting or no thread is idle.
     private struct State {
         /// Jobs from `head` on are waiting; those before it have been taken.
         var jobs: [Job] = []
@@ -8,6 +17,10 @@ package final class JobQueue<Job: Sendable>: Sendable {
         var isClosed = false
         /// Threads that still take jobs.
         var takers = 0
+        /// Threads that sleep, the last one first to be woken.
+        var idle: [Sleeper] = []
+        /// Whether a thread was woken and has not looked for a job yet.
+        var isWaking = false
 
         mutating func popFirst() -> Job? {
             guard head < jobs.count else { return nil }
@@ -20,40 +33,101 @@ package final class JobQueue<Job: Sendable>: Sendable {
             }
             return job
         }
+
+        /// Returns the thread to be woken, if there is a job for it.
+        mutating func takeSleeper() -> Sleeper? {
+            guard !isWaking, head < jobs.count, let sleeper = idle.popLast() else { return nil }
+            isWaking = true
+            return sleeper
+        }
     }
 
-    private let state = Monitor(State())
+    private enum Step {
+        case job(Job, waking: Sleeper?)
+        case end
+        case sleep(Sleeper)
+    }
+
+    private let state = Mutex(State())
 
     package init() {}
 
     /// - Returns: Whether the job was added and will be taken: not if all threads have left.
     package func append(_ job: Job) -> Bool {
-        state.update(waking: .one) { state in
-            if state.isClosed && state.takers == 0 { return false }
+        let (isAdded, sleeper) = state.withLock { state -> (Bool, Sleeper?) in
+            if state.isClosed && state.takers == 0 { return (false, nil) }
             state.jobs.append(job)
-            return true
+            return (true, state.takeSleeper())
         }
+        sleeper?.wake()
+        return isAdded
     }
 
     /// Counts one more thread that calls ``takeFirst()`` until that returns nil.
     package func addTaker() {
-        state.update(waking: .none) { $0.takers += 1 }
+        state.withLock { $0.takers += 1 }
     }
 
     /// Waits for a job.
     ///
     /// - Returns: nil once the queue is closed and empty; the thread must not call this again.
     package func takeFirst() -> Job? {
-        state.wait(waking: .none) { state -> Job?? in
-            if let job = state.popFirst() { return .some(job) }
-            guard state.isClosed else { return nil }
-            state.takers -= 1
-            return .some(nil)
+        var sleeper: Sleeper?
+        while true {
+            switch step(wokenFrom: sleeper) {
+            case .job(let job, let next):
+                next?.wake()
+                return job
+            case .end: return nil
+            case .sleep(let own):
+                own.sleep()
+                sleeper = own
+            }
+        }
+    }
+
+    /// - Parameter former: The sleep that the thread was woken from; nil at its first step.
+    private func step(wokenFrom former: Sleeper?) -> Step {
+        state.withLock { state in
+            if former != nil { state.isWaking = false }
+            if let job = state.popFirst() { return .job(job, waking: state.takeSleeper()) }
+            if state.isClosed {
+                state.takers -= 1
+                return .end
+            }
+            let sleeper = former ?? Sleeper()
+            state.idle.append(sleeper)
+            return .sleep(sleeper)
         }
     }
 
     /// Dismisses the threads once the queue is empty.
     package func close() {
-        state.update { $0.isClosed = true }
+        let idle = state.withLock { state in
+            state.isClosed = true
+            defer { state.idle = [] }
+            return state.idle
+        }
+        for sleeper in idle { sleeper.wake() }
     }
+}
+
+/// One thread's sleep, ended by one call of ``wake()``, before or after it begins.
+private final class Sleeper: @unchecked Sendable {
+    // Sound: a semaphore may be used from any thread. It is on the heap because its address must
+    // not change.
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() { sem_init(semaphore, 0, 0) }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    func sleep() {
+        while sem_wait(semaphore) != 0 {}
+    }
+
+    func wake() { sem_post(semaphore) }
 }
