@@ -58,8 +58,12 @@ let package = Package(
 
         // What the engine is given: this machine, the clouds, HTTP, and the simulated world.
         .target(
-            name: "Host", dependencies: ["CLinux", "Engine", "SystemCalls"], swiftSettings: settings
-        ),
+            name: "Host",
+            dependencies: [
+                "CLinux", "Engine", .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                "SystemCalls",
+            ],
+            swiftSettings: settings),
         .target(
             name: "Transport", dependencies: ["CCurl", "SystemCalls", log], swiftSettings: settings),
         // The clouds, a target each, so that none can refer to another.

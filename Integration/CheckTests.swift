@@ -178,7 +178,6 @@ extension MountedTests {
             case .withoutLog:
                 // A new database is a page; the rest is in the log.
                 try Files.unlink("\(database)-wal")
-                try Files.unlink("\(database)-shm")
             case .withoutFiles:
                 try execute("DELETE FROM dirents; DELETE FROM inodes WHERE id <> 1", folder)
             }

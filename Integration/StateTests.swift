@@ -1,3 +1,4 @@
+import GRDB
 import Glibc
 import Testing
 
@@ -34,6 +35,17 @@ extension MountedTests {
                 #expect(try folder.state(of: "movie") == "remote")
                 #expect(
                     try OpenFile(folder.local("movie"), O_RDONLY).read(3, at: 1000) == [1, 2, 3])
+            }
+        }
+
+        @Test(.timeLimit(.minutes(2)))
+        func `is in a database that no other process can open`() throws {
+            try MountedFolder.with { folder in
+                let error = try #require(throws: DatabaseError.self) {
+                    let database = try DatabaseQueue(path: "\(folder.state)/state.sqlite")
+                    _ = try database.read { try Int.fetchOne($0, sql: "SELECT 1 FROM inodes") }
+                }
+                #expect(error.resultCode == .SQLITE_BUSY)
             }
         }
 

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Glibc
 import Testing
@@ -206,7 +207,9 @@ extension MountedTests {
             try MountedFolder.with { folder in
                 try Files.write([1], to: folder.local("file"))
                 try folder.sync()
+                try folder.unmount()
                 try Self.damageDatabase(of: folder)
+                try folder.mount()
                 try Apus.expectRefusal("unmount", folder.point, naming: "--now", "apus check")
                 #expect(folder.isMounted)
 
@@ -218,19 +221,19 @@ extension MountedTests {
             }
         }
 
-        /// Whoever has the database open meets the damage with the next statement.
+        /// Damages a table that only the status reads, so that the next mount starts with it.
         private static func damageDatabase(of folder: MountedFolder) throws {
-            let queue = try DatabaseQueue(path: "\(folder.state)/state.sqlite")
-            try queue.write { database in
-                let version = try Int.fetchOne(database, sql: "PRAGMA schema_version") ?? 0
-                try database.execute(
-                    sql: """
-                        PRAGMA writable_schema = ON;
-                        UPDATE sqlite_master SET rootpage = 1000000 WHERE type = 'table';
-                        PRAGMA schema_version = \(version + 1);
-                        """)
+            let path = "\(folder.state)/state.sqlite"
+            let queue = try DatabaseQueue(path: path)
+            let page = try queue.read { database in
+                try Int.fetchOne(
+                    database, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'conflicts'")
             }
             try queue.close()
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            try file.seek(toOffset: UInt64(try #require(page) - 1) * 4_096)
+            try file.write(contentsOf: Data(repeating: 0xA5, count: 4_096))
+            try file.close()
         }
 
         /// The table of mounts is longer than what one read gives.
