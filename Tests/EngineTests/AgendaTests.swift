@@ -84,6 +84,41 @@ struct AgendaTests {
         }
     }
 
+    private func isWoken(_ body: () throws -> Void) rethrows -> Bool {
+        let before = agenda.signal.notifications
+        try body()
+        return agenda.signal.notifications > before
+    }
+
+    @Test func `is woken by a change that is due before its next look, and by no later one`() throws
+    {
+        try change(first, after: .seconds(5))
+        #expect(agenda.next() == .wait(until: .seconds(5)))
+        #expect(try !isWoken { try changeAndNotify(second, after: .seconds(6)) })
+        #expect(try isWoken { try changeAndNotify(third, after: .seconds(4)) })
+        #expect(agenda.next() == .wait(until: .seconds(4)))
+        #expect(isWoken { agenda.notify() })
+    }
+
+    @Test func `is woken by any change if nothing was pending`() throws {
+        #expect(agenda.next() == .wait(until: nil))
+        #expect(try isWoken { try changeAndNotify(first, after: .seconds(30)) })
+    }
+
+    @Test func `is woken by the end of an operation if all slots are in use`() throws {
+        try change(first, second, third)
+        for _ in 0..<2 { _ = agenda.next() }
+        _ = agenda.next()
+        #expect(try !isWoken { try changeAndNotify(fourth, after: .zero) })
+        #expect(try isWoken { try complete(first) })
+        #expect(agenda.next() == .start(third))
+    }
+
+    private func changeAndNotify(_ inode: InodeNumber, after delay: Duration) throws {
+        try change(inode, after: delay)
+        agenda.notify(due: agenda.due(after: delay))
+    }
+
     @Test func `hastens those below a directory that are not due, without their failures`() throws {
         let held = InodeNumber(rawValue: 5)
         try database.write {

@@ -134,7 +134,7 @@ final class CacheUse: Sendable {
         // A commit in between is read now or at the next refresh.
         let commitCount = store.commitCount
         guard ledger.withLock({ $0.commitCount != commitCount }) else { return }
-        let recorded = try store.read { try $0.presentBytes() }
+        let recorded = try store.readBriefly { try $0.presentBytes() }
         ledger.withLock { $0.setRecorded(recorded, at: commitCount) }
     }
 

@@ -113,7 +113,7 @@ extension ContentStore {
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
         _ = try synchronizeIfOwed(inode, state)
         let size = state.size
-        try store.write { database in
+        try store.writeBriefly { database in
             try database.insertExtent(extent, of: inode)
             try database.setPartial(inode, size: size)
         }
@@ -161,7 +161,7 @@ extension ContentStore {
     /// partial until then, since the size of a whole file is that of its content file.
     private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         let (size, present) = (state.size, state.present)
-        try store.write { database in
+        try store.writeBriefly { database in
             try database.setPartial(inode, size: size)
             try database.setExtents(present, of: inode)
         }
@@ -178,7 +178,7 @@ extension ContentStore {
             try durability.noteSynchronized(file)
         }
         try store.synchronize()
-        let isFailed = try store.read { try $0.pending(inode)?.failure?.isFinal == true }
+        let isFailed = try store.readBriefly { try $0.pending(inode)?.failure?.isFinal == true }
         guard isFailed, let failure = try store.write({ try $0.takeUnreportedFailure(of: inode) })
         else { return }
         throw .failure(
@@ -208,12 +208,12 @@ extension ContentStore {
         // A file that stays open for writing is uploaded periodically.
         let isFirst = state.longWriter.due == nil
         let due = agenda.due(after: rules.interval)
-        try store.write {
+        try store.writeBriefly {
             try $0.markPending(inode, at: clock.wallTime, due: isFirst ? due : nil)
         }
         state.isChanged = true
         state.longWriter.noteChange(at: clock.uptime, rules)
-        agenda.notify()
+        if isFirst { agenda.notify(due: due) } else { agenda.notify() }
     }
 
     /// Stores a file's size, time and a new generation in the database if its content changed.
@@ -227,8 +227,9 @@ extension ContentStore {
             state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
         )
         let bytes = state.bytesUsed
-        let record = try store.write { database in
-            var record = try database.existingInode(inode)
+        let record = try store.writeBriefly { database in
+            let former = try database.existingInode(inode)
+            var record = former
             guard isMarked else { return record }
             if record.presence != .remote { try database.setLocalBytes(bytes, of: inode) }
             record.size = size
@@ -239,7 +240,7 @@ extension ContentStore {
                 record.generation += 1
             }
             record.isWriting = isWriting
-            try database.update(record)
+            try database.update(record, from: former)
             if !isWriting {
                 try database.enqueue([inode], due: agenda.due(after: configuration.settleTime))
             }
@@ -265,8 +266,9 @@ extension ContentStore {
         guard kept != state.stored || kept == .partial else { return }
         let (size, present, bytes) = (state.size, state.present, state.bytesUsed)
         let isSafe = try synchronizeIfOwed(inode, state)
-        let isMarkOwed = try store.write { database in
-            guard var record = try database.inode(inode) else { return false }
+        let isMarkOwed = try store.writeBriefly { database in
+            guard let former = try database.inode(inode) else { return false }
+            var record = former
             try database.setLocalBytes(bytes, of: inode)
             if kept == .partial, record.presence == kept, record.size == size,
                 try database.extents(of: inode) == present
@@ -279,7 +281,7 @@ extension ContentStore {
                 try !isSafe && database.markUnsafe(inode) && record.presence != .remote
             record.presence = kept
             record.size = size
-            try database.update(record)
+            try database.update(record, from: former)
             try database.setExtents(kept == .whole ? ExtentSet() : present, of: inode)
             return isMarkOwed
         }
@@ -296,14 +298,14 @@ extension ContentStore {
     private func synchronizeIfOwed(
         _ inode: InodeNumber, _ state: OpenFile.State
     ) throws(Blocked) -> Bool {
-        let (isFsynced, isSafe, isUnstored) = try store.read { database in
+        let (isFsynced, isSafe, isUnstored) = try store.readBriefly { database in
             let isSafe = try database.isPending(inode) && !database.isUnsafe(inode)
             return (try database.isFsynced(inode), isSafe, try database.isUnstored(inode))
         }
         guard isFsynced || isSafe else { return false }
         if isUnstored {
             // It can still be completed and uploaded, but holes must not pass for synchronised bytes.
-            try store.write { try $0.forgetFsynced(inode) }
+            try store.writeBriefly { try $0.forgetFsynced(inode) }
             return false
         }
         try durability.synchronize(inode, state.file)

@@ -63,7 +63,7 @@ struct ContentStore: Sendable {
         }
         guard state.bytesUsed != state.bytesRecorded else { return }
         let bytes = state.bytesUsed
-        try store.write { database in
+        try store.writeBriefly { database in
             guard try database.inode(inode) != nil else { return }
             try database.setLocalBytes(bytes, of: inode)
         }
@@ -93,7 +93,7 @@ struct ContentStore: Sendable {
 
     private func forgetLostBytes(of inode: InodeNumber) throws(Blocked) {
         let now = clock.wallTime
-        try store.write { database in
+        try store.writeBriefly { database in
             var record = try database.existingInode(inode)
             guard record.presence != .remote, !record.isWriting else { return }
             record.size = 0
@@ -117,7 +117,7 @@ struct ContentStore: Sendable {
     }
 
     private func load(_ inode: InodeNumber) throws(Blocked) -> OpenFile {
-        let (record, extents, isPending, bytes) = try store.read { database in
+        let (record, extents, isPending, bytes) = try store.readBriefly { database in
             let record = try database.existingInode(inode)
             let extents =
                 record.presence == .partial ? try database.extents(of: inode) : ExtentSet()
@@ -180,13 +180,13 @@ struct ContentStore: Sendable {
     /// may be the only copy.
     private func isForeign(_ record: InodeRecord) throws(Blocked) -> Bool {
         guard record.presence == .remote else { return false }
-        return try store.read { try $0.isChangedHere(record) }
+        return try store.readBriefly { try $0.isChangedHere(record) }
     }
 
     /// Returns the error of a file whose content file is too short. It was damaged from outside; zeros
     /// must not pass for its bytes (I5).
     private func damaged(_ record: InodeRecord, length: UInt64) throws(Blocked) -> Blocked {
-        let isChanged = try store.read { try $0.isPending(record.id) }
+        let isChanged = try store.readBriefly { try $0.isPending(record.id) }
         return .failure(
             .damaged,
             "open inode \(record.id): its content file has \(length) of \(record.size) bytes",

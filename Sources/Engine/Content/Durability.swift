@@ -199,7 +199,7 @@ struct Durability: Sendable {
     /// - Throws: Also if the disk has failed to store bytes of it before that the remote lacks.
     func synchronize(_ inode: InodeNumber, _ content: any DiskFile) throws(Blocked) {
         let attempt = "synchronize inode \(inode)"
-        let isUnstored = try store.read { database in
+        let isUnstored = try store.readBriefly { database in
             try (isUnrecorded(inode) || database.isUnstored(inode)) && database.isPending(inode)
         }
         if isUnstored {
@@ -217,7 +217,7 @@ struct Durability: Sendable {
     /// Forgets that the disk has failed to store a file, as the file was emptied.
     func forgetFailure(of inode: InodeNumber) throws(Blocked) {
         _ = unrecorded.withLock { $0.remove(inode) }
-        guard try store.read({ try $0.isUnstored(inode) }) else { return }
+        guard try store.readBriefly({ try $0.isUnstored(inode) }) else { return }
         try store.write { try $0.forgetUnstored(inode) }
     }
 

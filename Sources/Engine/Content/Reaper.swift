@@ -105,7 +105,7 @@ struct Reaper: Sendable {
 
     /// Returns the inodes among some that may be removed now. The others wait.
     private func reapable(_ inodes: [InodeNumber]) throws(Blocked) -> [InodeRecord] {
-        let (now, later) = try store.read { database in
+        let (now, later) = try store.readBriefly { database in
             var (now, later): ([InodeRecord], [InodeNumber]) = ([], [])
             for inode in inodes {
                 guard let record = try unlinked(inode, database) else { continue }
@@ -184,18 +184,19 @@ struct Reaper: Sendable {
         }
         // Most inodes deleted here have no local bytes, and are removed once the remote has deleted
         // them too.
-        guard try store.read(isToDo) else { return }
+        guard try store.readBriefly(isToDo) else { return }
         try store.write { database in
             for record in records {
-                guard var record = try database.inode(record.id), record.links == 0 else {
+                guard let former = try database.inode(record.id), former.links == 0 else {
                     continue
                 }
+                var record = former
                 if try !database.isNeeded(record.id) {
                     try database.deleteInode(record.id)
                 } else if record.presence != .remote || record.isWriting {
                     record.presence = .remote
                     record.isWriting = false
-                    try database.update(record)
+                    try database.update(record, from: former)
                     try database.setExtents(ExtentSet(), of: record.id)
                     try database.forgetDurability(of: record.id)
                 }

@@ -104,7 +104,7 @@ extension Engine {
         guard local.content.awaited(of: file, for: access) != nil else { return }
         let now = clock.uptime
         guard !remote.metadata.isInBackoff(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
-            try !store.read({ try $0.isPending(file.inode) })
+            try !store.readBriefly({ try $0.isPending(file.inode) })
         else { return }
         throw .awaits(.version(file.inode, access))
     }
@@ -127,7 +127,7 @@ extension Engine {
         // An item with local changes is a file.
         let size = file.state.withLock { $0.stored != .remote || $0.isWhole ? 0 : $0.size }
         guard (1...UInt64(Tree.targetBytesMax)).contains(size) else { return }
-        let isKnown = try store.read { database in
+        let isKnown = try store.readBriefly { database in
             try database.existingInode(file.inode).hasMetadata || database.isPending(file.inode)
         }
         guard isKnown else { throw .awaits(.content(file.inode, 0..<size)) }
@@ -139,7 +139,7 @@ extension Engine {
     ///   `.unsupported` if the remote has no public links; otherwise the remote's error.
     package func publicLink(to inode: InodeNumber) async throws(EngineError) -> String {
         let key = try completed { () throws(Blocked) in
-            try store.read { database in
+            try store.readBriefly { database in
                 let path = ObjectKey(try database.path(of: inode))
                 guard try !database.isPending(inode), try database.remoteKey(of: inode) == path
                 else {

@@ -74,7 +74,7 @@ extension Engine {
 
     /// Returns the version of a file that both sides last agreed on; nil while the remote has none.
     package func agreedVersion(of inode: InodeNumber) throws(Blocked) -> ETag? {
-        try store.read { try $0.synced(inode)?.etag }
+        try store.readBriefly { try $0.synced(inode)?.etag }
     }
 
     /// Returns up to `limit` pending inodes, or failed ones, those first that the disk has failed to
@@ -210,7 +210,7 @@ extension Engine {
 
     func itemState(of inode: InodeNumber) throws(Blocked) -> ItemState {
         if transfer.progress.transfers.withLock({ $0[inode] != nil }) { return .uploading }
-        let (record, isPending) = try store.read {
+        let (record, isPending) = try store.readBriefly {
             (try $0.existingInode(inode), try $0.isPending(inode))
         }
         if isPending { return .dirty }

@@ -5,7 +5,7 @@ extension Engine {
     ///
     /// - Throws: `.notFound` if the inode no longer exists.
     package func attributes(of inode: InodeNumber) throws(Blocked) -> Attributes {
-        let found = try store.read { try $0.seen($0.existingInode(inode)) }
+        let found = try store.readBriefly { try $0.seen($0.existingInode(inode)) }
         try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }
@@ -35,8 +35,10 @@ extension Engine {
                 if state.isMarkedWriting { try local.content.storeTime(inode, state) }
             }
         }
-        let record = try store.write { database in
-            var record = try database.existingInode(inode)
+        let due = local.agenda.due(after: configuration.settleTime)
+        let record = try store.writeBriefly { database in
+            let former = try database.existingInode(inode)
+            var record = former
             record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode
             if change.clearsSetID, record.kind == .file { record.mode = record.mode.withoutSetID }
             record.userID = change.userID ?? record.userID
@@ -45,13 +47,17 @@ extension Engine {
             // For a directory only explicitly set times are uploaded, not those of its changes.
             if modified != nil, record.kind == .directory { record.generation += 1 }
             record.changed = now
-            try database.update(record)
-            let due = local.agenda.due(after: configuration.settleTime)
-            try database.markPending(inode, at: now, due: due)
+            try database.update(record, from: former)
+            if record.isWriting {
+                // Its last writer's close makes it due.
+                try database.markPending(inode, at: now, dueIfNew: due)
+            } else {
+                try database.markPending(inode, at: now, due: due)
+            }
             return record
         }
         local.files.existing(inode)?.noteNewMode()
-        local.agenda.notify()
+        local.agenda.notify(due: due)
         return try local.tree.current(record)
     }
 
@@ -100,7 +106,7 @@ extension Engine {
         case "user.apus.control":
             return Array(configuration.controlSocket.utf8)
         case "user.apus.error":
-            guard let pending = try store.read({ try $0.pending(inode) }),
+            guard let pending = try store.readBriefly({ try $0.pending(inode) }),
                 let failure = pending.failure
             else { return nil }
             let remedy = failure.remedy.map { "; \($0)" } ?? ""
@@ -122,7 +128,7 @@ extension Engine {
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
         remote.schedule.noteUse(of: parent)
         remote.walks.noteUse(of: parent)
-        let found = try store.read { database -> FoundRecord? in
+        let found = try store.readBriefly { database -> FoundRecord? in
             if let inode = try database.inode(named: name, in: parent) {
                 return try database.seen(inode)
             }
@@ -229,7 +235,7 @@ extension Engine {
 
     private func reapUnlinked(_ inode: InodeNumber) {
         local.reaper.reap([inode])
-        local.agenda.notify()
+        local.agenda.notify(due: local.agenda.due(after: configuration.settleTime))
     }
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.

@@ -32,6 +32,9 @@ final class Agenda: Sendable {
         var origin: Duration = .zero
         /// Whether no inode is started at present.
         var isPaused = false
+        /// The due time before which nothing but a notification or the end of an operation makes
+        /// ``next()`` start an inode; nil if any change may.
+        var nextLook: Duration?
         /// Nothing is started before, because the database failed.
         var restsUntil: Duration = .zero
     }
@@ -73,6 +76,14 @@ final class Agenda: Sendable {
     /// Looks for due inodes after a transaction that has enqueued some.
     func notify() {
         signal.notify()
+        changes.notify()
+    }
+
+    /// As ``notify()``, after a transaction that has made inodes due at a time, or later if they
+    /// were due: most changes become due later than others that wait already, and wake nobody.
+    func notify(due: Duration) {
+        let isAwaited = state.withLock { state in state.nextLook.map { $0 <= due } ?? false }
+        if !isAwaited { signal.notify() }
         changes.notify()
     }
 
@@ -141,17 +152,25 @@ final class Agenda: Sendable {
     /// synchronises it and calls ``finish(_:_:)``. Must not be called concurrently.
     func next() -> Action {
         let now = clock.uptime
-        let state = self.state.withLock { $0 }
+        // Before the database is read: a change made meanwhile must not pass for known.
+        let state = self.state.withLock { state in
+            state.nextLook = nil
+            return state
+        }
         if state.isPaused { return .wait(until: nil) }
         guard state.slots.isFree(at: now) else {
+            self.state.withLock { $0.nextLook = .zero }
             return .wait(until: state.slots.nextStandstill(after: now))
         }
         guard state.restsUntil <= now else { return .wait(until: state.restsUntil) }
         do throws(Blocked) {
-            let first = try store.read { try $0.firstDue(except: state.slots.running.keys) }
+            let first = try store.readInTurn { try $0.firstDue(except: state.slots.running.keys) }
             guard let first else { return .wait(until: nil) }
             let time = first.due - state.origin
-            guard time <= now else { return .wait(until: time) }
+            guard time <= now else {
+                self.state.withLock { $0.nextLook = first.due }
+                return .wait(until: time)
+            }
             self.state.withLock { $0.slots.start(first.inode, due: first.due, at: now) }
             return .start(first.inode)
         } catch {

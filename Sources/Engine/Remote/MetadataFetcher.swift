@@ -41,7 +41,7 @@ struct MetadataFetcher: Sendable {
         let record = found.record
         guard !record.hasMetadata, !gate.traits.trustsListings else { return }
         // During a move of our own, the answer would prove nothing.
-        if try store.read({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
+        if try store.readBriefly({ try $0.uncertainInode(atOrAbove: record.id) }) != nil { return }
         let isAwaited = found.isUnseen && isLookAwaited(record)
         looks.request(record.id, isAwaited: isAwaited)
         guard isAwaited else { return }
@@ -85,7 +85,7 @@ struct MetadataFetcher: Sendable {
         }
         // Either the process is ending, or the inode's remote key is unknown: another request would
         // end at once too, in an endless loop.
-        let isSeen = try? store.read { database in
+        let isSeen = try? store.readBriefly { database in
             try database.inode(inode).map { try !database.isUnseen($0) } ?? true
         }
         if isSeen != true { beginBackoff(at: inode) }

@@ -22,7 +22,7 @@ final class Checkpointer: Sendable {
         var isRunning = false
     }
 
-    private let writer: any DatabaseWriter
+    private let writer: WriterConnection
     private let commitSync: CommitSync
     /// nil for a database with only one connection.
     private let connection: DatabaseQueue?
@@ -31,12 +31,12 @@ final class Checkpointer: Sendable {
 
     /// - Parameter changesMax: As ``changesMax``.
     init(
-        _ writer: any DatabaseWriter, _ commitSync: CommitSync, changesMax: Int
+        _ writer: WriterConnection, _ commitSync: CommitSync, changesMax: Int
     ) throws {
         self.writer = writer
         self.commitSync = commitSync
         self.changesMax = changesMax
-        guard let pool = writer as? DatabasePool else {
+        guard let pool = writer.database as? DatabasePool else {
             connection = nil
             return
         }
@@ -61,7 +61,7 @@ final class Checkpointer: Sendable {
         }
         guard isDue else { return }
         guard let connection else {
-            return run { try writer.writeWithoutTransaction { _ = try $0.checkpoint(.passive) } }
+            return run { try writer.use { _ = try $0.checkpoint(.passive) } }
         }
         connection.asyncWriteWithoutTransaction { database in
             self.run { try self.checkpoint(database) }
@@ -79,7 +79,7 @@ final class Checkpointer: Sendable {
         guard database.sqliteConnection != nil else { return }
         let (frames, _) = try database.checkpoint(.passive)
         guard frames >= Self.framesMax else { return }
-        try writer.writeWithoutTransaction { _ in _ = try database.checkpoint(.restart) }
+        try writer.use { _ in _ = try database.checkpoint(.restart) }
     }
 
     /// Waits for a running checkpoint.

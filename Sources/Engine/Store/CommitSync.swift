@@ -14,14 +14,14 @@ final class CommitSync: Sendable {
         var isLogInDoubt = true
     }
 
-    private let writer: any DatabaseWriter
+    private let writer: WriterConnection
     private let log: (any DatabaseLog)?
     private let commits = Atomic<UInt64>(0)
     private let tickets = Atomic<UInt64>(0)
     /// Held during a synchronisation, as those who need it wait for nothing else.
     private let state = Mutex(State())
 
-    init(_ writer: any DatabaseWriter, log: (any DatabaseLog)?) {
+    init(_ writer: WriterConnection, log: (any DatabaseLog)?) {
         self.writer = writer
         self.log = log
     }
@@ -69,14 +69,14 @@ final class CommitSync: Sendable {
         guard let log else { return try commitDurably() }
         guard isInDoubt else { return try log.synchronize() }
         // Commits would write to the log meanwhile.
-        try writer.writeWithoutTransaction { _ in try log.rewrite() }
+        try writer.use { _ in try log.rewrite() }
     }
 
     /// In WAL mode a commit with synchronous=FULL syncs the log with all earlier commits. It needs a
     /// change, or SQLite commits nothing. A pragma must not be cached: this one takes effect when it
     /// is compiled.
     private func commitDurably() throws {
-        try writer.writeWithoutTransaction { database in
+        try writer.use { database in
             try database.execute(sql: "PRAGMA synchronous = FULL")
             defer { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
             try database.run(

@@ -22,9 +22,22 @@ extension Database {
     func enqueue(_ inodes: some Sequence<InodeNumber>, due: Duration) throws {
         let statement = try cachedStatement(
             sql: "UPDATE pending SET \(Self.dueAssignment) WHERE inode = :inode")
-        for inode in inodes {
+        for inode in inodes where try !isPostponed(inode, to: due) {
             try statement.execute(arguments: ["inode": inode, "due": due.nanoseconds])
         }
+    }
+
+    /// Assigns a due time as ``dueAssignment``, if an inode is pending and waits for no other. To
+    /// assign `blocked_by`, which refers to its own table, would write all indexes of the row anew.
+    func isPostponed(_ inode: InodeNumber, to due: Duration) throws -> Bool {
+        try run(
+            """
+            UPDATE pending SET due = iif(due IS NULL OR due > ?1, ?1, max(due + 1, min(?1, due_max))),
+                due_max = iif(due IS NULL, ?1 + \(Self.postponementMax),
+                    min(due_max, ?1 + \(Self.postponementMax)))
+            WHERE inode = ?2 AND blocked_by IS NULL
+            """, [due.nanoseconds, inode])
+        return changesCount > 0
     }
 
     /// Makes inodes due whose last attempt failed with a temporary error of one kind.

@@ -77,20 +77,40 @@ extension Database {
     }
 
     /// Stores a record except for its constant parts: number, kind and origin.
-    func update(_ inode: InodeRecord) throws {
-        try run(
+    ///
+    /// - Parameter former: The stored record, if it is known. SQLite writes an index anew if a
+    ///   statement assigns its columns, even the same values, and runs their triggers.
+    func update(_ inode: InodeRecord, from former: InodeRecord? = nil) throws {
+        var assignments = """
+            mode = ?, uid = ?, gid = ?, modified = ?, changed = ?, generation = ?, listed = ?,
+            has_metadata = ?
             """
-            UPDATE inodes SET mode = ?, uid = ?, gid = ?, links = ?, size = ?, modified = ?,
-                changed = ?, target = ?, presence = ?, generation = ?, writing = ?, listed = ?,
-                has_metadata = ?
-            WHERE id = ?
-            """,
-            [
-                inode.mode, inode.userID, inode.groupID, inode.links, inode.size.stored,
-                inode.modified, inode.changed, inode.target.map { Data($0) },
-                inode.presence, inode.generation, inode.isWriting, inode.isListed,
-                inode.hasMetadata, inode.id,
-            ])
+        var values: [(any DatabaseValueConvertible)?] = [
+            inode.mode, inode.userID, inode.groupID, inode.modified, inode.changed,
+            inode.generation, inode.isListed, inode.hasMetadata,
+        ]
+        if former?.links != inode.links {
+            assignments += ", links = ?"
+            values.append(inode.links)
+        }
+        if former?.size != inode.size {
+            assignments += ", size = ?"
+            values.append(inode.size.stored)
+        }
+        if former?.presence != inode.presence {
+            assignments += ", presence = ?"
+            values.append(inode.presence)
+        }
+        if former?.isWriting != inode.isWriting {
+            assignments += ", writing = ?"
+            values.append(inode.isWriting)
+        }
+        if former == nil || former?.target != inode.target {
+            assignments += ", target = ?"
+            values.append(inode.target.map { Data($0) })
+        }
+        values.append(inode.id)
+        try run("UPDATE inodes SET \(assignments) WHERE id = ?", StatementArguments(values))
     }
 
     /// Records the last use of content, for eviction.
@@ -268,8 +288,8 @@ extension Database {
         try rows(
             """
             SELECT accessed, id, bytes FROM inodes LEFT JOIN local_bytes ON inode = id
-            WHERE presence > 0 AND size > 0 AND (accessed, id) > (?, ?)
-                AND writing = 0 AND id NOT IN (SELECT inode FROM pending)
+            WHERE presence > 0 AND size > 0 AND writing = 0 AND (accessed, id) > (?, ?)
+                AND id NOT IN (SELECT inode FROM pending)
             ORDER BY accessed, id LIMIT ?
             """, [last.accessed, last.inode, limit]
         ).map { ($0[0], $0[1], UInt64(stored: $0[2] ?? 0)) }

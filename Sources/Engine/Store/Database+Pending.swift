@@ -18,12 +18,23 @@ extension Database {
     /// - Parameter due: As for ``enqueue(_:due:)``; nil leaves the due time of a pending inode as it
     ///   is, and makes any other inode due at once.
     func markPending(_ inode: InodeNumber, at now: Timestamp, due: Duration? = nil) throws {
+        if let due, try isPostponed(inode, to: due) { return }
         try run(
             """
             INSERT INTO pending (inode, since, attempts, due, due_max)
             VALUES (:inode, :since, 0, coalesce(:due, 0), coalesce(:due, 0) + \(Self.postponementMax))
             ON CONFLICT (inode) DO UPDATE SET \(Self.dueAssignment) WHERE :due NOT NULL
             """, ["inode": inode, "since": now, "due": due?.nanoseconds])
+    }
+
+    /// Records that an inode's states may differ, which becomes due at a time unless it is pending
+    /// already.
+    func markPending(_ inode: InodeNumber, at now: Timestamp, dueIfNew due: Duration) throws {
+        try run(
+            """
+            INSERT INTO pending (inode, since, attempts, due, due_max)
+            VALUES (?1, ?2, 0, ?3, ?3 + \(Self.postponementMax)) ON CONFLICT (inode) DO NOTHING
+            """, [inode, now, due.nanoseconds])
     }
 
     /// Removes an inode from the pending ones. The inodes that wait for it become due.
@@ -40,7 +51,8 @@ extension Database {
             """
             UPDATE pending SET attempts = :attempts,
                 reported = reported AND final IS :final AND kind IS :kind, \(Self.failureAssignment)
-            WHERE inode = :inode
+            WHERE inode = :inode AND (attempts, kind, what, why, remedy, final, reported)
+                IS NOT (:attempts, :kind, :what, :why, :remedy, :final, 0)
             """, Self.failureArguments(failure) + ["attempts": attempts, "inode": inode])
     }
 

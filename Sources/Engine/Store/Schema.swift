@@ -12,6 +12,7 @@ enum Schema {
         migrator.registerMigration("proofs") { try $0.execute(sql: proofs) }
         migrator.registerMigration("namesakes") { try $0.execute(sql: namesakes) }
         migrator.registerMigration("parents_before_move") { try $0.execute(sql: parentsBeforeMove) }
+        migrator.registerMigration("evictable") { try $0.execute(sql: evictable) }
         return migrator
     }()
 
@@ -227,6 +228,13 @@ enum Schema {
             UPDATE synced SET parent_before_move = OLD.parent
             WHERE parent_before_move = OLD.inode;
         END;
+        """
+
+    private static let evictable = """
+        -- A file enters the order of eviction when its last writer has closed it.
+        DROP INDEX inodes_present;
+        CREATE INDEX inodes_evictable ON inodes (accessed)
+            WHERE presence > 0 AND size > 0 AND writing = 0;
         """
 
     private static let proofs = """

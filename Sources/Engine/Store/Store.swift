@@ -5,7 +5,7 @@ package import GRDB
 /// Calls block; they are made on FUSE threads and in tasks whose threads may block.
 /// Writers are serialised; readers see the last commit and never wait.
 package final class Store: Sendable {
-    private let writer: any DatabaseWriter
+    private let writer: WriterConnection
     private let ballast: (any Ballast)?
     let commitSync: CommitSync
     private let checkpointer: Checkpointer?
@@ -33,10 +33,11 @@ package final class Store: Sendable {
     }
 
     private init(
-        _ writer: any DatabaseWriter, ballast: (any Ballast)?, log: (any DatabaseLog)?,
+        _ database: any DatabaseWriter, ballast: (any Ballast)?, log: (any DatabaseLog)?,
         checkpointChanges: Int, names: Locked<NameMatching>
     ) throws(EngineError) {
         self.names = names
+        let writer = WriterConnection(database)
         self.writer = writer
         self.ballast = ballast
         let commitSync = CommitSync(writer, log: log)
@@ -53,8 +54,8 @@ package final class Store: Sendable {
                     try Schema.migrator.hasCompletedMigrations(database)
                 )
             }
-            if let refusal = StateDatabase.refusal(condition, writer.path) { throw refusal }
-            if !isCurrent { try withBallast { try Schema.migrator.migrate(writer) } }
+            if let refusal = StateDatabase.refusal(condition, database.path) { throw refusal }
+            if !isCurrent { try withBallast { try Schema.migrator.migrate(database) } }
         }
     }
 
@@ -98,6 +99,7 @@ package final class Store: Sendable {
                     PRAGMA synchronous = NORMAL;
                     PRAGMA cache_size = -\(cacheKibibytes);
                     PRAGMA mmap_size = 0;
+                    PRAGMA secure_delete = FAST;
                     PRAGMA wal_autocheckpoint = \(checkpointsAlone ? 1_000 : 0);
                     """)
         }
@@ -110,12 +112,32 @@ package final class Store: Sendable {
     var commitCount: UInt64 { commitSync.commitCount }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
+        try read { try reading(body) }
+    }
+
+    private func read<Value>(_ body: () throws -> Value) throws(Blocked) -> Value {
         do {
-            return try reading(body)
+            return try body()
         } catch let halt as Blocked {
             throw halt
         } catch {
             throw .failure(EngineError(database: error, "read the state database", isOpen: true))
+        }
+    }
+
+    /// Reads a few rows: as ``read(_:)``, but on the writer's connection if that is free soon. It has
+    /// the pages of the last commits in its cache, which each commit takes from those of readers.
+    func readBriefly<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
+        try read {
+            try writer.useSoon { try Self.withoutChanges(in: $0, body) } ?? reading(body)
+        }
+    }
+
+    /// Reads a few rows on the writer's connection, after those who wait for it. For tasks in the
+    /// background, as it saves work rather than time.
+    func readInTurn<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
+        try read {
+            try writer.use(isBrief: true) { try Self.withoutChanges(in: $0, body) }
         }
     }
 
@@ -137,10 +159,9 @@ package final class Store: Sendable {
     }
 
     private func reading<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        try writer.unsafeRead { database in
-            if writer is DatabaseQueue {
-                return try Self.withoutChanges(in: database) { try body(database) }
-            }
+        let isOnly = writer.database is DatabaseQueue
+        return try writer.database.unsafeRead { database in
+            if isOnly { return try Self.withoutChanges(in: database, body) }
             // GRDB's own transactions are compiled each time.
             try database.run("BEGIN DEFERRED TRANSACTION")
             defer {
@@ -150,14 +171,14 @@ package final class Store: Sendable {
         }
     }
 
-    /// Reads on the only connection, which has no other user meanwhile. To make SQLite refuse
+    /// Reads on a connection that can write, and has no other user meanwhile. To make SQLite refuse
     /// changes would take a pragma before and after, each of which recompiles all statements.
     private static func withoutChanges<Value>(
-        in database: Database, _ body: () throws -> Value
+        in database: Database, _ body: (Database) throws -> Value
     ) rethrows -> Value {
         let before = changeCount(database)
         defer { precondition(changeCount(database) == before, "a read changed the database") }
-        return try body()
+        return try body(database)
     }
 
     /// Returns the number of changed rows since the connection was opened; 0 once it is closed, as
@@ -170,8 +191,19 @@ package final class Store: Sendable {
     ///
     /// - Parameter body: May run again after a rollback.
     func write<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
+        try write(isBrief: false, body)
+    }
+
+    /// As ``write(_:)``, for changes of a few rows: brief reads wait for them.
+    func writeBriefly<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
+        try write(isBrief: true, body)
+    }
+
+    private func write<Value>(
+        isBrief: Bool, _ body: (Database) throws -> Value
+    ) throws(Blocked) -> Value {
         do {
-            return try withBallast { try transaction(body) }
+            return try withBallast { try transaction(isBrief: isBrief, body) }
         } catch let halt as Blocked {
             throw halt
         } catch {
@@ -179,8 +211,10 @@ package final class Store: Sendable {
         }
     }
 
-    private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        let (value, changes) = try writer.writeWithoutTransaction { database in
+    private func transaction<Value>(
+        isBrief: Bool, _ body: (Database) throws -> Value
+    ) throws -> Value {
+        let (value, changes) = try writer.use(isBrief: isBrief) { database in
             let before = Self.changeCount(database)
             defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
             var value: Value?
@@ -231,7 +265,7 @@ package final class Store: Sendable {
                 // Moves the log's contents into the database, so that the log is reused instead of
                 // growing. If this fails, the log grows.
                 guard (try? commitSync.prepareCheckpoint()) != nil else { continue }
-                _ = try? writer.writeWithoutTransaction { try $0.checkpoint(.passive) }
+                _ = try? writer.use { try $0.checkpoint(.passive) }
             }
         }
     }
@@ -248,6 +282,6 @@ package final class Store: Sendable {
         try? commitSync.prepareCheckpoint()
         checkpointer?.close()
         // Connections that stay open close with the process; every commit is already safe.
-        try? writer.close()
+        try? writer.database.close()
     }
 }

@@ -57,11 +57,9 @@ struct Synchroniser: Sendable {
         for _ in 0..<16 {
             agenda.noteMove(of: inode)
             let commitCount = store.commitCount
-            let state = try store.read { try $0.syncState(of: inode) }
+            let state = try store.readInTurn { try $0.syncState(of: inode) }
             guard let state else {
-                if try store.read({ try $0.isPending(inode) }) {
-                    try store.write { try $0.removePending(inode) }
-                }
+                if try isPending(inode) { try store.write { try $0.removePending(inode) } }
                 return .done
             }
             let plan = Planner.plan(state)
@@ -83,16 +81,16 @@ struct Synchroniser: Sendable {
                 return try deletions.waitForConfirmation(inode)
             case .delete where try deletions.due() != nil:
                 return try deletions.waitForBurst(inode)
-            case .forget where try !store.read({ try $0.isPending(inode) }):
+            case .forget where try !isPending(inode):
                 // Removed together with another inode.
                 return .done
             case .acceptRemote, .removeLocal, .createAnew, .forget:
                 let awaited = try applyLocally(plan, to: inode)
                 if let awaited { return .blocked(by: awaited) }
-                if plan == .forget, try !store.read({ try $0.isPending(inode) }) { return .done }
+                if plan == .forget, try !isPending(inode) { return .done }
                 await Task.yield()
             case .delete
-            where try state.kind == .file && store.read({ try $0.isReplacedUnsafely(inode) }):
+            where try state.kind == .file && store.readInTurn({ try $0.isReplacedUnsafely(inode) }):
                 // A power cut may give it its name back until then. The state has all of a symbolic
                 // link, whose replacement may wait for this deletion.
                 return .again(after: .seconds(5))
@@ -111,6 +109,10 @@ struct Synchroniser: Sendable {
             if Task.isCancelled { return .again(after: .zero) }
         }
         return .again(after: .seconds(1))
+    }
+
+    private func isPending(_ inode: InodeNumber) throws(Blocked) -> Bool {
+        try store.readInTurn { try $0.isPending(inode) }
     }
 
     /// Carries out a plan that changes the local side only, if it still holds.
@@ -170,7 +172,7 @@ struct Synchroniser: Sendable {
         _ inode: InodeNumber, readAt commitCount: UInt64
     ) throws(Blocked) -> Bool {
         while true {
-            let isDone: Bool? = try store.write { database in
+            let isDone: Bool? = try store.writeBriefly { database in
                 guard
                     try store.commitCount == commitCount
                         || database.syncState(of: inode).map(Planner.plan) == SyncOperation.none

@@ -188,7 +188,7 @@ struct Downloader: Sendable {
     /// local once the store has confirmed their version (I5).
     private func fetchRest(of piece: FetchedPiece, _ file: OpenFile) async throws {
         let inode = file.inode
-        let (key, synced) = try store.read {
+        let (key, synced) = try store.readBriefly {
             (try $0.remoteKey(of: inode), try $0.synced(inode))
         }
         guard let key, let synced, let etag = synced.etag, piece.range.upperBound <= synced.size
@@ -240,7 +240,7 @@ struct Downloader: Sendable {
         } catch {
             guard error.kind == .missing || error.kind == .changed,
                 let ahead = try engineWork({ () throws(Blocked) in
-                    try store.read { try $0.remoteKeyAhead(of: file.inode) }
+                    try store.readBriefly { try $0.remoteKeyAhead(of: file.inode) }
                 })
             else { throw error }
             do throws(ProviderError) {

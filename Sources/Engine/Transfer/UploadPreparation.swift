@@ -21,7 +21,7 @@ struct UploadPreparation: Sendable {
         case .upload where state.synced != nil, .setAttributes: break
         default: return false
         }
-        let isLacking = try store.read { database in
+        let isLacking = try store.readInTurn { database in
             try database.inode(state.inode).map {
                 try database.lacksMetadata($0, metadata.traits)
             } ?? false

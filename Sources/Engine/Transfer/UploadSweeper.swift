@@ -12,7 +12,7 @@ struct TrackedUpload: UploadSession {
     let nonce: WriteNonce?
 
     func keep(_ token: UploadToken?) throws {
-        try store.write { database in
+        try store.writeBriefly { database in
             guard let token else { return try database.removeUpload(of: inode) }
             var upload = upload
             upload.token = token
@@ -24,7 +24,7 @@ struct TrackedUpload: UploadSession {
     /// Synced only if the file has changed since: otherwise the bytes are compared if a power cut
     /// takes it.
     func expect(_ etag: ETag) throws {
-        let hasChanged = try store.write { database in
+        let hasChanged = try store.writeBriefly { database in
             try database.setExpected(etag, of: inode)
             let record = try database.inode(inode)
             return record?.generation != upload.generation || record?.isWriting == true
@@ -52,7 +52,7 @@ struct UploadSweeper: Sendable {
     ) async throws -> TrackedUpload {
         let upload = UploadRecord(
             generation: generation, key: key, base: base, token: UploadToken(""))
-        let earlier = try store.read { try $0.upload(of: inode) }
+        let earlier = try store.readInTurn { try $0.upload(of: inode) }
         let isContinued = earlier?.continues(upload) == true
         if let earlier, !isContinued { try await clear(earlier, of: inode) }
         return TrackedUpload(
@@ -81,7 +81,7 @@ struct UploadSweeper: Sendable {
     ) async throws(ProviderError) {
         try await gate.abandon(upload.token, of: upload.key)
         try engineWork { () throws(Blocked) in
-            try store.write { database in
+            try store.writeBriefly { database in
                 guard try database.upload(of: inode) == upload else { return }
                 try database.removeUpload(of: inode)
             }

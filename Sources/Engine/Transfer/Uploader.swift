@@ -21,7 +21,7 @@ struct Uploader: Sendable {
     func begin(
         _ intent: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
     ) throws(Blocked) -> Bool {
-        let isCurrent = try store.write { database in
+        let isCurrent = try store.writeBriefly { database in
             guard try isCurrent(database) else { return false }
             try database.setIntent(intent, of: inode)
             return true
@@ -66,7 +66,7 @@ struct Uploader: Sendable {
     func perform(
         _ plan: SyncOperation, _ state: SyncState, readAt commitCount: UInt64
     ) async throws -> InodeNumber? {
-        let (place, above) = try store.read { database in
+        let (place, above) = try store.readInTurn { database in
             let place = try Place.of(plan, state, database)
             return (place, try place?.uncertainInode(for: state, database))
         }
@@ -98,7 +98,7 @@ struct Uploader: Sendable {
                     && target.uncertainInode(for: state, database) == nil
         }
         if let unprepared {
-            guard try store.read(isCurrent) else { return nil }
+            guard try store.readInTurn(isCurrent) else { return nil }
             try await refusals.answerRefusal(unprepared, plan, state, target)
             return nil
         }
@@ -107,7 +107,9 @@ struct Uploader: Sendable {
             intent.nonce = try nonce(of: state)
             guard try begin(intent, of: state.inode, if: isCurrent) else { return nil }
         } else {
-            guard try store.commitCount == commitCount || store.read(isCurrent) else { return nil }
+            guard try store.commitCount == commitCount || store.readInTurn(isCurrent) else {
+                return nil
+            }
         }
         do {
             try await carryOut(plan, state, target)
@@ -244,7 +246,7 @@ struct Uploader: Sendable {
     }
 
     private func target(of inode: InodeNumber) throws(Blocked) -> [UInt8] {
-        let target = try store.read { try $0.existingInode(inode).target }
+        let target = try store.readInTurn { try $0.existingInode(inode).target }
         guard let target else {
             throw .failure(.invalid, "read inode \(inode) as a symbolic link")
         }
@@ -282,7 +284,7 @@ struct Uploader: Sendable {
         defer { content.snapshots.end(frozen, of: file) }
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
-            extendedAttributes: try store.read { try $0.extendedAttributes(of: inode) })
+            extendedAttributes: try store.readInTurn { try $0.extendedAttributes(of: inode) })
         let digest = gate.traits.recognisesWrites ? nil : try await digest(of: frozen)
         let intent = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,

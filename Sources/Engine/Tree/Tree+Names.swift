@@ -3,13 +3,13 @@ import GRDB
 extension Tree {
     func parent(of directory: InodeNumber) throws(Blocked) -> InodeNumber {
         guard directory != .root else { return .root }
-        let dirent = try store.read { try $0.dirent(of: directory) }
+        let dirent = try store.readBriefly { try $0.dirent(of: directory) }
         guard let dirent else { throw .failure(.notFound, "find the parent of inode \(directory)") }
         return dirent.parent
     }
 
     func symbolicLink(_ inode: InodeNumber) throws(Blocked) -> SymbolicLink {
-        try store.read { database in
+        try store.readBriefly { database in
             guard let link = try symbolicLink(database.existingInode(inode), database) else {
                 throw Blocked.failure(.invalid, "read inode \(inode) as a symbolic link")
             }
@@ -85,7 +85,10 @@ extension Tree {
     ) throws(Blocked) -> InodeRecord {
         try configuration.requireWritable("create \"\(name)\"")
         try space.reserve(for: 1, "create \"\(name)\"")
-        let created = try store.write { database in
+        // A file becomes due after its release.
+        let delay = inode.kind == .file ? configuration.longWriterInterval : .zero
+        let due = agenda.due(after: delay)
+        let created = try store.writeBriefly { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
                 throw Blocked.failure(.exists, "create \"\(name)\" in inode \(parent)")
@@ -98,13 +101,11 @@ extension Tree {
             }
             try database.insert(&inode)
             try database.insertDirent(name, in: parent, to: inode, at: inode.changed)
-            // A file becomes due after its release.
-            let delay = inode.kind == .file ? configuration.longWriterInterval : .zero
-            try database.markPending(inode.id, at: inode.changed, due: agenda.due(after: delay))
+            try database.markPending(inode.id, at: inode.changed, dueIfNew: due)
             if inode.kind == .file { try database.markUnsafe(inode.id) }
             return inode
         }
-        agenda.notify()
+        agenda.notify(due: due)
         return created
     }
 
@@ -117,7 +118,7 @@ extension Tree {
     ) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
-        return try store.write { database in
+        return try store.writeBriefly { database in
             let (dirent, inode) = try find(name, in: parent, database)
             if isDirectory {
                 try requireEmpty(inode, database)
@@ -152,10 +153,10 @@ extension Tree {
         _ dirent: Dirent, _ inode: InodeRecord, at now: Timestamp, _ database: Database
     ) throws {
         try database.removeDirent(dirent, kind: inode.kind, at: now)
-        var inode = inode
-        inode.links = 0
-        inode.changed = now
-        try database.update(inode)
+        var unlinked = inode
+        unlinked.links = 0
+        unlinked.changed = now
+        try database.update(unlinked, from: inode)
         // Delayed, so that no part of a bulk deletion is sent before its size is known.
         try database.markPending(
             inode.id, at: now, due: agenda.due(after: configuration.settleTime))
@@ -168,7 +169,7 @@ extension Tree {
     ) throws(Blocked) -> InodeNumber? {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
-        let replaced: InodeNumber? = try store.write { database in
+        let replaced: InodeNumber? = try store.writeBriefly { database in
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {

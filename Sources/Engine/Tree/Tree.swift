@@ -26,7 +26,7 @@ struct Tree: Sendable {
             }
             let id = record.id
             let isAbandoned = files.existing(id) == nil
-            guard let row = try store.read({ try $0.inode(id) }) else { break }
+            guard let row = try store.readBriefly({ try $0.inode(id) }) else { break }
             record = row
             if isAbandoned, files.existing(id) == nil { break }
         }
@@ -49,7 +49,7 @@ struct Tree: Sendable {
     private static var attributesBytesMax: Int { 1 << 20 }
 
     func extendedAttributes(of inode: InodeNumber) throws(Blocked) -> ExtendedAttributes {
-        try store.read { database in
+        try store.readBriefly { database in
             _ = try detailedInode(inode, database)
             return try database.extendedAttributes(of: inode)
         }
@@ -67,7 +67,8 @@ struct Tree: Sendable {
         }
         if let value { try space.reserve(for: UInt64(value.count), attempt) }
         let now = clock.wallTime
-        try store.write { database in
+        let due = agenda.due(after: configuration.settleTime)
+        try store.writeBriefly { database in
             let record = try detailedInode(inode, database)
             guard record.kind != .symlink else { throw Blocked.failure(.unsupported, attempt) }
             var attributes = try database.extendedAttributes(of: inode)
@@ -78,10 +79,9 @@ struct Tree: Sendable {
             if value != nil { try requireSpace(for: attributes, attempt) }
             try database.setExtendedAttributes(attributes, of: inode)
             try database.touchChanged(inode, at: now)
-            try database.markPending(
-                inode, at: now, due: agenda.due(after: configuration.settleTime))
+            try database.markPending(inode, at: now, due: due)
         }
-        agenda.notify()
+        agenda.notify(due: due)
     }
 
     /// Returns an inode with complete remote metadata.
