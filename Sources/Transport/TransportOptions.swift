@@ -13,7 +13,7 @@ package struct TransportOptions: Sendable {
     package var http2 = Self.isHTTP2Sound
     /// How many requests of a kind run concurrently to one host at first, and of all kinds except
     /// queries at most. Further requests wait in order of arrival.
-    package var requestsPerHost = HostLimit.Bounds(start: 8, max: 32)
+    package var requestsPerHost = HostLimit.Bounds(start: 8, max: 64)
     /// The same for requests with short answers and without a body; nil for ``requestsPerHost``.
     package var queriesPerHost: HostLimit.Bounds? = .init(start: 8, max: 256, pace: .queries)
     /// The longest time without a byte in the body of a request, or in an answer with file content,

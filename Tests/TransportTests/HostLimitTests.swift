@@ -51,6 +51,29 @@ import Testing
         #expect(single.current == 4)
     }
 
+    /// A second is long for who has a few hundred small files to send.
+    @Test func `the limit doubles at first, and no longer after a step without effect`() {
+        var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
+        _ = run(&limit, from: .zero, windows: 3) { $0 * 40 }
+        #expect(limit.current == 64)
+        var narrow = HostLimit(.init(start: 8, max: 64), now: .zero)
+        let now = run(&narrow, from: .zero, windows: 3) { min($0, 8) * 40 }
+        #expect(narrow.current == 8)
+        _ = run(&narrow, from: now + .seconds(6), windows: 1) { $0 * 40 }
+        #expect(narrow.current == 12)
+    }
+
+    @Test func `timeouts halve a grown limit, but not the initial one`() {
+        var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
+        let now = run(&limit, from: .zero, windows: 3) { $0 * 40 }
+        for second in 1...2 {
+            for _ in 0..<5 { limit.noteTimeout(at: now + .seconds(second * 2)) }
+            #expect(limit.current == 64 >> second)
+        }
+        for second in 3...9 { limit.noteTimeout(at: now + .seconds(second * 2)) }
+        #expect(limit.current == 8)
+    }
+
     @Test func `bytes count as much as answers`() {
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         var now = Duration.zero
@@ -129,7 +152,7 @@ import Testing
         for request in 1...10 { _ = fresh.enqueue(request, host: "a", at: .zero) }
         for _ in 1...4 { _ = fresh.end(host: "a", status: 200, at: .milliseconds(300)) }
         #expect(fresh.adjustLimits(at: .milliseconds(300)) == [9, 10])
-        #expect(fresh.limit(of: "a") == 6)
+        #expect(fresh.limit(of: "a") == 8)
     }
 
     @Test func `a slow request leaves its place to others, up to the bound`() {
@@ -179,7 +202,7 @@ import Testing
     /// Goal: changes that a server never answers stop neither uploads nor other changes.
     @Test(arguments: [Lane.upload, .change, .metadata])
     func `requests without an answer leave places to each kind`(lane: Lane) {
-        var admission = Admission<Int>(.init(start: 4, max: 32))
+        var admission = Admission<Int>(.init(start: 4, max: 64))
         var hung = 0
         for request in 1...200 {
             hung += admission.enqueue(request, host: "a", lane: .change, at: .zero).count
@@ -201,7 +224,7 @@ import Testing
                     at: .seconds(second * 10), slow: ["a": [.change: hung]]
                 ).count
         }
-        #expect(hung <= 4 * 32)
+        #expect(hung <= 2 * 64)
     }
 
     @Test func `a refusal lets fewer start of each kind`() {

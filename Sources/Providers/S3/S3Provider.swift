@@ -23,7 +23,7 @@ package final class S3Provider: Provider {
     init(_ client: S3Client) throws(SystemError) {
         traits = ProviderTraits(
             name: "S3", keepsMode: true, keepsSymlinks: true, modifiedResolution: .nanoseconds(1),
-            transfersMax: 16, queriesMax: 256, movesDirectoriesAtOnce: false,
+            transfersMax: 64, queriesMax: 256, movesDirectoriesAtOnce: false,
             recognisesWrites: true, listsMetadata: false,
             trustsListings: client.settings.trustsListings, keepsChecksums: true,
             extendedAttributes: S3Attributes.space)
@@ -94,7 +94,8 @@ package final class S3Provider: Provider {
     package func createDirectory(
         _ key: ObjectKey, attributes: ObjectAttributes
     ) async throws(ProviderError) -> RemoteObject {
-        try await directories.create(key, attributes: attributes)
+        defer { tree.recentListings.forget(key) }
+        return try await directories.create(key, attributes: attributes)
     }
 
     package func createSymlink(
@@ -115,11 +116,18 @@ package final class S3Provider: Provider {
         _ key: ObjectKey, etag: ETag?, to destination: ObjectKey, base: BaseVersion,
         continues: Bool, nonce: WriteNonce?
     ) async throws(ProviderError) -> RemoteObject {
-        try await mover.move(
+        defer {
+            // That of a directory.
+            if etag == nil {
+                for changed in [key, destination] { tree.recentListings.forget(changed) }
+            }
+        }
+        return try await mover.move(
             key, etag: etag, to: destination, base: base, continues: continues, nonce: nonce)
     }
 
     package func delete(_ key: ObjectKey, kind: FileKind, etag: ETag?) async throws(ProviderError) {
+        defer { if kind == .directory { tree.recentListings.forget(key) } }
         try await remover.delete(key, kind: kind, etag: etag)
     }
 

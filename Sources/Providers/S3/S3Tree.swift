@@ -38,6 +38,8 @@ enum S3Node: Sendable {
 struct S3Tree: Sendable {
     let client: S3Client
     let keys: S3KeyMap
+    /// Of the directories in which files are created.
+    let recentListings = S3RecentListings()
 
     init(_ client: S3Client) {
         self.client = client
@@ -153,6 +155,37 @@ struct S3Tree: Sendable {
         }
     }
 
+    /// As ``checkNew(_:looksForFile:)``, for a file that may be one of many in its directory.
+    func checkNewFile(_ key: ObjectKey, looksForFile: Bool) async throws(ProviderError) {
+        guard let parent = key.parent else { throw S3Failure.exists }
+        let place = keys.place(of: key)
+        let listing = try await recentListings.listing(of: parent, by: client.clock) {
+            () async throws(ProviderError) in try await self.listing(of: parent)
+        }
+        let mayBeThere =
+            switch listing {
+            case .directories(let directories): directories.contains(place.directory)
+            case .tooLong: true
+            }
+        // An answer from before may be of a directory that is gone, and SeaweedFS lists some that are.
+        if mayBeThere, try await firstKey(below: place) != nil { throw S3Failure.exists }
+        if looksForFile, let file = place.file, try await client.head(file) != nil {
+            throw S3Failure.exists
+        }
+    }
+
+    /// - Throws: `.missing`.
+    private func listing(
+        of directory: ObjectKey
+    ) async throws(ProviderError) -> S3RecentListings.Listing {
+        let place = keys.place(of: directory)
+        let page = try await client.list(prefix: place.directory, delimiter: true)
+        if page.objects.isEmpty, page.prefixes.isEmpty, directory != .root {
+            try await checkParent(directory)
+        }
+        return page.next == nil ? .directories(Set(page.prefixes)) : .tooLong
+    }
+
     /// - Throws: `.missing`.
     func checkParent(_ parent: ObjectKey) async throws(ProviderError) {
         if parent == .root { return }
@@ -184,7 +217,7 @@ struct S3Tree: Sendable {
         _ base: BaseVersion, at key: ObjectKey, looksForFile: Bool
     ) async throws(ProviderError) -> S3Head? {
         guard case .version(let etag) = base else {
-            try await checkNew(key, looksForFile: looksForFile)
+            try await checkNewFile(key, looksForFile: looksForFile)
             return nil
         }
         guard case .object(let head) = try await requireNode(at: key) else {

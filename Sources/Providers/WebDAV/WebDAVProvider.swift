@@ -42,7 +42,7 @@ package struct WebDAVProvider: Provider {
         traits = ProviderTraits(
             name: server.name, keepsMode: server.keepsProperties,
             keepsSymlinks: server.keepsProperties,
-            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 8,
+            modifiedResolution: server.keepsProperties ? .nanoseconds(1) : nil, transfersMax: 32,
             storesAttributesAtOnce: false,
             extendedAttributes: server.keepsProperties ? WebDAVAttributes.room : nil)
     }

@@ -102,13 +102,16 @@ struct WebDAVSender: Sendable {
     func refusal(
         _ answer: WebDAVAnswer, of upload: WebDAVUpload
     ) async -> ProviderError {
-        guard answer.status == 412 else { return await lookup.explained(answer, upload.key) }
-        do throws(ProviderError) {
-            try await expectBase(of: upload)
-            return answer.failure
-        } catch {
-            return error.isPassing ? answer.failure : error
+        // Apache answers 409 for a directory of this name as well as for a missing parent.
+        let mayBeTaken = upload.base == .absent && [405, 409].contains(answer.status)
+        if answer.status == 412 || mayBeTaken {
+            do throws(ProviderError) {
+                try await expectBase(of: upload)
+            } catch {
+                if !error.isPassing { return error }
+            }
         }
+        return answer.status == 412 ? answer.failure : await lookup.explained(answer, upload.key)
     }
 }
 

@@ -46,12 +46,7 @@ struct DirectUpload: WebDAVStrategy {
 
     func store(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
         try await keys.with([upload.key]) { () async throws(ProviderError) in
-            let entry = try await sender.lookup.entry(at: upload.key)
-            try sender.lookup.objects.expect(upload.base, of: entry, named: upload.name)
-            let conditions =
-                entry == nil
-                ? [("If-None-Match", "*")]
-                : sender.lookup.matching([(upload.key, entry?.etag)])
+            let conditions = try await conditions(of: upload)
             let stored = try await sender.putDistinct(upload, at: upload.key, conditions) {
                 conditions async throws(ProviderError) in
                 try await sender.put(upload, at: upload.key, conditions)
@@ -60,6 +55,17 @@ struct DirectUpload: WebDAVStrategy {
                 try await sender.describe(stored, upload, at: upload.key)
             }
         }
+    }
+
+    /// - Throws: The difference, if the key holds another version than the base.
+    private func conditions(
+        of upload: WebDAVUpload
+    ) async throws(ProviderError) -> WebDAVLookup.Headers {
+        // The server looks itself, at the same moment as after a look of ours.
+        if upload.base == .absent { return [("If-None-Match", "*")] }
+        let entry = try await sender.lookup.entry(at: upload.key)
+        try sender.lookup.objects.expect(upload.base, of: entry, named: upload.name)
+        return sender.lookup.matching([(upload.key, entry?.etag)])
     }
 }
 

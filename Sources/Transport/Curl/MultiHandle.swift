@@ -6,7 +6,7 @@ struct MultiHandle: ~Copyable {
 
     /// Connections kept open for later requests: as many as are in use at a time, since another one
     /// costs three round trips.
-    private static let connectionsMax = 288
+    private static let connectionsMax = 320
     /// Requests per HTTP/2 connection; beyond that, another connection is faster.
     private static let streamsMax = 8
 

@@ -60,7 +60,8 @@ struct TransportLoop: ~Copyable {
             guard let transfer = active.removeValue(forKey: easy) else { continue }
             multi.remove(transfer)
             if code == CURLE_OK, transfer.usesFreshConnection { freshAnswer = .now }
-            leave(transfer, status: transfer.finish(code))
+            let isTimeout = code == CURLE_OPERATION_TIMEDOUT || code == CURLE_COULDNT_CONNECT
+            leave(transfer, status: transfer.finish(code), isTimeout: isTimeout)
         }
         adjustLimits()
         endOverdue()
@@ -95,12 +96,16 @@ struct TransportLoop: ~Copyable {
 
     /// Removes a transfer that is not complete.
     ///
-    /// - Parameter status: The host's answer, if there is one.
+    /// - Parameters:
+    ///   - status: The host's answer, if there is one.
+    ///   - isTimeout: Whether it took too long.
     /// - Returns: Whether the transfer had not ended before.
-    private mutating func end(_ transfer: Transfer, status: Int? = nil) -> Bool {
+    private mutating func end(
+        _ transfer: Transfer, status: Int? = nil, isTimeout: Bool = false
+    ) -> Bool {
         if active.removeValue(forKey: transfer.pointer) != nil {
             multi.remove(transfer)
-            leave(transfer, status: status)
+            leave(transfer, status: status, isTimeout: isTimeout)
             return true
         }
         guard waiting.removeValue(forKey: ID(transfer)) != nil else { return false }
@@ -109,10 +114,12 @@ struct TransportLoop: ~Copyable {
     }
 
     /// Frees the place of a transfer for the next one.
-    private mutating func leave(_ transfer: Transfer, status: Int?) {
+    private mutating func leave(_ transfer: Transfer, status: Int?, isTimeout: Bool = false) {
         guard let host = transfer.destination.limitedHost else { return }
         admission.noteBytes(transfer.takeUncountedBytes(), host: host, lane: transfer.lane)
-        activate(admission.end(host: host, lane: transfer.lane, status: status, at: uptime))
+        activate(
+            admission.end(
+                host: host, lane: transfer.lane, status: status, isTimeout: isTimeout, at: uptime))
     }
 
     // MARK: Time
@@ -149,11 +156,13 @@ struct TransportLoop: ~Copyable {
         for transfer in Array(active.values) + Array(waiting.values) {
             let isActive = active[transfer.pointer] != nil
             if let deadline = transfer.deadline, deadline <= now {
-                if end(transfer) {
+                if end(transfer, isTimeout: true) {
                     transfer.fail(.timedOut, "the time limit of the request has passed")
                 }
             } else if isActive, transfer.isStalled(at: now) {
-                if end(transfer, status: transfer.refusal) { transfer.finishStalled() }
+                if end(transfer, status: transfer.refusal, isTimeout: true) {
+                    transfer.finishStalled()
+                }
             } else {
                 noteDeadline(transfer.deadline)
                 if isActive { noteDeadline(transfer.nextStallCheck(from: now)) }

@@ -78,7 +78,7 @@ struct Admission<Request: Hashable> {
         var isIdle: Bool { queues.allSatisfy { $0.active == 0 && $0.requests.isEmpty } }
     }
 
-    private static var excessMax: Int { 4 }
+    private static var excessMax: Int { 2 }
     /// The number of hosts whose limit is kept while they are idle.
     private static var hostsKept: Int { 64 }
 
@@ -111,14 +111,21 @@ struct Admission<Request: Hashable> {
 
     /// Notes the end of a started request.
     ///
-    /// - Parameter status: The host's answer; nil if there was none.
+    /// - Parameters:
+    ///   - status: The host's answer; nil if there was none.
+    ///   - isTimeout: Whether the host has not answered in time, or not accepted the connection.
     /// - Returns: The requests to start now.
     mutating func end(
-        host name: String, lane: Lane = .metadata, status: Int?, at now: Duration
+        host name: String, lane: Lane = .metadata, status: Int?, isTimeout: Bool = false,
+        at now: Duration
     ) -> [Request] {
         guard hosts[name] != nil else { return [] }
         hosts[name]?.queues[lane.rawValue].noteEnd()
-        if let status { hosts[name]?.noteAnswer(status, in: lane, at: now) }
+        if let status {
+            hosts[name]?.noteAnswer(status, in: lane, at: now)
+        } else if isTimeout {
+            hosts[name]?[lane].noteTimeout(at: now)
+        }
         let started = start(name)
         if hosts.count > Self.hostsKept { hosts = hosts.filter { !$0.value.isIdle } }
         return started

@@ -1,9 +1,11 @@
 /// Decides how many requests of a kind run concurrently to one host, without clock or I/O: time is
 /// an argument.
 ///
-/// The limit rises while that increases the throughput, falls back after a step without effect, and
-/// is halved if the host refuses requests as too many (429, 503). Throughput is measured in windows,
-/// and only while requests wait: otherwise the limit is not the bottleneck.
+/// The limit doubles until a step has no effect, and from then on rises by its ``Pace`` while that
+/// increases the throughput. It falls back after a step without effect, and is halved if the host refuses
+/// requests as too many (429, 503) or lets them time out; timeouts alone leave it at the initial
+/// limit. Throughput is measured in windows, and only while requests wait: otherwise the limit is not
+/// the bottleneck.
 package struct HostLimit: Sendable {
     package struct Bounds: Hashable, Sendable {
         package var start: Int
@@ -31,8 +33,8 @@ package struct HostLimit: Sendable {
         /// How long the limit stays after a step without effect or a refusal.
         var pauseTime: Duration { self == .bodies ? .seconds(5) : .seconds(1) }
 
-        /// Returns by how much a step raises a limit.
-        func step(from limit: Int) -> Int { Swift.max(1, self == .bodies ? limit / 2 : limit) }
+        /// Returns by how much a step raises a limit after the first one without effect.
+        func step(from limit: Int) -> Int { max(1, self == .bodies ? limit / 2 : limit) }
     }
 
     /// The shortest ``Pace/windowMin``.
@@ -44,8 +46,9 @@ package struct HostLimit: Sendable {
     static let burst: Duration = .seconds(1)
     /// The weight of an answer in addition to its bytes, so that small requests count too.
     static let bytesPerAnswer: UInt64 = 64 * 1024
-    /// The factor by which a step must increase the throughput to be kept.
+    /// The factor by which a step must increase the throughput to be kept; one that doubled the limit.
     static let gainMin = 1.1
+    static let doublingGainMin = 1.25
 
     private struct Window {
         var start: Duration
@@ -57,7 +60,7 @@ package struct HostLimit: Sendable {
     private enum Phase {
         /// Nothing has been measured yet.
         case new
-        /// The window after a step does not count: new connections start slowly.
+        /// The window after a step counts only in its favour: new connections start slowly.
         case warmingUp(from: Int)
         /// A step up is being measured.
         case trying(from: Int)
@@ -65,18 +68,18 @@ package struct HostLimit: Sendable {
     }
 
     private(set) var current: Int
-    private let max: Int
-    private let pace: Pace
+    private let bounds: Bounds
     private var window: Window
     private var phase = Phase.new
+    /// Whether every step so far has increased the throughput.
+    private var isStarting = true
     /// Throughput per second before the step that is being measured.
     private var rate = 0.0
     private var refusedAt: Duration?
 
     init(_ bounds: Bounds, now: Duration) {
         current = bounds.start
-        max = bounds.max
-        pace = bounds.pace
+        self.bounds = bounds
         window = Window(start: now)
     }
 
@@ -94,15 +97,25 @@ package struct HostLimit: Sendable {
             window.answers += 1
             return
         }
+        halve(downTo: 1, at: now)
+    }
+
+    /// Notes a request that was not answered in time, or a connection that was not accepted.
+    mutating func noteTimeout(at now: Duration) {
+        guard current > bounds.start else { return }
+        halve(downTo: bounds.start, at: now)
+    }
+
+    private mutating func halve(downTo least: Int, at now: Duration) {
         if let refusedAt, now - refusedAt < Self.burst { return }
         refusedAt = now
-        current = Swift.max(1, current / 2)
+        current = max(least, current / 2)
         pause(from: now)
     }
 
     /// Adjusts the limit if a window is complete.
     mutating func adjust(at now: Duration) {
-        guard now - window.start >= pace.windowMin else { return }
+        guard now - window.start >= bounds.pace.windowMin else { return }
         guard window.isWaitedFor else { return window = Window(start: now) }
         let isTelling =
             window.answers >= current || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer
@@ -113,14 +126,19 @@ package struct HostLimit: Sendable {
     }
 
     private mutating func conclude(_ found: Double, at now: Duration) {
+        let isGain = found >= rate * (isStarting ? Self.doublingGainMin : Self.gainMin)
         switch phase {
         case .new:
             rate = found
             step(at: now)
         case .warmingUp(let from):
-            phase = .trying(from: from)
+            guard isStarting, isGain else {
+                return phase = .trying(from: from)
+            }
+            rate = found
+            step(at: now)
         case .trying(let from):
-            if found >= rate * Self.gainMin {
+            if isGain {
                 rate = found
                 step(at: now)
             } else {
@@ -135,13 +153,15 @@ package struct HostLimit: Sendable {
     }
 
     private mutating func step(at now: Duration) {
-        guard current < max else { return pause(from: now) }
+        guard current < bounds.max else { return pause(from: now) }
         phase = .warmingUp(from: current)
-        current = Swift.min(max, current + pace.step(from: current))
+        let growth = isStarting ? current : bounds.pace.step(from: current)
+        current = min(bounds.max, current + growth)
     }
 
     private mutating func pause(from now: Duration) {
-        phase = .paused(until: now + pace.pauseTime)
+        isStarting = false
+        phase = .paused(until: now + bounds.pace.pauseTime)
         window = Window(start: now)
     }
 }

@@ -53,6 +53,8 @@ final class TinyS3: S3Wire {
         var losesETags = false
         /// Whether deleting what is not there is answered with 404, as some stores do.
         var missesWhatIsDeleted = false
+        /// How many entries of a directory a listing tells; there is no second page.
+        var entriesMax = Int.max
     }
 
     /// Changes what is there right after a request was answered.
@@ -226,8 +228,11 @@ final class TinyS3: S3Wire {
         let prefix = query["prefix"] ?? ""
         var shown: Set<String> = []
         var body = ""
+        var count = 0
         for (key, object) in state.objects.sorted(by: { $0.key < $1.key })
         where key.hasPrefix(prefix) {
+            count += 1
+            if query["delimiter"] != nil, count > state.entriesMax { break }
             let rest = key.dropFirst(prefix.count)
             if query["delimiter"] != nil, let slash = rest.firstIndex(of: "/") {
                 let name = prefix + rest[...slash]
@@ -239,6 +244,11 @@ final class TinyS3: S3Wire {
                     "<Contents><Key>\(key)</Key><Size>\(object.bytes.count)</Size>"
                     + "<ETag>\"\(object.etag)\"</ETag></Contents>"
             }
+        }
+        if query["delimiter"] != nil, count > state.entriesMax {
+            body +=
+                "<IsTruncated>true</IsTruncated>"
+                + "<NextContinuationToken>next</NextContinuationToken>"
         }
         return (200, [:], "<ListBucketResult>\(body)</ListBucketResult>")
     }

@@ -34,7 +34,7 @@ final class S3Client: Sendable {
 
     let settings: S3Settings
     private let wire: any S3Wire
-    private let clock: any Clock
+    let clock: any Clock
     private let credentials: S3CredentialCache?
     private let logger: Logger
 

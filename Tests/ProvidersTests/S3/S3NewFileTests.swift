@@ -1,0 +1,92 @@
+import Engine
+import Synchronization
+import Testing
+
+@testable import ProviderS3
+
+/// The requests that new files cost, and the checks that they share.
+@Suite struct S3NewFileTests {
+    private static let attributes = ObjectAttributes(
+        modified: Timestamp(seconds: 1_600_000_000), mode: 0o640)
+
+    private let store = TinyS3()
+    private let clock = ClockAtOnce()
+    private let provider: S3Provider
+
+    init() throws {
+        provider = try store.provider(clock: clock)
+        store.state.withLock { $0.objects["d/"] = TinyS3.Object(etag: "d", bytes: []) }
+    }
+
+    private func key(_ path: String) throws -> ObjectKey {
+        ObjectKey(try path.split(separator: "/").map { try #require(FileName(String($0))) })
+    }
+
+    private func write(_ path: String) async throws {
+        _ = try await provider.write(
+            key(path), from: SameBytes(size: 4), attributes: Self.attributes, base: .absent,
+            session: UntrackedUpload())
+    }
+
+    /// The requests of `body`, without what they are about.
+    private func requests(_ body: () async throws -> Void) async throws -> [String] {
+        let before = store.asked.count
+        try await body()
+        return store.asked.dropFirst(before).map { String($0.prefix { $0 != " " }) }
+    }
+
+    private func expectRefusal(_ path: String, _ kind: ProviderError.Kind) async {
+        let error = await #expect(throws: ProviderError.self) { try await write(path) }
+        #expect(error?.kind == kind)
+    }
+
+    @Test func `many new files in a directory cost one request each, and one listing`() async throws
+    {
+        let requests = try await requests {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<50 { group.addTask { try await write("d/\(number)") } }
+                try await group.waitForAll()
+            }
+        }
+        #expect(requests == ["GET"] + [String](repeating: "PUT", count: 50))
+    }
+
+    @Test func `a directory with further pages is asked for each name`() async throws {
+        store.state.withLock { state in
+            state.objects["d/z/x"] = TinyS3.Object(etag: "x", bytes: [])
+            state.entriesMax = 1
+        }
+        let requests = try await requests {
+            for name in ["a", "b"] { try await write("d/\(name)") }
+        }
+        #expect(requests == ["GET", "GET", "PUT", "GET", "PUT"])
+        await expectRefusal("d/z", .exists)
+    }
+
+    @Test func `what others do to the directory is seen two seconds later`() async throws {
+        try await write("d/a")
+        store.state.withLock { $0.objects["d/b/x"] = TinyS3.Object(etag: "x", bytes: []) }
+        try await clock.sleep(until: clock.uptime + S3RecentListings.validity)
+        await expectRefusal("d/b", .exists)
+        store.state.withLock { $0.objects = [:] }
+        try await clock.sleep(until: clock.uptime + S3RecentListings.validity)
+        await expectRefusal("d/c", .missing)
+        // A refusal is not remembered.
+        store.state.withLock { $0.objects["d/"] = TinyS3.Object(etag: "d", bytes: []) }
+        try await write("d/c")
+    }
+
+    @Test func `our own changes of directories are seen at once`() async throws {
+        try await write("d/a")
+        _ = try await provider.createDirectory(key("d/b"), attributes: Self.attributes)
+        await expectRefusal("d/b", .exists)
+        _ = try await provider.move(key("d/b"), etag: nil, to: key("d/c"), base: .absent)
+        await expectRefusal("d/c", .exists)
+        try await write("d/b")
+        try await provider.delete(key("d/c"), kind: .directory, etag: nil)
+        try await write("d/c")
+        _ = try await provider.move(key("d"), etag: nil, to: key("e"), base: .absent)
+        await expectRefusal("d/f", .missing)
+        try await write("e/f")
+    }
+}
