@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Stands between a daemon and its server, and counts the bytes that pass.
+/// Stands between a daemon and its server, and counts the bytes and requests that pass.
 ///
 /// It can hold back a request, an answer or all bytes after a number of them, so that a test finds a
 /// transfer in its middle. It can be cut, so that the daemon finds no server.
@@ -17,6 +17,7 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
     private var connections: Set<Int32> = []
     private var passed: [Direction: Int] = [:]
     private var limits: [Direction: Int] = [:]
+    private var methods: [String: Int] = [:]
     private var awaited: (method: String, direction: Direction)?
     /// The server's ends of connections whose next answer is held back.
     private var awaitedAnswers: Set<Int32> = []
@@ -41,6 +42,9 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
     func count(_ direction: Direction) -> Int {
         condition.withLock { passed[direction, default: 0] }
     }
+
+    /// Requests so far, by method.
+    var requests: [String: Int] { condition.withLock { methods } }
 
     /// Lets that many bytes pass from now on, and holds back the rest.
     func hold(_ direction: Direction, after bytes: Int) {
@@ -162,11 +166,22 @@ final class Relay: @unchecked Sendable {  // sound: `condition` guards all mutab
     ) -> Bool {
         condition.withLock {
             if direction == .fromServer { return awaitedAnswers.remove(server) != nil }
+            if let method = Self.method(bytes) { methods[method, default: 0] += 1 }
             guard let awaited, bytes.starts(with: "\(awaited.method) ".utf8) else { return false }
             self.awaited = nil
             if awaited.direction == .fromServer { awaitedAnswers.insert(server) }
             return awaited.direction == .toServer
         }
+    }
+
+    private static let known = [
+        "DELETE", "GET", "HEAD", "MKCOL", "MOVE", "OPTIONS", "POST", "PROPFIND", "PROPPATCH", "PUT",
+    ]
+
+    /// Returns the method of the request that begins with these bytes, if one does: a body follows
+    /// with it, or by itself.
+    private static func method(_ bytes: ArraySlice<UInt8>) -> String? {
+        known.first { bytes.starts(with: "\($0) /".utf8) }
     }
 
     /// Counts bytes, or holds them back until they are let pass or the relay is cut.

@@ -108,6 +108,10 @@ extension ProviderConformance {
             let found = try await store.provider.stat(store.key("file"))
             if store.provider.traits.recognisesWrites {
                 try require(upload.isProven(by: found, store.provider), "it is recognised")
+            } else {
+                try require(
+                    upload.isProofKept || upload.isProven(by: found, store.provider),
+                    "a proof is kept")
             }
             let moved = try await store.provider.move(
                 store.key("file"), etag: store.etag(of: made), to: store.key("moved"), base: .absent
@@ -197,6 +201,7 @@ private final class WatchedUpload: UploadSession {
     let nonce: WriteNonce?
     private let seen = Mutex<[UInt64]>([])
     private let announced = Mutex<ETag?>(nil)
+    private let proofs = Mutex(0)
 
     init(nonce: WriteNonce? = nil) {
         self.nonce = nonce
@@ -209,6 +214,10 @@ private final class WatchedUpload: UploadSession {
     func keep(_ token: UploadToken?) {}
 
     func expect(_ etag: ETag) { announced.withLock { $0 = etag } }
+
+    var isProofKept: Bool { proofs.withLock { $0 > 0 } }
+
+    func keepProof() { proofs.withLock { $0 += 1 } }
 
     /// Whether an object proves to have the bytes of this upload.
     func isProven(by object: RemoteObject, _ provider: any Provider) -> Bool {

@@ -44,7 +44,8 @@ import Testing
         var limit = HostLimit(.init(start: 4, max: 32), now: .zero)
         for _ in 0..<5 {
             _ = run(&limit, from: .zero, windows: 40) { min($0, 9) * 20 }
-            #expect(limit.current >= 6 && limit.current <= 13)
+            // Up to 12, and half as many more while a step is tried.
+            #expect(limit.current >= 8 && limit.current <= 18)
         }
         var single = HostLimit(.init(start: 4, max: 32), now: .zero)
         _ = run(&single, from: .zero, windows: 6) { _ in 50 }

@@ -159,7 +159,7 @@ struct TransferParts: Sendable {
             refusals: Refusals(
                 store: store, logger: logger, gate: gate, deletions: remote.deletions,
                 merger: merger),
-            merger: merger)
+            merger: merger, digestedBytesMax: configuration.digestedBytesMax)
         let conflicts = ConflictResolver(
             store: store, clock: clock, gate: gate, activity: activity, comparison: comparison,
             schedule: remote.schedule, merger: merger)

@@ -30,6 +30,9 @@ package struct EngineConfiguration: Sendable {
     /// Limit of the bytes that are copied for an upload because a file is truncated; if there are
     /// more, the upload is abandoned, and the new content is uploaded in its place.
     package var snapshotCutBytesMax: UInt64 = 64 << 20
+    /// Smaller files are digested before their upload begins, which saves a transaction; larger ones
+    /// before the remote shows them.
+    package var digestedBytesMax: UInt64 = 1 << 20
     /// Limit of the time for which a kernel request waits for the remote (I8).
     package var requestDeadline: Duration = .seconds(60)
     /// The treatment of requests that need the remote while it is out of reach.

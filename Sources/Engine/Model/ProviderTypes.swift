@@ -22,7 +22,8 @@ package struct ProviderTraits: Sendable {
     package var storesAttributesAtOnce: Bool
     /// Whether a file stored by ``Provider/write(_:from:attributes:base:session:)`` is recognised
     /// as soon as its bytes are visible: by the nonce of its session or by an etag that the session
-    /// was told before. Otherwise the engine keeps a digest of the bytes that it sends.
+    /// was told before. Otherwise the engine keeps a digest of the bytes that it sends, see
+    /// ``UploadSession/keepProof()``.
     package var recognisesWrites: Bool
     /// Whether listings contain all metadata that the store has; otherwise
     /// ``RemoteObject/hasMetadata`` says so for each object.

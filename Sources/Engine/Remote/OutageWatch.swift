@@ -248,6 +248,10 @@ final class ObservedUpload: UploadSession {
         try session.expect(etag)
     }
 
+    func keepProof() async throws {
+        try await session.keepProof()
+    }
+
     func noteSent(_ bytes: UInt64) {
         let now = gate.clock.uptime
         let begin = state.withLock { state -> Duration? in

@@ -19,7 +19,8 @@ struct IntentRecord: Hashable {
     var generation: Int64
     /// The inode whose place on the remote it takes.
     var replaced: InodeNumber?
-    /// The digest of an uploaded content; nil for other changes, and if the store recognises writes.
+    /// The digest of an uploaded content; nil for other changes, if the store recognises writes, and
+    /// for a large file until its bytes are about to become visible.
     var digest: ContentDigest?
     /// The etag of the object after an upload, if the provider knew it beforehand.
     var expected: ETag?
@@ -62,6 +63,11 @@ extension Database {
     /// Records the etag that an upload under way will give to its object.
     func setExpected(_ etag: ETag, of inode: InodeNumber) throws {
         try run("UPDATE intents SET expected = ? WHERE inode = ?", [etag, inode])
+    }
+
+    /// Records the digest of the content that an upload under way sends.
+    func setDigest(_ digest: ContentDigest, of inode: InodeNumber) throws {
+        try run("UPDATE intents SET digest = ? WHERE inode = ?", [digest, inode])
     }
 
     func removeIntent(of inode: InodeNumber) throws {

@@ -102,8 +102,8 @@ struct Synchroniser: Sendable {
                 try await conflicts.resolve(state, object)
             case .createDirectory, .createSymlink, .upload, .move, .moveToTemporaryName,
                 .setAttributes, .delete:
-                if let holder = try await uploader.perform(plan, state, readAt: commitCount) {
-                    return .blocked(by: holder)
+                if let outcome = try await perform(plan, state, readAt: commitCount) {
+                    return outcome
                 }
             }
             if Task.isCancelled { return .again(after: .zero) }
@@ -113,6 +113,21 @@ struct Synchroniser: Sendable {
 
     private func isPending(_ inode: InodeNumber) throws(Blocked) -> Bool {
         try store.readInTurn { try $0.isPending(inode) }
+    }
+
+    /// Carries out a plan on the remote.
+    ///
+    /// - Returns: nil if the inode has to be planned again.
+    private func perform(
+        _ plan: SyncOperation, _ state: SyncState, readAt commitCount: UInt64
+    ) async throws -> Agenda.Outcome? {
+        switch try await uploader.perform(plan, state, readAt: commitCount) {
+        case .ended: return nil
+        case .settled:
+            _ = gate.refusals.withLock { $0.remove(state.inode) }
+            return .done
+        case .blocked(let holder): return .blocked(by: holder)
+        }
     }
 
     /// Carries out a plan that changes the local side only, if it still holds.
@@ -231,7 +246,11 @@ struct Synchroniser: Sendable {
         if file.state.withLock(\.isChanged) { settled.local?.generation += 1 }
         let plan = Planner.plan(settled)
         switch plan {
-        case .upload: return try await uploader.perform(plan, state, readAt: commitCount) == nil
+        case .upload:
+            if case .blocked = try await uploader.perform(plan, state, readAt: commitCount) {
+                return false
+            }
+            return true
         case .createAnew:
             // It was changed after its directory was deleted.
             try merger.merge { try $0.applyLocally(plan, state) }

@@ -10,6 +10,8 @@ struct TrackedUpload: UploadSession {
     let upload: UploadRecord
     let token: UploadToken?
     let nonce: WriteNonce?
+    /// Computes the digest of the content; nil if the intent has it, or none is needed.
+    let digest: (@Sendable () async throws -> ContentDigest)?
 
     func keep(_ token: UploadToken?) throws {
         try store.writeBriefly { database in
@@ -32,6 +34,12 @@ struct TrackedUpload: UploadSession {
         if hasChanged { try store.synchronize() }
     }
 
+    func keepProof() async throws {
+        guard let digest = try await digest?() else { return }
+        try store.write { try $0.setDigest(digest, of: inode) }
+        try store.synchronize()
+    }
+
     func noteSent(_ bytes: UInt64) {
         progress.noteProgress(bytes, of: inode)
     }
@@ -47,8 +55,11 @@ struct UploadSweeper: Sendable {
 
     /// Starts an upload, or resumes one of the same bytes to the same place. The remains of any
     /// other upload of the inode are deleted from the store.
+    ///
+    /// - Parameter digest: As in ``TrackedUpload/digest``.
     func uploadSession(
-        of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion
+        of inode: InodeNumber, generation: Int64, to key: ObjectKey, base: BaseVersion,
+        digest: (@Sendable () async throws -> ContentDigest)? = nil
     ) async throws -> TrackedUpload {
         let upload = UploadRecord(
             generation: generation, key: key, base: base, token: UploadToken(""))
@@ -58,7 +69,7 @@ struct UploadSweeper: Sendable {
         return TrackedUpload(
             store: store, progress: progress, inode: inode, upload: upload,
             token: isContinued ? earlier?.token : nil,
-            nonce: try store.writeNonce(of: inode, generation: generation))
+            nonce: try store.writeNonce(of: inode, generation: generation), digest: digest)
     }
 
     private func clear(_ upload: UploadRecord, of inode: InodeNumber) async throws {

@@ -1,6 +1,16 @@
 import GRDB
 import Synchronization
 
+/// The end of one operation on the remote.
+enum PerformedOperation: Equatable {
+    /// It is done, or found to be out of date; the inode has to be planned again.
+    case ended
+    /// It is done, and nothing is left to do for the inode, which is no longer pending.
+    case settled
+    /// The operation of another inode blocks it.
+    case blocked(by: InodeNumber)
+}
+
 /// Carries out one operation on the remote.
 struct Uploader: Sendable {
     let store: Store
@@ -13,6 +23,8 @@ struct Uploader: Sendable {
     let verifier: Verifier
     let refusals: Refusals
     let merger: Merger
+    /// As in ``EngineConfiguration/digestedBytesMax``.
+    let digestedBytesMax: UInt64
 
     /// Stores an intent before its request is sent, if the plan for it still holds; on return it
     /// survives power loss. Concurrent requests share a sync of the log.
@@ -61,26 +73,24 @@ struct Uploader: Sendable {
     /// Carries out one operation on the remote.
     ///
     /// - Parameter commitCount: ``Store/commitCount`` before `state` was read.
-    /// - Returns: nil if it is done or found to be out of date; otherwise the inode whose operation
-    ///   blocks it.
     func perform(
         _ plan: SyncOperation, _ state: SyncState, readAt commitCount: UInt64
-    ) async throws -> InodeNumber? {
+    ) async throws -> PerformedOperation {
         let (place, above) = try store.readInTurn { database in
             let place = try Place.of(plan, state, database)
             return (place, try place?.uncertainInode(for: state, database))
         }
         guard let target = place else {
             try preparation.noteLostPlace(state)
-            return nil
+            return .ended
         }
         // A directory that may have moved is verified first: its old place proves nothing.
-        if let above { return above }
+        if let above { return .blocked(by: above) }
         // This may take a while, so it precedes the claim: a replacement of the missing bytes by
         // another client must not pass for our own change.
         var unprepared: ProviderError?
         do {
-            if try await preparation.fetchMissingMetadata(before: plan, state) { return nil }
+            if try await preparation.fetchMissingMetadata(before: plan, state) { return .ended }
             try await preparation.fetchBytes(before: plan, state)
         } catch {
             unprepared = ProviderError(preparing: error)
@@ -88,7 +98,7 @@ struct Uploader: Sendable {
         let claim = RemoteActivity.Claim(
             inode: state.inode, keys: target.keys,
             isSubtree: state.kind == .directory && plan != .setAttributes)
-        if let holder = activity.begin(claim) { return holder }
+        if let holder = activity.begin(claim) { return .blocked(by: holder) }
         defer { activity.end(claim) }
         // Another operation may have ended between the plan and the claim.
         let isCurrent = { (database: Database) in
@@ -98,34 +108,36 @@ struct Uploader: Sendable {
                     && target.uncertainInode(for: state, database) == nil
         }
         if let unprepared {
-            guard try store.readInTurn(isCurrent) else { return nil }
+            guard try store.readInTurn(isCurrent) else { return .ended }
             try await refusals.answerRefusal(unprepared, plan, state, target)
-            return nil
+            return .ended
         }
         try preparation.noteFormerName(plan, state)
         if var intent = plan.intent(state, at: target) {
             intent.nonce = try nonce(of: state)
-            guard try begin(intent, of: state.inode, if: isCurrent) else { return nil }
+            guard try begin(intent, of: state.inode, if: isCurrent) else { return .ended }
         } else {
             guard try store.commitCount == commitCount || store.readInTurn(isCurrent) else {
-                return nil
+                return .ended
             }
         }
         do {
-            try await carryOut(plan, state, target)
+            return try await carryOut(plan, state, target)
         } catch {
             let refusal = ProviderError(preparing: error)
             try settleIntent(plan, state, failedWith: refusal)
             try await refusals.answerRefusal(refusal, plan, state, target)
         }
-        return nil
+        return .ended
     }
 
-    private func carryOut(_ plan: SyncOperation, _ state: SyncState, _ place: Place) async throws {
+    private func carryOut(
+        _ plan: SyncOperation, _ state: SyncState, _ place: Place
+    ) async throws -> PerformedOperation {
         let inode = state.inode
         switch plan {
         case .upload(let base, let replaced):
-            try await upload(state, to: place, base: base, replaced: replaced)
+            return try await upload(state, to: place, base: base, replaced: replaced)
         case .createDirectory, .createSymlink:
             let attributes = state.attributes
             let object = try await progress.tracking(inode, .create) {
@@ -135,14 +147,14 @@ struct Uploader: Sendable {
                 return try await gate.createSymlink(
                     place.key, target: try target(of: inode), attributes: attributes)
             }
-            try commit(
+            return try commit(
                 object, of: inode, at: place, sent: attributes,
                 generation: plan.generation(after: state))
         case .move(let replaced):
             let base = replaced?.etag.map { BaseVersion.version($0) } ?? .absent
-            try await move(state, place, base: base, replaced: replaced?.inode)
+            return try await move(state, place, base: base, replaced: replaced?.inode)
         case .moveToTemporaryName:
-            try await move(state, place, base: .absent, replaced: nil)
+            return try await move(state, place, base: .absent, replaced: nil)
         case .setAttributes:
             let attributes = state.attributes
             let object = try await progress.tracking(inode, .change) {
@@ -150,7 +162,7 @@ struct Uploader: Sendable {
                     place.key, to: attributes, only: state.changedAttributes,
                     etag: state.baseVersion, nonce: try nonce(of: state))
             }
-            try commit(
+            return try commit(
                 object, of: inode, at: place, sent: attributes,
                 generation: plan.generation(after: state))
         case .delete:
@@ -158,6 +170,7 @@ struct Uploader: Sendable {
                 try await gate.delete(place.key, kind: state.kind, etag: state.baseVersion)
             }
             try refusals.noteDeleted(inode)
+            return .ended
         default:
             preconditionFailure("\(plan) is not an operation on the remote")
         }
@@ -165,15 +178,15 @@ struct Uploader: Sendable {
 
     private func move(
         _ state: SyncState, _ place: Place, base: BaseVersion, replaced: InodeNumber?
-    ) async throws {
-        guard let destination = place.destination, let synced = state.synced else { return }
+    ) async throws -> PerformedOperation {
+        guard let destination = place.destination, let synced = state.synced else { return .ended }
         let object = try await progress.tracking(state.inode, .move) {
             try await gate.move(
                 place.key, etag: state.baseVersion, to: destination, base: base,
                 continues: false, nonce: try nonce(of: state))
         }
         try await requireKind(of: object, at: destination, state, from: place.key)
-        try commit(
+        return try commit(
             object, of: state.inode, at: place,
             sent: ObjectAttributes(
                 modified: synced.modified, mode: synced.mode,
@@ -204,14 +217,15 @@ struct Uploader: Sendable {
             reason: "another client has replaced it by a \(object.kind)")
     }
 
-    /// Stores the newly agreed state, in one transaction.
+    /// Stores the newly agreed state, in one transaction; in the same one the inode ceases to be
+    /// pending, if nothing is left to do.
     ///
     /// - Parameter isUpload: Whether an upload is complete, so that nothing is left to resume.
     func commit(
         _ object: RemoteObject, of inode: InodeNumber, at place: Place,
         sent attributes: ObjectAttributes, generation: Int64, replaced: InodeNumber? = nil,
         isUpload: Bool = false
-    ) throws(Blocked) {
+    ) throws(Blocked) -> PerformedOperation {
         try merger.merge { merge in
             let database = merge.database
             try database.removeIntent(of: inode)
@@ -223,7 +237,7 @@ struct Uploader: Sendable {
             }
             // Removed meanwhile, with a directory that the remote deleted: the next listing
             // finds the object.
-            guard let record = try database.inode(inode) else { return }
+            guard let record = try database.inode(inode) else { return .ended }
             try database.setSynced(
                 SyncedRecord(
                     parent: place.parent, name: place.name, etag: object.etag,
@@ -238,10 +252,16 @@ struct Uploader: Sendable {
             if !record.isWriting, record.generation == generation {
                 try database.markSent(inode)
             }
-            guard hasForeignMetadata(object, besides: attributes) else { return }
-            if try database.forgetMetadata(of: inode) {
+            if hasForeignMetadata(object, besides: attributes),
+                try database.forgetMetadata(of: inode)
+            {
                 merge.changes.cacheChanges.append(.inode(inode))
             }
+            guard try database.syncState(of: inode).map(Planner.plan) == SyncOperation.none,
+                try !database.wakeWaiters(of: inode, due: progress.agenda.due())
+            else { return .ended }
+            try database.removePending(inode)
+            return .settled
         }
     }
 
@@ -269,7 +289,7 @@ struct Uploader: Sendable {
     /// Sends a snapshot of the content (I3), if the store holds the expected version (I4).
     func upload(
         _ state: SyncState, to place: Place, base: BaseVersion, replaced: InodeNumber?
-    ) async throws {
+    ) async throws -> PerformedOperation {
         let inode = state.inode
         let file = try content.retain(inode)
         defer { content.releaseUse(of: inode) }
@@ -285,7 +305,12 @@ struct Uploader: Sendable {
         let attributes = ObjectAttributes(
             modified: record.modified, mode: record.mode,
             extendedAttributes: try store.readInTurn { try $0.extendedAttributes(of: inode) })
-        let digest = gate.traits.recognisesWrites ? nil : try await digest(of: frozen)
+        // That of a large file takes long, and only matters once its bytes are visible.
+        let isProofNeeded = !gate.traits.recognisesWrites
+        let isLarge = frozen.size > digestedBytesMax
+        let digest = isProofNeeded && !isLarge ? try await digest(of: frozen) : nil
+        var laterDigest: (@Sendable () async throws -> ContentDigest)?
+        if isProofNeeded, isLarge { laterDigest = { try await self.digest(of: frozen) } }
         let intent = IntentRecord(
             parent: place.parent, name: place.name, size: frozen.size, mode: record.mode,
             extendedAttributes: attributes.extendedAttributes, modified: record.modified,
@@ -293,9 +318,10 @@ struct Uploader: Sendable {
             nonce: try store.writeNonce(of: inode, generation: record.generation))
         // It may have been unlinked during the fetch.
         let isWanted = try begin(intent, of: inode) { try $0.dirent(of: inode) != nil }
-        guard isWanted else { return }
+        guard isWanted else { return .ended }
         let session = try await sweeper.uploadSession(
-            of: inode, generation: record.generation, to: place.key, base: base)
+            of: inode, generation: record.generation, to: place.key, base: base,
+            digest: laterDigest)
         progress.sentBytes.withLock {
             $0.begin(inode, generation: record.generation, goesOn: session.token != nil)
         }
@@ -310,7 +336,7 @@ struct Uploader: Sendable {
         }
         progress.sentBytes.withLock { $0.end(inode) }
         let generation = record.generation
-        try commit(
+        return try commit(
             object, of: inode, at: place, sent: attributes, generation: generation,
             replaced: replaced, isUpload: true)
     }

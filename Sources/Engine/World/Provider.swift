@@ -196,10 +196,21 @@ package protocol UploadSession: Sendable {
     /// A provider that knows it beforehand calls it before the step that makes the bytes visible.
     func expect(_ etag: ETag) throws
 
+    /// Keeps a proof by which the bytes are recognised if the answer is lost; returns once it survives
+    /// power loss. It may have to read all of them.
+    ///
+    /// A provider calls it before the step that makes the bytes visible, unless
+    /// ``ProviderTraits/recognisesWrites`` is true or the bytes have the nonce by then.
+    func keepProof() async throws
+
     /// Called from time to time with the number of bytes that the store has, ascending and
     /// including those of earlier attempts: when an upload is resumed, the first call reports
     /// these. An upload that waits for its turn repeats the last number.
     func noteSent(_ bytes: UInt64)
+}
+
+extension UploadSession {
+    package func keepProof() async throws {}
 }
 
 /// The data for resuming an upload; opaque except to its provider. It contains no secret.

@@ -13,6 +13,7 @@ extension FolderProvider {
         }
         do {
             try await copy(source, into: upload, session)
+            if !traits.recognisesWrites { try await session.requireProof() }
             return try await perform(onCancel: .finish) { () throws(ProviderError) in
                 try upload.publish(attributes: attributes, traits: traits, base: base, session)
             }

@@ -20,6 +20,7 @@ extension RcloneProvider {
         if base == .absent { try await names.requireKept(key) }
         // Before all else, so that a refusal costs no upload.
         try await remote.requireBase(base, at: key)
+        try await session.requireProof()
         let file = try await spool.copy(source, modified: attributes.modified)
         defer { file.remove() }
 

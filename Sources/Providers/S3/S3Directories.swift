@@ -69,7 +69,9 @@ struct S3Directories: Sendable {
 
     /// A directory with fewer objects gets a marker before one is removed, since as many may be
     /// removed at the same time.
-    private static let fewObjects = 64
+    private static let fewObjects = 128
+    /// A listing of that many serves as many deletions more.
+    private static let countedObjects = 512
 
     /// Makes sure that the parent of `key` does not applyRemoteDeletion with its last object.
     func keepParent(of key: ObjectKey) async throws(ProviderError) {
@@ -77,11 +79,19 @@ struct S3Directories: Sendable {
         let place = tree.keys.place(of: parent)
         // The directory that its key lies in is further up.
         if place.isBeginning { return try await keepParent(of: parent) }
+        try await tree.recentListings.keepDirectory(parent, by: client.clock) {
+            () async throws(ProviderError) in try await keepMarker(of: place)
+        }
+    }
+
+    /// - Returns: How many objects may be removed before the next look.
+    private func keepMarker(of place: S3KeyMap.Place) async throws(ProviderError) -> Int {
         let listing = try await client.list(
-            prefix: place.directory, delimiter: false, max: Self.fewObjects)
-        guard listing.objects.first?.key != place.marker,
-            listing.objects.count < Self.fewObjects
-        else { return }
+            prefix: place.directory, delimiter: false, max: Self.countedObjects)
+        if listing.objects.first?.key == place.marker { return .max }
+        guard listing.objects.count < Self.fewObjects else {
+            return listing.objects.count - Self.fewObjects
+        }
         do throws(ProviderError) {
             _ = try await putUnlessFile(
                 place.marker, S3Metadata(),
@@ -89,8 +99,9 @@ struct S3Directories: Sendable {
         } catch {
             guard error.kind == .changed else { throw error }
             // Either another call was faster, or SeaweedFS has kept a folder of its own.
-            guard try await tree.firstKey(below: place) != place.marker else { return }
+            guard try await tree.firstKey(below: place) != place.marker else { return .max }
             _ = try await putUnlessFile(place.marker, S3Metadata(), nil)
         }
+        return 0
     }
 }

@@ -24,6 +24,9 @@ final class S3RecentListings: Sendable {
 
     private struct State {
         var listings: [ObjectKey: (listing: Listing, at: Duration)] = [:]
+        /// How many objects may be removed from directories that were seen to have a marker, or many
+        /// objects.
+        var removals: [ObjectKey: (count: Int, at: Duration)] = [:]
         /// Counts our own changes of directories, so that no listing from before one is remembered.
         var changes: UInt64 = 0
     }
@@ -63,6 +66,38 @@ final class S3RecentListings: Sendable {
         }
     }
 
+    /// Makes sure that a directory keeps a marker or other objects when one is removed from it,
+    /// unless that was seen a moment ago.
+    ///
+    /// - Parameter check: Makes sure of it, and returns how many more may be removed.
+    func keepDirectory(
+        _ directory: ObjectKey, by clock: any Clock,
+        _ check: () async throws(ProviderError) -> Int
+    ) async throws(ProviderError) {
+        if takeRemoval(from: directory, at: clock.uptime) { return }
+        try await turns.with([directory]) { () async throws(ProviderError) in
+            let now = clock.uptime
+            if takeRemoval(from: directory, at: now) { return }
+            let changes = state.withLock(\.changes)
+            let count = try await check()
+            state.withLock { state in
+                guard state.changes == changes else { return }
+                if state.removals.count >= Self.listingsMax { state.removals.removeAll() }
+                state.removals[directory] = (count, now)
+            }
+        }
+    }
+
+    private func takeRemoval(from directory: ObjectKey, at now: Duration) -> Bool {
+        state.withLock { state in
+            guard let (count, time) = state.removals[directory], now < time + Self.validity,
+                count > 0
+            else { return false }
+            if count < .max { state.removals[directory] = (count - 1, time) }
+            return true
+        }
+    }
+
     /// Forgets all listings that a change of a directory, or of the directories below it, concerns.
     func forget(_ directory: ObjectKey) {
         state.withLock { state in
@@ -70,6 +105,7 @@ final class S3RecentListings: Sendable {
             state.listings = state.listings.filter { key, _ in
                 key != directory.parent && !key.names.starts(with: directory.names)
             }
+            state.removals = state.removals.filter { !$0.key.names.starts(with: directory.names) }
         }
     }
 }

@@ -12,6 +12,7 @@ struct S3Remover: Sendable {
         guard key != .root else {
             throw S3Failure.unsupported("the root cannot be deleted")
         }
+        if kind == .file, let etag, try await deleteUnseen(key, etag) { return }
         guard let node = try await tree.node(at: key) else {
             if kind == .directory, try await removeEmptied(key) { return }
             throw S3Failure.missing
@@ -36,6 +37,24 @@ struct S3Remover: Sendable {
             guard error.kind == .changed else { throw error }
             throw try await client.head(file) == nil
                 ? S3Failure.missing : S3Failure.changed
+        }
+    }
+
+    /// Deletes a version of a file without a look at it, if the store compares the version.
+    ///
+    /// - Returns: Whether it is deleted; if not, a look finds the reason.
+    private func deleteUnseen(_ key: ObjectKey, _ etag: ETag) async throws(ProviderError) -> Bool {
+        let place = tree.keys.place(of: key)
+        guard let file = place.file, !place.isMarkerBytes,
+            try await probe.conditions().deleteIfVersion
+        else { return false }
+        try await directories.keepParent(of: key)
+        do throws(ProviderError) {
+            try await client.delete(file, etag: etag)
+            return true
+        } catch {
+            guard error.kind == .changed || error.kind == .missing else { throw error }
+            return false
         }
     }
 

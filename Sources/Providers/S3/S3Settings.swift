@@ -20,11 +20,14 @@ struct S3Settings: Hashable, Sendable {
 
     /// Sizes and counts, which only tests change.
     struct Limits: Hashable, Sendable {
-        /// Larger files are sent in parts of at least this size. S3: 5 MiB or more.
-        var partBytes: UInt64 = 16 << 20
+        /// Larger files are sent in parts.
+        var wholeBytesMax: UInt64 = 16 << 20
+        /// The size of parts, larger for a file of too many. S3: 5 MiB or more.
+        var partBytes: UInt64 = 8 << 20
         /// S3: 10,000.
         var partsMax: UInt64 = 10_000
-        var partsAtOnce = 4
+        /// Parts of one file that are hashed, wait for their turn or are being sent.
+        var partsAtOnce = 16
         /// Larger copies are made in parts. S3: at most 5 GiB.
         var copyBytesMax: UInt64 = 5 << 30
         var copyPartBytes: UInt64 = 512 << 20

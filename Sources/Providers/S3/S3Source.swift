@@ -292,7 +292,7 @@ extension S3Provider {
         partBytes: UInt64 = 16 << 20, copyBytesMax: UInt64 = 5 << 30, pageEntries: Int = 1_000
     ) async throws(SourceError) -> S3Provider {
         var limits = S3Settings.Limits()
-        limits.partBytes = partBytes
+        (limits.wholeBytesMax, limits.partBytes) = (partBytes, partBytes)
         limits.copyBytesMax = copyBytesMax
         limits.copyPartBytes = min(limits.copyPartBytes, copyBytesMax)
         limits.pageEntries = pageEntries

@@ -1,6 +1,5 @@
 import Engine
 import ProviderSupport
-import Synchronization
 import Transport
 
 /// Identifies an upload in parts that can be continued: its id at the store, the size of its parts,
@@ -136,7 +135,7 @@ struct S3Upload: Sendable {
             }
         }
         let sent = etags.keys.reduce(UInt64(0)) { $0 + UInt64(range($1, token).count) }
-        let progress = S3Progress(session, already: sent)
+        let progress = PartsProgress(session, already: sent)
         let missing = (1...count).filter { etags[$0] == nil }
         try await concurrently(missing, atMost: client.settings.limits.partsAtOnce) {
             number async throws(ProviderError) in
@@ -148,42 +147,17 @@ struct S3Upload: Sendable {
     }
 
     private func sendPart(
-        _ number: Int, _ token: S3UploadToken, _ progress: S3Progress
+        _ number: Int, _ token: S3UploadToken, _ progress: PartsProgress
     ) async throws(ProviderError) -> ETag {
         let range = range(number, token)
         let hash = try await hasher.hash(source, range)
         return try await client.sendPart(
             number, of: token.upload, key, HTTPBody(source, range),
-            hash: hash.hexadecimal, onProgress: { progress.note(number, $0) })
+            hash: hash.hexadecimal, onProgress: { progress.note(part: UInt64(number), $0) })
     }
 
     private func range(_ number: Int, _ token: S3UploadToken) -> Range<UInt64> {
         let start = UInt64(number - 1) * token.partBytes
         return start..<min(start + token.partBytes, source.size)
-    }
-}
-
-/// Adds up the bytes sent of all parts, so that the reported sum never falls.
-private final class S3Progress: Sendable {
-    private struct State {
-        var already: UInt64
-        var parts: [Int: UInt64] = [:]
-    }
-
-    private let session: any UploadSession
-    private let state: Mutex<State>
-
-    init(_ session: any UploadSession, already: UInt64) {
-        self.session = session
-        state = Mutex(State(already: already))
-        session.noteSent(already)
-    }
-
-    func note(_ number: Int, _ bytes: UInt64) {
-        // Reported under the lock, so that two parts cannot overtake each other.
-        state.withLock { state in
-            state.parts[number] = max(bytes, state.parts[number] ?? 0)
-            session.noteSent(state.parts.values.reduce(state.already, +))
-        }
     }
 }

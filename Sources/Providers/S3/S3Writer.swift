@@ -29,7 +29,7 @@ struct S3Writer: Sendable {
         var etag: ETag
         var remoteModified: Timestamp?
         do throws(ProviderError) {
-            if source.size <= client.settings.limits.partBytes {
+            if source.size <= client.settings.limits.wholeBytesMax {
                 let made = try await putWhole(
                     file, source, headers, conditions.onPut(condition), session)
                 (etag, remoteModified) = (made.etag, made.at)

@@ -33,6 +33,7 @@ struct ChunkedUpload: WebDAVStrategy {
 
     /// The server assembles chunks 1 to 10,000, each of 5 MiB to 5 GiB except the last.
     private static let chunksMax: UInt64 = 10_000
+    private static let chunksAtOnce = 4
 
     private var client: WebDAVClient { sender.lookup.client }
 
@@ -45,6 +46,7 @@ struct ChunkedUpload: WebDAVStrategy {
         let directory = directory(token)
         do throws(ProviderError) {
             try await sendChunks(upload, token, arrived, to: directory)
+            try await upload.session.requireProof()
             return try await finishing { () async throws(ProviderError) in
                 try await assemble(upload, from: directory)
                 try upload.keep(nil)
@@ -142,34 +144,43 @@ struct ChunkedUpload: WebDAVStrategy {
         _ upload: WebDAVUpload, _ token: WebDAVChunkToken, _ arrived: Set<UInt64>,
         to directory: [[UInt8]]
     ) async throws(ProviderError) {
-        let session = upload.session
-        var sent = arrived.reduce(UInt64(0)) {
+        let count = (upload.size + token.chunkBytes - 1) / token.chunkBytes
+        let sent = arrived.reduce(UInt64(0)) {
             $0 + UInt64(chunk($1, of: upload, token)?.count ?? 0)
         }
-        session.noteSent(sent)
-        var number: UInt64 = 1
-        while let range = chunk(number, of: upload, token) {
-            defer { number += 1 }
-            if arrived.contains(number) { continue }
-            let before = sent
-            // The server assembles them in the order of their names.
-            let digits = String(number)
-            let name = String(repeating: "0", count: 5 - digits.count) + digits
-            let answer = try await client.send(
-                .put, client.address.url(directory + [Array(name.utf8)]),
-                headers: [
-                    destination(of: upload), ("OC-Total-Length", String(upload.size)),
-                    ("Content-Type", "application/octet-stream"),
-                ],
-                body: HTTPBody(upload.source, range),
-                onProgress: { bytes, _ in
-                    session.noteSent(before + min(bytes, UInt64(range.count)))
-                })
-            // The server deletes uploads after a day or so.
-            if [404, 409, 410, 412].contains(answer.status) { throw Self.dropped }
-            guard answer.isSuccess else { throw answer.failure }
-            sent += UInt64(range.count)
+        let progress = PartsProgress(upload.session, already: sent)
+        let missing = (0..<count).map { $0 + 1 }.filter { !arrived.contains($0) }
+        try await concurrently(missing, atMost: Self.chunksAtOnce) {
+            number async throws(ProviderError) in
+            // One refusal is answered before many bytes are sent in vain.
+            try await sendChunk(
+                number, of: upload, token, to: directory, awaitsApproval: number == missing.first,
+                progress)
+        } result: { _ in
         }
+    }
+
+    private func sendChunk(
+        _ number: UInt64, of upload: WebDAVUpload, _ token: WebDAVChunkToken,
+        to directory: [[UInt8]], awaitsApproval: Bool, _ progress: PartsProgress
+    ) async throws(ProviderError) {
+        guard let range = chunk(number, of: upload, token) else { return }
+        // The server assembles them in the order of their names.
+        let digits = String(number)
+        let name = String(repeating: "0", count: 5 - digits.count) + digits
+        let answer = try await client.send(
+            .put, client.address.url(directory + [Array(name.utf8)]),
+            headers: [
+                destination(of: upload), ("OC-Total-Length", String(upload.size)),
+                ("Content-Type", "application/octet-stream"),
+            ],
+            body: HTTPBody(upload.source, range), awaitsApproval: awaitsApproval,
+            onProgress: { sent, _ in
+                progress.note(part: number, min(sent, UInt64(range.count)))
+            })
+        // The server deletes uploads after a day or so.
+        if [404, 409, 410, 412].contains(answer.status) { throw Self.dropped }
+        guard answer.isSuccess else { throw answer.failure }
     }
 
     /// Has the server assemble the chunks if the base version is still there.

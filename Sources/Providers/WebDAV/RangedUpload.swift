@@ -81,7 +81,7 @@ struct RangedUpload: WebDAVStrategy {
                     ("Content-Range", "bytes \(first)-\(end - 1)/\(size)"), ("If-Match", "*"),
                     ("Content-Type", "application/octet-stream"),
                 ],
-                body: HTTPBody(upload.source, first..<end),
+                body: HTTPBody(upload.source, first..<end), awaitsApproval: first == start,
                 onProgress: { sent, _ in session.noteSent(min(first + sent, end)) })
             if answer.status == 412 {
                 throw ProviderError(.corrupt, "the bytes that had arrived are gone")

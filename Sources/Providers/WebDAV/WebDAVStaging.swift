@@ -50,7 +50,8 @@ struct WebDAVStaging: Sendable {
         _ staged: ObjectKey, _ stored: WebDAVEntry, _ upload: WebDAVUpload
     ) async throws(ProviderError) -> RemoteObject {
         try await finishing { () async throws(ProviderError) in
-            _ = try await sender.describe(stored, upload, at: staged)
+            let described = try await sender.describe(stored, upload, at: staged)
+            if described.nonce == nil { try await upload.session.requireProof() }
             let published = try await move(staged, upload)
             try upload.keep(nil)
             guard lookup.objects.mayHaveMoved(published, from: stored, nonce: upload.nonce) else {

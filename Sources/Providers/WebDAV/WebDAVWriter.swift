@@ -25,6 +25,7 @@ struct ConditionalUpload: WebDAVStrategy {
         if sender.lookup.server.takesModified {
             headers.append(("X-OC-Mtime", "\(upload.attributes.modified.seconds)"))
         }
+        try await upload.session.requireProof()
         let answer = try await sender.put(upload, at: upload.key, headers)
         guard answer.isSuccess else { throw await sender.refusal(answer, of: upload) }
         return try await cleaningUp { () async throws(ProviderError) in
@@ -47,6 +48,7 @@ struct DirectUpload: WebDAVStrategy {
     func store(_ upload: WebDAVUpload) async throws(ProviderError) -> RemoteObject {
         try await keys.with([upload.key]) { () async throws(ProviderError) in
             let conditions = try await conditions(of: upload)
+            try await upload.session.requireProof()
             let stored = try await sender.putDistinct(upload, at: upload.key, conditions) {
                 conditions async throws(ProviderError) in
                 try await sender.put(upload, at: upload.key, conditions)

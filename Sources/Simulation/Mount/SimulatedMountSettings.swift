@@ -46,6 +46,8 @@ package struct SimulatedMountSettings: Sendable {
         settings.engine.cacheBytesMax = [20 << 30, 64 << 10, 12 << 10][random.next(below: 3)]
         settings.sharesBytes = random.next(below: 4) == 0
         settings.engine.snapshotPieceBytes = [64, 1_000, 4_096, 1 << 20][random.next(below: 4)]
+        // Files of programs are as small as these.
+        settings.engine.digestedBytesMax = settings.engine.snapshotPieceBytes
         settings.engine.longWriterBytesMax = [0, 1_000, 1 << 20][random.next(below: 3)]
         settings.provider.spoolsListings = random.nextBool()
         settings.engine.snapshotCutBytesMax = [1_000, 20_000, 1 << 20][random.next(below: 3)]

@@ -21,12 +21,14 @@ extension EasyHandle {
         options: TransportOptions
     ) -> CURLcode {
         var headers = request.headers
-        if case .negotiated = request.credentials, knownScheme == nil,
-            let bodyBytes, bodyBytes >= Self.expectBytes
-        {
-            headers.append((name: "Expect", value: "100-continue"))
+        var awaitsApproval = false
+        if let bodyBytes, bodyBytes >= Self.expectBytes {
+            awaitsApproval = request.awaitsApproval
+            if case .negotiated = request.credentials, knownScheme == nil {
+                awaitsApproval = true
+                headers.append((name: "Expect", value: "100-continue"))
+            }
         }
-        let isSmall = bodyBytes.map { $0 < Self.expectBytes } ?? true
         var codes = [
             // A library on one of its threads must not change the process's signals.
             set(CURLOPT_NOSIGNAL, 1),
@@ -49,7 +51,7 @@ extension EasyHandle {
             set(CURLOPT_SSL_VERIFYHOST, 2),
             set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
             setSocket(stallMax: options.contentStallMax),
-            setHeaders(headers, suppressed: isSmall ? ["Expect"] : []),
+            setHeaders(headers, suppressed: awaitsApproval ? [] : ["Expect"]),
         ]
         if let caFile = options.caFile {
             codes.append(set(CURLOPT_CAINFO, caFile))

@@ -22,6 +22,9 @@ package struct HTTPRequest: Sendable {
     /// Time limit for the whole request, from the call to the last byte; nil for none.
     package var timeout: Duration?
     package var redirects: RedirectPolicy
+    /// Whether a long body waits for the server's approval (RFC 9110, 10.1.1), which takes a round
+    /// trip. Not needed if a refusal is unlikely, as for a further part of what was accepted.
+    package var awaitsApproval = true
     /// Whether it waits for its turn among the requests to its host; otherwise it is sent at once.
     package var waitsForTurn = true
     /// Whether it gets a new connection. An idle one may be dead without a notice: the network path

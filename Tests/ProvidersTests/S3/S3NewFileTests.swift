@@ -90,3 +90,39 @@ import Testing
         try await write("e/f")
     }
 }
+
+/// The requests that deleted files cost.
+@Suite struct S3DeletedFileTests {
+    private let store = TinyS3()
+    private let provider: S3Provider
+
+    init() throws {
+        provider = try store.provider()
+        store.state.withLock { state in
+            state.objects["d/"] = TinyS3.Object(etag: "d", bytes: [])
+            for name in 0..<5 { state.objects["d/\(name)"] = TinyS3.Object(etag: "1", bytes: [1]) }
+        }
+    }
+
+    private func delete(_ name: String, etag: String = "1") async throws {
+        let names = try ["d", name].map { try #require(FileName($0)) }
+        try await provider.delete(ObjectKey(names), kind: .file, etag: ETag(etag))
+    }
+
+    @Test func `many deleted files cost one request each, and one listing`() async throws {
+        for name in 0..<5 { try await delete("\(name)") }
+        #expect(
+            store.asked.map { String($0.prefix { $0 != " " }) }
+                == ["GET"] + [String](repeating: "DELETE", count: 5))
+        #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/"])
+    }
+
+    @Test func `a file that is another one now, or gone, is not deleted`() async throws {
+        store.state.withLock { $0.objects["d/1"] = TinyS3.Object(etag: "2", bytes: [2]) }
+        for (name, kind) in [("1", ProviderError.Kind.changed), ("9", .missing)] {
+            let error = await #expect(throws: ProviderError.self) { try await delete(name) }
+            #expect(error?.kind == kind)
+        }
+        #expect(store.state.withLock { $0.objects["d/1"]?.etag } == "2")
+    }
+}

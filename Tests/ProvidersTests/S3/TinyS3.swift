@@ -72,6 +72,7 @@ final class TinyS3: S3Wire {
         copyBytesMax: UInt64 = 5 << 30
     ) throws -> S3Provider {
         var settings = S3Settings(bucket: "bucket", prefix: S3Key(prefix))
+        settings.limits.wholeBytesMax = 8
         settings.limits.partBytes = 8
         settings.limits.copyBytesMax = copyBytesMax
         settings.limits.copyPartBytes = min(settings.limits.copyPartBytes, copyBytesMax)

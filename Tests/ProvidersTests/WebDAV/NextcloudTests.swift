@@ -116,7 +116,7 @@ import Transport
             #expect(session.token == nil)
             #expect(session.sent == UInt64(content.count))
             let puts = server.requests.filter { $0.method == "PUT" }
-            #expect(puts.map(\.bodyBytes) == [Self.chunk, Self.chunk, 1])
+            #expect(puts.map(\.bodyBytes).sorted() == [1, Self.chunk, Self.chunk])
         }
         #expect(cloud.uploadNames == [])
     }
@@ -145,12 +145,12 @@ import Transport
             breaks.withLock { $0 = false }
             _ = try await write(provider(server), "film", content, session)
             #expect(holds(cloud, content, at: "film"))
-            // The first time a chunk or the end met the break is all that was in vain.
+            // Besides, the break may have cut short the chunks that were sent beside the second.
             let names = Set(
                 server.requests.filter { $0.method == "PUT" && !$0.target.hasSuffix(place) }
                     .map(\.target))
             let puts = server.requests.count { $0.method == "PUT" && !$0.target.hasSuffix(place) }
-            #expect(puts == names.count)
+            #expect(puts <= names.count + (place == "/.file" ? 0 : 2))
             #expect(server.requests.count { $0.method == "MKCOL" } == 1)
             #expect(session.token == nil)
         }

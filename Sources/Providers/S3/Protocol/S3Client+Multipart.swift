@@ -78,10 +78,12 @@ extension S3Client {
         _ number: Int, of upload: String, _ key: S3Key, _ body: HTTPBody, hash: String,
         onProgress: @escaping @Sendable (UInt64) -> Void
     ) async throws(ProviderError) -> ETag {
-        let call = Call(
+        var call = Call(
             method: .put, key: key,
             query: [("partNumber", String(number)), ("uploadId", upload)], body: body,
             payloadHash: hash, onProgress: { sent, _ in onProgress(sent) })
+        // The store has just accepted the upload.
+        call.awaitsApproval = false
         let (response, _) = try await ask(call)
         return try Self.etag(of: response)
     }

@@ -22,6 +22,8 @@ final class S3Client: Sendable {
         var answerBytes: UInt64 = 0
         /// As in ``HTTPRequest/waitsForTurn``.
         var waitsForTurn = true
+        /// As in ``HTTPRequest/awaitsApproval``.
+        var awaitsApproval = true
         var onProgress: (@Sendable (_ sent: UInt64, _ received: UInt64) -> Void)?
         /// The longest time without a byte, including the store's own work.
         var stallTimeout: Duration? = .seconds(60)
@@ -174,6 +176,7 @@ final class S3Client: Sendable {
         request.onProgress = call.onProgress
         request.answerBytes = call.answerBytes
         request.waitsForTurn = call.waitsForTurn
+        request.awaitsApproval = call.awaitsApproval
         request.usesFreshConnection = FreshConnection.isWanted
         request.reportSigns()
         return request

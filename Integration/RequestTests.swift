@@ -1,0 +1,69 @@
+import Testing
+
+extension MountedTests {
+    /// The requests that changes cost: each is a round trip, and stores charge for it.
+    @Suite(.timeLimit(.minutes(4)))
+    struct `Requests to a server` {
+        private static let count = 60
+
+        /// Makes files and removes them, and returns the requests of each by method.
+        private func requests(
+            _ options: MountedFolder.Options, _ relay: Relay
+        ) throws -> (made: [String: Int], removed: [String: Int]) {
+            var steps: [[String: Int]] = []
+            try MountedFolder.with(options) { folder in
+                try Files.makeDirectory(folder.local("d"))
+                // The store is tested before its first change.
+                try Files.write([1], to: folder.local("first"))
+                try folder.sync()
+                steps.append(relay.requests)
+                for number in 0..<Self.count {
+                    try Files.write(
+                        [UInt8](repeating: 7, count: 10 << 10), to: folder.local("d/\(number)"))
+                }
+                try folder.sync()
+                steps.append(relay.requests)
+                for number in 0..<Self.count { try Files.unlink(folder.local("d/\(number)")) }
+                try folder.sync()
+                steps.append(relay.requests)
+            }
+            return (
+                steps[1].merging(steps[0]) { $0 - $1 }, steps[2].merging(steps[1]) { $0 - $1 }
+            )
+        }
+
+        @Test func `a new file costs one request of a store for S3, and a deleted one another`()
+            async throws
+        {
+            try await ObjectStore.with(.seaweedFS) { store in
+                try Relay.with(store.port) { relay in
+                    var options = MountedFolder.Options()
+                    options.environment = store.environment
+                    options.otherSource = store.source("p", port: relay.port)
+                    let (made, removed) = try requests(options, relay)
+                    #expect(made["PUT"] == Self.count)
+                    #expect(made["HEAD", default: 0] == 0)
+                    #expect(removed["DELETE"] == Self.count)
+                    #expect(removed["HEAD", default: 0] == 0)
+                    // Each listing serves all files of two seconds; the refresh lists, too.
+                    for requests in [made, removed] {
+                        #expect(requests["GET", default: 0] < Self.count / 4)
+                    }
+                }
+            }
+        }
+
+        @Test func `a new file costs three requests of Apache`() async throws {
+            try await WebDAVServer.with(.apache) { server in
+                try Relay.with(server.port) { relay in
+                    var options = MountedFolder.Options()
+                    options.otherSource = "webdav+http://127.0.0.1:\(relay.port)"
+                    let (made, _) = try requests(options, relay)
+                    #expect(made["PUT"] == Self.count)
+                    #expect(made["PROPPATCH"] == Self.count)
+                    #expect(made["PROPFIND", default: 0] < Self.count * 5 / 4)
+                }
+            }
+        }
+    }
+}

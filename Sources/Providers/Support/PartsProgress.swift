@@ -1,0 +1,28 @@
+package import Engine
+import Synchronization
+
+/// Adds up the bytes sent of all parts of an upload, so that the reported sum never falls.
+package final class PartsProgress: Sendable {
+    private struct State {
+        var already: UInt64
+        var parts: [UInt64: UInt64] = [:]
+    }
+
+    private let session: any UploadSession
+    private let state: Mutex<State>
+
+    /// - Parameter already: The bytes of earlier calls.
+    package init(_ session: any UploadSession, already: UInt64) {
+        self.session = session
+        state = Mutex(State(already: already))
+        session.noteSent(already)
+    }
+
+    package func note(part number: UInt64, _ bytes: UInt64) {
+        // Reported under the lock, so that two parts cannot overtake each other.
+        state.withLock { state in
+            state.parts[number] = max(bytes, state.parts[number] ?? 0)
+            session.noteSent(state.parts.values.reduce(state.already, +))
+        }
+    }
+}
