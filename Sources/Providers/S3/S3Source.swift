@@ -285,14 +285,17 @@ extension S3Provider {
     ///   - source: As a user writes it.
     ///   - environment: Replaces the process's variables.
     ///   - partBytes: Larger files are sent in parts; S3 requires 5 MiB or more.
+    ///   - partsAtOnce: Parts of one file that are on their way.
     ///   - copyBytesMax: Larger copies are made in parts of this size.
     ///   - pageEntries: The number of objects in a page of a listing.
     package static func connect(
         to source: String, environment: [String: String], world: ProviderEnvironment,
-        partBytes: UInt64 = 16 << 20, copyBytesMax: UInt64 = 5 << 30, pageEntries: Int = 1_000
+        partBytes: UInt64 = 16 << 20, partsAtOnce: Int = 4, copyBytesMax: UInt64 = 5 << 30,
+        pageEntries: Int = 1_000
     ) async throws(SourceError) -> S3Provider {
         var limits = S3Settings.Limits()
         (limits.wholeBytesMax, limits.partBytes) = (partBytes, partBytes)
+        limits.partsAtOnce = partsAtOnce
         limits.copyBytesMax = copyBytesMax
         limits.copyPartBytes = min(limits.copyPartBytes, copyBytesMax)
         limits.pageEntries = pageEntries
