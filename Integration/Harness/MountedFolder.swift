@@ -165,12 +165,13 @@ final class MountedFolder: Sendable {
         }
     }
 
-    /// The number of requests of one kind that the kernel has made since the mount, as the log has them
+    /// The number of requests of each kind that the kernel has made since the mount, as the log has them
     /// with `APUS_LOG=trace`.
-    func requests(_ name: String) -> Int {
-        guard let log = try? Files.read("\(state)/log") else { return 0 }
-        let lines = String(decoding: log, as: UTF8.self).split(separator: "\n")
-        return lines.count { $0.contains(" request=\(name) ") }
+    var requests: [String: Int] {
+        guard let log = try? Files.read("\(state)/log") else { return [:] }
+        let words = String(decoding: log, as: UTF8.self).split { $0 == " " || $0 == "\n" }
+        let names = words.filter { $0.hasPrefix("request=") }.map { String($0.dropFirst(8)) }
+        return names.reduce(into: [:]) { $0[$1, default: 0] += 1 }
     }
 
     var logTail: String {

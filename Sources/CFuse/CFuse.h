@@ -164,6 +164,18 @@ static inline void apus_session_complete_init(struct fuse_session *session) {
 #endif
 }
 
+// Makes a mount's names invalid, so that the kernel asks again for each that it uses. Linux:
+// FUSE_NOTIFY_INC_EPOCH; refused before 6.16.
+static inline void apus_notify_epoch(struct fuse_session *session) {
+    const struct {
+        uint32_t bytes;
+        int32_t code;
+        uint64_t unique;
+    } notification = {.bytes = sizeof(notification), .code = 8};
+    ssize_t written = write(fuse_session_fd(session), &notification, sizeof(notification));
+    (void)written;
+}
+
 // Says that closing this handle needs no FLUSH, where the library can say so.
 static inline void apus_file_info_set_noflush(struct fuse_file_info *info) {
 #if FUSE_USE_VERSION >= 312

@@ -165,6 +165,47 @@ struct RefreshScheduleTests {
         #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
     }
 
+    /// Goal: a directory whose uses the kernel answers from its caches is listed again once it is used.
+    @Test func `are watched by the kernel once they count as unused, once each`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        _ = used.note(directory, at: .zero)
+        #expect(used.takeIdle(at: .seconds(299)) == [])
+        #expect(used.takeDue(at: .seconds(299)).next == .seconds(300))
+        #expect(used.takeIdle(at: .seconds(300)) == [directory])
+        #expect(used.takeIdle(at: .seconds(301)) == [])
+        used.end(.root)
+        used.end(directory)
+        #expect(used.takeDue(at: .seconds(400)).due == [.root])
+        let isDue = used.note(directory, at: .seconds(1_000))
+        #expect(isDue)
+        #expect(used.takeIdle(at: .seconds(1_299)) == [])
+        #expect(used.takeIdle(at: .seconds(1_300)) == [directory])
+    }
+
+    @Test func `count as used for ten intervals if these are short`() {
+        var used = RefreshSchedule(interval: .seconds(1))
+        _ = used.note(directory, at: .zero)
+        #expect(used.takeIdle(at: .milliseconds(9_999)) == [])
+        #expect(used.takeIdle(at: .seconds(10)) == [directory])
+    }
+
+    /// Goal: a walk through a large tree does not leave directories that nothing keeps up to date.
+    @Test func `are watched by the kernel when too many are in use`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        var watched: [InodeNumber] = []
+        let directories = (2...5_000).map { InodeNumber(rawValue: $0) }
+        for (time, directory) in directories.enumerated() {
+            _ = used.note(directory, at: .milliseconds(time))
+            watched += used.takeForgotten()
+        }
+        #expect(watched.count > 2_900)
+        #expect(Set(watched).count == watched.count)
+        watched += used.takeIdle(at: .seconds(1_000))
+        let areAll = Set(watched) == Set(directories)
+        #expect(areAll)
+        #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
+    }
+
     /// Goal: a directory that takes long to list is not listed without end.
     @Test func `are listed for a twentieth of the time, and less while they have no news`() {
         var used = RefreshSchedule(interval: .seconds(30))

@@ -44,6 +44,21 @@ struct InvalidationQueueTests {
     }
 
     @Test
+    mutating func `a repeat is none once the item has changed again`() {
+        queue.open()
+        _ = queue.add(file, isRepeat: true)
+        next(0, expecting: file)
+        expectRepeat(file, true)
+        expectRepeat(file, false)
+        _ = queue.add(name)
+        _ = queue.add(name, isRepeat: true)
+        _ = queue.add(other, isRepeat: true)
+        _ = queue.add(other)
+        expectRepeat(name, false)
+        expectRepeat(other, false)
+    }
+
+    @Test
     mutating func `a full queue accepts no more items`() {
         queue.open()
         for item in [file, name, other] { _ = queue.add(item) }
@@ -108,6 +123,11 @@ struct InvalidationQueueTests {
         next(0, expecting: nil)
         end(request, expecting: 0)
         next(0, expecting: name)
+    }
+
+    private mutating func expectRepeat(_ item: Item, _ expected: Bool) {
+        let isRepeat = queue.takeRepeat(item)
+        #expect(isRepeat == expected)
     }
 
     private mutating func add(

@@ -45,6 +45,7 @@ extension Engine {
             // The kernel did not ask for this change, and has either name cached.
             local.kernelCache.announce([
                 .name(ours.name, ours.parent), .name(original, ours.parent), .inode(ours.parent),
+                .inode(ours.inode),
             ])
         }
         let parent = try completed(do: store.read { try $0.path(of: ours.parent) })

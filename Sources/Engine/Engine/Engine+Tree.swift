@@ -6,6 +6,7 @@ extension Engine {
     /// - Throws: `.notFound` if the inode no longer exists.
     package func attributes(of inode: InodeNumber) throws(Blocked) -> Attributes {
         let found = try store.readBriefly { try $0.seen($0.existingInode(inode)) }
+        if found.record.kind == .directory { remote.schedule.noteUse(of: inode) }
         try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }
@@ -126,6 +127,17 @@ extension Engine {
     ///
     /// - Throws: `.notFound`, `.notDirectory`.
     package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
+        guard let attributes = try find(name, in: parent) else {
+            throw .failure(.notFound, "find \"\(name)\" in inode \(parent)")
+        }
+        return attributes
+    }
+
+    /// Returns the attributes of a named item as ``lookup(_:in:)``; nil if it is known that there is
+    /// none: if one appears, the kernel's caches are told.
+    ///
+    /// - Throws: `.notFound` if that is not known, or if the directory was removed; `.notDirectory`.
+    package func find(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes? {
         remote.schedule.noteUse(of: parent)
         remote.walks.noteUse(of: parent)
         let found = try store.readBriefly { database -> FoundRecord? in
@@ -137,7 +149,7 @@ extension Engine {
             }
             return nil
         }
-        guard let found else { throw .failure(.notFound, "find \"\(name)\" in inode \(parent)") }
+        guard let found else { return nil }
         try remote.metadata.requireMetadata(of: found)
         return try local.tree.current(found.record)
     }

@@ -82,7 +82,9 @@ struct RemoteParts: Sendable {
     ) {
         let agenda = local.agenda
         activity = RemoteActivity(names: provider.traits.names)
-        schedule = DirectoriesInUse(interval: configuration.refreshInterval, clock: clock)
+        schedule = DirectoriesInUse(
+            interval: configuration.refreshInterval, clock: clock,
+            kernelCache: local.kernelCache)
         let looks = MetadataQueue()
         deadlines = Deadlines(clock: clock)
         gate = RemoteGate(

@@ -9,8 +9,11 @@ struct Aftermath: Sendable {
     func finish(_ changes: RemoteChanges) throws(Blocked) {
         reaper.reap(changes.unlinked)
         if changes.isScheduled { agenda.notify() }
-        for case .inode(let inode) in changes.cacheChanges {
-            files.existing(inode)?.noteNewMode()
+        for change in changes.cacheChanges {
+            switch change {
+            case .inode(let inode), .attributes(let inode): files.existing(inode)?.noteNewMode()
+            case .name: break
+            }
         }
         kernelCache.announce(changes.cacheChanges)
     }

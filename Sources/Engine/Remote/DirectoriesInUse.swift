@@ -5,9 +5,10 @@ import Synchronization
 struct RefreshSchedule {
     /// Number of remembered directories, those used last.
     private static let countMax = 1_024
-    /// How long after its last use a directory counts as used. The kernel answers from its cache
-    /// for a while, so that not every use is seen.
-    private static let age: Duration = .seconds(300)
+    /// How long after its last known use a directory counts as used: ten intervals, five minutes at
+    /// most. The kernel answers from its caches, so that most uses are not seen. After this time it is
+    /// made to report the next one.
+    private static let ageMax: Duration = .seconds(300)
     /// Maximum number of concurrent listings.
     static let runningMax = 4
     /// Maximum duration of a listing that is followed by no pause other than the interval, which is
@@ -29,15 +30,21 @@ struct RefreshSchedule {
         /// The number of long listings without news since the last one with news or the last short
         /// one: a single slow answer is no reason for the longest pause.
         var quietListings = 0
+        /// Whether the kernel is to report its next use.
+        var isWatched = false
     }
 
     private let interval: Duration
+    private let age: Duration
     private var uses: [InodeNumber: Use] = [.root: Use(last: .zero)]
     private var running: Set<InodeNumber> = []
+    /// Directories that are no longer remembered, and whose next use the kernel is to report.
+    private var forgotten: [InodeNumber] = []
 
     /// - Parameter interval: Maximum age of a listing, unless that took long.
     init(interval: Duration) {
         self.interval = interval
+        age = min(interval * 10, Self.ageMax)
     }
 
     /// Records the use of a directory.
@@ -46,6 +53,7 @@ struct RefreshSchedule {
     mutating func note(_ directory: InodeNumber, at now: Duration) -> Bool {
         var use = uses[directory] ?? Use(last: now)
         use.last = now
+        use.isWatched = false
         uses[directory] = use
         if uses.count > Self.countMax * 2 { forgetOldest() }
         return use.due.map { $0 <= now } ?? true
@@ -83,6 +91,23 @@ struct RefreshSchedule {
         uses[directory] = use
     }
 
+    /// Returns the directories forgotten since the last call: the caller has the kernel report their
+    /// next use.
+    mutating func takeForgotten() -> [InodeNumber] {
+        defer { forgotten = [] }
+        return forgotten
+    }
+
+    /// Returns the directories that have not been used for so long that they are not listed any more:
+    /// the caller has the kernel report their next use.
+    mutating func takeIdle(at now: Duration) -> [InodeNumber] {
+        let idle = uses.filter { directory, use in
+            directory != .root && !use.isWatched && !isInUse(use, at: now)
+        }.keys.sorted()
+        for directory in idle { uses[directory]?.isWatched = true }
+        return idle
+    }
+
     /// Starts the directories that are due, the longest overdue first, at most ``runningMax`` at a
     /// time. They count as running until ``end(_:)``.
     ///
@@ -91,13 +116,14 @@ struct RefreshSchedule {
     mutating func takeDue(at now: Duration) -> (due: [InodeNumber], next: Duration) {
         // A pause outlasts the use, so that frequent first uses do not shorten it.
         uses = uses.filter { directory, use in
-            directory == .root || isInUse(use, at: now) || (use.due ?? now) > now
+            directory == .root || !use.isWatched || (use.due ?? now) > now
         }
         var due: [(time: Duration, directory: InodeNumber)] = []
         var next = now + interval
         // A slow listing is not started twice, and delays no other.
         for (directory, use) in uses where !running.contains(directory) {
             guard directory == .root || isInUse(use, at: now) else { continue }
+            if directory != .root { next = min(next, use.last + age) }
             let time = use.due ?? .zero
             if time <= now {
                 due.append((time, directory))
@@ -118,11 +144,14 @@ struct RefreshSchedule {
     }
 
     private func isInUse(_ use: Use, at now: Duration) -> Bool {
-        now - use.last < Self.age
+        now - use.last < age
     }
 
     private mutating func forgetOldest() {
+        let root = uses.removeValue(forKey: .root)
+        defer { uses[.root] = root }
         let newest = uses.sorted { ($0.value.last, $0.key) > ($1.value.last, $1.key) }
+        forgotten += newest.dropFirst(Self.countMax).filter { !$0.value.isWatched }.map(\.key)
         uses = Dictionary(uniqueKeysWithValues: Array(newest.prefix(Self.countMax)))
     }
 }
@@ -133,16 +162,28 @@ final class DirectoriesInUse: Sendable {
     /// Notified when a directory may be due.
     let signal = Signal()
     private let clock: any Clock
+    private let kernelCache: KernelCacheRelay
 
-    init(interval: Duration, clock: any Clock) {
+    init(interval: Duration, clock: any Clock, kernelCache: KernelCacheRelay) {
         uses = Mutex(RefreshSchedule(interval: interval))
         self.clock = clock
+        self.kernelCache = kernelCache
     }
 
     /// Records the use of a directory. Known entries are shown at once; if they may be outdated,
     /// they are refreshed in the background and the kernel is told of changes.
     func noteUse(of directory: InodeNumber) {
         let now = clock.uptime
-        if uses.withLock({ $0.note(directory, at: now) }) { signal.notify() }
+        let (isDue, forgotten) = uses.withLock { uses in
+            (uses.note(directory, at: now), uses.takeForgotten())
+        }
+        if isDue { signal.notify() }
+        kernelCache.watch(forgotten)
+    }
+
+    /// Has the kernel report the next use of those that have not been used for long.
+    func watchIdle() {
+        let now = clock.uptime
+        kernelCache.watch(uses.withLock { $0.takeIdle(at: now) })
     }
 }

@@ -26,7 +26,7 @@ extension Merge {
         record.isListed = false
         try database.update(record)
         try database.insertDirent(name, in: parent, to: record, at: clock.wallTime)
-        changes.cacheChanges += [.name(name, parent), .inode(parent)]
+        changes.cacheChanges += [.name(name, parent), .inode(parent), .inode(directory)]
         try enqueue([directory])
     }
 
@@ -43,7 +43,9 @@ extension Merge {
         try database.moveDirent(dirent, to: name, in: dirent.parent, of: inode, at: now)
         try markPending(inode.id)
         try database.noteConflict(inode.id, original: dirent.name, at: now)
-        changes.cacheChanges += [.name(dirent.name, dirent.parent), .name(name, dirent.parent)]
+        changes.cacheChanges += [
+            .name(dirent.name, dirent.parent), .name(name, dirent.parent), .inode(dirent.parent),
+        ]
         logger.warning(
             "conflict version kept",
             metadata: ["inode": "\(inode.id)", "name": "\(dirent.name)", "as": "\(name)"])

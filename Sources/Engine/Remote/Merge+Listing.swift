@@ -200,7 +200,8 @@ extension Merge {
             filled.modified = directory.modified
             try database.update(filled)
         }
-        changes.cacheChanges.append(.inode(directory.id))
+        // The kernel has no listing of it: until it is complete, none is answered.
+        changes.cacheChanges.append(.attributes(directory.id))
     }
 
     /// Returns the known names that a complete listing lacks, in pieces, without a change.

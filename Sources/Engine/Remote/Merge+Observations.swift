@@ -120,7 +120,7 @@ extension Merge {
         guard isModifiedLater(object, record, than: former) else { return }
         try database.setRemoteModified(object.remoteModified, of: record.id)
         guard former != nil, try database.forgetMetadata(of: record.id) else { return }
-        changes.cacheChanges.append(.inode(record.id))
+        changes.cacheChanges.append(.attributes(record.id))
     }
 
     private func isModifiedLater(
@@ -145,7 +145,7 @@ extension Merge {
         record.changed = clock.wallTime
         try database.update(record)
         try database.setSynced(synced, of: record.id)
-        changes.cacheChanges.append(.inode(record.id))
+        changes.cacheChanges.append(.attributes(record.id))
     }
 
     /// Returns both states with the adopted attributes, except the local extended attributes.
@@ -201,7 +201,7 @@ extension Merge {
         if let remoteModified = object.remoteModified {
             try database.setRemoteModified(remoteModified, of: inode)
         }
-        changes.cacheChanges.append(.inode(inode))
+        changes.cacheChanges.append(.attributes(inode))
         return true
     }
 }

@@ -20,6 +20,7 @@ struct Refresher: Sendable {
                     await schedule.signal.wait(after: notifications)
                     continue
                 }
+                schedule.watchIdle()
                 let (due, next) = schedule.uses.withLock { $0.takeDue(at: clock.uptime) }
                 for directory in due {
                     if directory == .root { group.addTask { await gate.refreshSpace() } }

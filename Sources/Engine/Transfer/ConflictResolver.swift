@@ -116,6 +116,10 @@ struct ConflictResolver: Sendable {
                 // The entries that both sides created in it have to be merged too.
                 record.isListed = false
                 try database.update(record)
+                // The kernel may know names as absent that the listing adds.
+                merge.changes.cacheChanges += [
+                    .name(local.name, local.parent), .inode(state.inode),
+                ]
             }
             try database.setSynced(
                 SyncedRecord(
@@ -132,7 +136,7 @@ struct ConflictResolver: Sendable {
                 of: state.inode)
             try merge.context.setRemoteModified(object, of: state.inode, in: database)
             if !object.hasMetadata, try database.forgetMetadata(of: state.inode) {
-                merge.changes.cacheChanges.append(.inode(state.inode))
+                merge.changes.cacheChanges.append(.attributes(state.inode))
             }
         }
         if state.kind == .directory { schedule.noteUse(of: state.inode) }

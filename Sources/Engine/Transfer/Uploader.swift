@@ -255,7 +255,7 @@ struct Uploader: Sendable {
             if hasForeignMetadata(object, besides: attributes),
                 try database.forgetMetadata(of: inode)
             {
-                merge.changes.cacheChanges.append(.inode(inode))
+                merge.changes.cacheChanges.append(.attributes(inode))
             }
             guard try database.syncState(of: inode).map(Planner.plan) == SyncOperation.none,
                 try !database.wakeWaiters(of: inode, due: progress.agenda.due())

@@ -6,6 +6,10 @@ package protocol KernelCache: Sendable {
     /// Invalidates a name, including a cached absence. The kernel need not know the name.
     func invalidate(_ name: FileName, in parent: InodeNumber)
 
-    /// Invalidates the attributes and cached bytes of an inode.
+    /// Invalidates the attributes and cached bytes of an inode, of a directory its cached listing.
     func invalidate(_ inode: InodeNumber)
+
+    /// Invalidates the attributes of an inode only. At the next use of a directory, also by a path
+    /// through it, the kernel asks for them.
+    func invalidateAttributes(of inode: InodeNumber)
 }

@@ -15,7 +15,13 @@ final class KernelCacheRelay: Sendable {
             switch change {
             case .name(let name, let parent): cache.invalidate(name, in: parent)
             case .inode(let inode): cache.invalidate(inode)
+            case .attributes(let inode): cache.invalidateAttributes(of: inode)
             }
         }
+    }
+
+    /// Has the kernel report the next use of directories. The caller holds no lock.
+    func watch(_ directories: [InodeNumber]) {
+        announce(directories.map { .attributes($0) })
     }
 }

@@ -2,17 +2,26 @@ import Engine
 
 /// How long the kernel may answer from its caches without asking.
 ///
-/// Remote changes are invalidated at once. The timeouts only bound how long a change stays unseen
-/// if its invalidation raced with a lookup or could not be sent.
+/// All changes that the kernel does not make itself are invalidated, see ``KernelNotifier``, so nothing
+/// has to expire. See `docs/decisions/024-kernel-caches.md`.
 package struct CacheTimeouts: Sendable {
-    /// For an inode's attributes.
-    package var attributes = Duration.seconds(60)
-    /// For the inode that a name points at.
-    package var entries = Duration.seconds(60)
-    /// For the absence of a name; zero to ask every time.
-    package var negativeEntries = Duration.zero
+    /// So long that it does not matter.
+    static let unlimited = Duration.seconds(10 * 365 * 86_400)
 
-    package init() {}
+    /// For an inode's attributes.
+    package var attributes: Duration
+    /// For the inode that a name points at.
+    package var entries: Duration
+    /// For the absence of a name; zero to ask every time.
+    package var negativeEntries: Duration
+
+    package init(_ kernel: KernelRelease = .running) {
+        // Without epochs, invalidations that find the queue full are lost.
+        let timeout = kernel.hasEpochs ? Self.unlimited : .seconds(3_600)
+        attributes = timeout
+        entries = timeout
+        negativeEntries = kernel.invalidatesAbsences ? timeout : .zero
+    }
 
     /// Returns how long the kernel may cache these attributes, in seconds.
     ///

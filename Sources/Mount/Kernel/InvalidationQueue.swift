@@ -11,12 +11,13 @@ struct InvalidationQueue {
     enum Item: Hashable {
         case name(FileName, parent: InodeNumber)
         case inode(InodeNumber)
+        case attributes(InodeNumber)
 
         /// The inode whose requests the kernel waits for.
         var lane: InodeNumber {
             switch self {
             case .name(_, let parent): parent
-            case .inode(let inode): inode
+            case .inode(let inode), .attributes(let inode): inode
             }
         }
     }
@@ -51,6 +52,8 @@ struct InvalidationQueue {
     /// The lanes to be sent next.
     private var ready = Fifo<InodeNumber>()
     private var queued: Set<Item> = []
+    /// Those that have been sent before, and are sent a second time: see ``AnswerLedger``.
+    private var repeats: Set<Item> = []
     private var idleSenders: [Int]
     private var waits: [InodeNumber: Set<UInt64>] = [:]
     private var nextWait: UInt64 = 0
@@ -70,14 +73,18 @@ struct InvalidationQueue {
         isOpen = false
         ready = Fifo()
         queued = []
+        repeats = []
         lanes = lanes.filter(\.value.isSending).mapValues { _ in Lane(isSending: true) }
     }
 
-    mutating func add(_ item: Item) -> Admission {
+    /// - Parameter isRepeat: Whether it was sent before, and has not changed since.
+    mutating func add(_ item: Item, isRepeat: Bool = false) -> Admission {
         guard isOpen else { return .closed }
+        if !isRepeat { repeats.remove(item) }
         guard !queued.contains(item) else { return .queued }
         guard queued.count < itemsMax else { return .full }
         queued.insert(item)
+        if isRepeat { repeats.insert(item) }
         lanes[item.lane, default: Lane()].items.append(item)
         if lanes[item.lane]?.items.count == 1 { line(up: item.lane) }
         return startedSender.map { .start(sender: $0) } ?? .queued
@@ -104,6 +111,9 @@ struct InvalidationQueue {
         idleSenders.append(sender)
         return nil
     }
+
+    /// Returns whether an item that was sent just now was a repeat.
+    mutating func takeRepeat(_ item: Item) -> Bool { repeats.remove(item) != nil }
 
     // MARK: Requests that wait for the network
 

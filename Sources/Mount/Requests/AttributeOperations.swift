@@ -69,7 +69,9 @@ extension Request {
     ) {
         serve(operation) { request, attributes in
             let timeout = request.server.timeouts.seconds(for: attributes)
-            request.reply.attributes(attributes, timeout: timeout)
+            request.answer(nil, attributes) { reply in
+                reply.attributes(attributes, timeout: timeout)
+            }
         }
     }
 

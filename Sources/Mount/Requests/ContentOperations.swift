@@ -96,8 +96,10 @@ extension Request {
             }
             let server = request.server
             let entry = attributes.entry(server.timeouts)
-            if !request.reply.created(entry, fuse_file_info(.write)) {
-                server.engine.release(attributes.inode, access: .write)
+            request.answer(name, attributes) { reply in
+                if !reply.created(entry, fuse_file_info(.write)) {
+                    server.engine.release(attributes.inode, access: .write)
+                }
             }
         }
     }

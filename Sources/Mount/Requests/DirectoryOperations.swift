@@ -1,15 +1,22 @@
 import CFuse
 import Engine
+import Glibc
+import Synchronization
 
 extension fuse_lowlevel_ops {
     mutating func addDirectories() {
-        // The kernel may not cache the listing (`cache_readdir`): one in flight while the remote
-        // changes the directory would be cached after its invalidation and stay wrong until the
-        // next change.
         opendir = { request, inode, _ in
             let request = Request(request, "opendir", inode)
             request.trace()
-            request.reply.opened(fuse_file_info())
+            if request.server.needsNoOpendir.load(ordering: .relaxed) {
+                // The kernel then opens directories by itself, and caches their listings.
+                request.reply.fail(ENOSYS)
+            } else {
+                var handle = fuse_file_info()
+                handle.cache_readdir = 1
+                handle.keep_cache = 1
+                request.reply.opened(handle)
+            }
         }
         readdir = { request, inode, room, offset, _ in
             Request(request, "readdir", inode).list(after: Int64(offset), room: room, .names)
@@ -39,7 +46,8 @@ extension Request {
             let timeouts = request.server.timeouts
             var buffer = DirectoryBuffer(format, bytesMax: room, timeouts: timeouts)
             listing.append(to: &buffer)
-            buffer.answer(request.reply)
+            let items = listing.items(of: request.inode, format)
+            request.answer(items) { reply in buffer.answer(reply) }
         }
     }
 }
@@ -66,6 +74,17 @@ struct Listing: Sendable {
 }
 
 extension Listing {
+    /// The parts of the answer that the kernel may cache.
+    fileprivate func items(
+        of directory: InodeNumber, _ format: DirectoryBuffer.Format
+    ) -> [InvalidationQueue.Item] {
+        guard format == .attributes else { return [.inode(directory)] }
+        return entries.reduce(into: [.inode(directory)]) { items, entry in
+            items.append(.name(entry.name, parent: directory))
+            items.append(.attributes(entry.attributes.inode))
+        }
+    }
+
     /// - Parameter offset: 0, or the kernel's offset of the last entry seen.
     init(
         of directory: InodeNumber, after offset: Int64, limit: Int, _ engine: Engine

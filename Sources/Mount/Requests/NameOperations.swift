@@ -10,11 +10,11 @@ extension fuse_lowlevel_ops {
             case .name(let name): request.lookUp(name)
             // NFS and `open_by_handle_at` look up these two.
             case .itself:
-                request.serveEntry { (engine, inode) throws(Blocked) in
+                request.serveEntry(nil) { (engine, inode) throws(Blocked) in
                     try engine.attributes(of: inode)
                 }
             case .parent:
-                request.serveEntry { (engine, directory) throws(Blocked) in
+                request.serveEntry(nil) { (engine, directory) throws(Blocked) in
                     try engine.attributes(of: try engine.parent(of: directory))
                 }
             case .impossible(let errno): request.reply.fail(errno)
@@ -47,7 +47,7 @@ extension fuse_lowlevel_ops {
         mkdir = { request, parent, name, mode in
             Request(request, "mkdir", parent).naming(name) { request, name in
                 let caller = request.reply.caller
-                request.serveEntry { (engine, parent) throws(Blocked) in
+                request.serveEntry(name) { (engine, parent) throws(Blocked) in
                     try engine.createDirectory(
                         name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
                 }
@@ -57,7 +57,7 @@ extension fuse_lowlevel_ops {
             let target = [UInt8](cString: target!)
             Request(request, "symlink", parent).naming(name) { request, name in
                 let caller = request.reply.caller
-                request.serveEntry { (engine, parent) throws(Blocked) in
+                request.serveEntry(name) { (engine, parent) throws(Blocked) in
                     try engine.createSymlink(name, in: parent, target: target, caller: caller)
                 }
             }
@@ -106,25 +106,20 @@ extension Request {
 
     fileprivate consuming func lookUp(_ name: FileName) {
         serve { (engine, parent) throws(Blocked) -> Attributes? in
-            do throws(Blocked) {
-                return try engine.lookup(name, in: parent)
-            } catch {
-                guard case .failure(let failure) = error, failure.kind == .notFound else {
-                    throw error
-                }
-                return nil
-            }
+            try engine.find(name, in: parent)
         } answer: { request, attributes in
             let timeouts = request.server.timeouts
-            if let attributes {
-                request.reply.entry(attributes.entry(timeouts))
-            } else if timeouts.negativeEntries > .zero {
-                // Inode 0 makes the kernel cache the absence.
-                var entry = fuse_entry_param()
-                entry.entry_timeout = timeouts.negativeEntries.seconds
-                request.reply.entry(entry)
-            } else {
-                request.reply.fail(ENOENT)
+            request.answer(name, attributes) { reply in
+                if let attributes {
+                    reply.entry(attributes.entry(timeouts))
+                } else if timeouts.negativeEntries > .zero {
+                    // Inode 0 makes the kernel cache the absence.
+                    var entry = fuse_entry_param()
+                    entry.entry_timeout = timeouts.negativeEntries.seconds
+                    reply.entry(entry)
+                } else {
+                    reply.fail(ENOENT)
+                }
             }
         }
     }
@@ -137,7 +132,7 @@ extension Request {
             return
         }
         let caller = reply.caller
-        serveEntry { (engine, parent) throws(Blocked) in
+        serveEntry(name) { (engine, parent) throws(Blocked) in
             let attributes = try engine.createFile(
                 name, in: parent, mode: UInt16(mode & 0o7777), caller: caller)
             // Creating a file also opens it, but this request does not.

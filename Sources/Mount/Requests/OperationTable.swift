@@ -1,4 +1,5 @@
 import CFuse
+import Synchronization
 
 extension fuse_lowlevel_ops {
     /// The callbacks of a session whose user data is its ``RequestServer``.
@@ -20,8 +21,12 @@ extension fuse_lowlevel_ops {
 
     private mutating func addSession() {
         `init` = { server, connection in
-            connection?.pointee.negotiate(
-                cachesSymlinks: RequestServer.of(server!).cachesSymlinks)
+            guard let server, let connection else { return }
+            let requests = RequestServer.of(server)
+            connection.pointee.negotiate(cachesSymlinks: requests.cachesSymlinks)
+            requests.needsNoOpendir.store(
+                connection.pointee.capable & CUnsignedInt(FUSE_CAP_NO_OPENDIR_SUPPORT) != 0,
+                ordering: .relaxed)
         }
         // Inodes live in the database, whether or not the kernel knows them.
         forget = { request, _, _ in

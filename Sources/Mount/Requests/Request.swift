@@ -16,6 +16,8 @@ struct Request: ~Copyable {
     let inode: InodeNumber
     /// The second directory of a rename.
     var otherDirectory: InodeNumber?
+    /// Before it reads the engine's state for the answer.
+    var begin: AnswerLedger.Moment
     let reply: Reply
 
     /// Takes over the obligation to answer `request`.
@@ -24,6 +26,7 @@ struct Request: ~Copyable {
         server = RequestServer.serving(request)
         self.name = name
         self.inode = InodeNumber(inode)
+        begin = server.notifier.moment
         reply = Reply(request)
     }
 
@@ -52,13 +55,37 @@ struct Request: ~Copyable {
     }
 
     /// Runs `operation`, and answers as to a lookup of the inode with these attributes.
+    ///
+    /// - Parameter name: The name of the inode in the request's directory; nil for `.` and `..`.
     consuming func serveEntry(
+        _ name: FileName?,
         _ operation: @escaping @Sendable (Engine, InodeNumber) throws(Blocked) -> Attributes
     ) {
         serve(operation) { request, attributes in
             let entry = attributes.entry(request.server.timeouts)
-            request.reply.entry(entry)
+            request.answer(name, attributes) { reply in reply.entry(entry) }
         }
+    }
+
+    /// Answers with a name of the request's directory, or its absence, and with attributes.
+    consuming func answer(
+        _ name: FileName?, _ attributes: Attributes?, _ body: (consuming Reply) -> Void
+    ) {
+        var items: [InvalidationQueue.Item] = []
+        if let name { items.append(.name(name, parent: inode)) }
+        if let attributes { items.append(.attributes(attributes.inode)) }
+        answer(items, body)
+    }
+
+    /// Sends an answer that the kernel may cache.
+    ///
+    /// - Parameter items: The parts of it that a change may concern.
+    consuming func answer(
+        _ items: [InvalidationQueue.Item], _ body: (consuming Reply) -> Void
+    ) {
+        let (notifier, begin) = (server.notifier, begin)
+        body(reply)
+        notifier.noteAnswer(items, since: begin)
     }
 
     /// Continues a request that needs the network as a task.
@@ -88,12 +115,19 @@ struct Request: ~Copyable {
         // The kernel holds locks of the inode until the answer.
         let wait = server.notifier.begin(waitingAt: [inode] + [otherDirectory].compactMap(\.self))
         let slot = RequestSlot(self)
+        let begin = Mutex(AnswerLedger.Moment())
         server.tasks.start(ticket) {
-            let outcome = await server.complete(operation, startingWith: need) {
+            let repeated = { @Sendable () throws(Blocked) in
+                // What has changed while it waited is part of the answer.
+                begin.withLock { $0 = server.notifier.moment }
+                return try operation()
+            }
+            let outcome = await server.complete(repeated, startingWith: need) {
                 server.tasks.cancel(ticket)
             }
             defer { server.notifier.end(wait) }
-            guard let request = slot.take() else { return }
+            guard var request = slot.take() else { return }
+            request.begin = begin.withLock(\.self)
             switch outcome {
             case .success(let value): answer(request, value)
             case .failure(let error): request.fail(error)

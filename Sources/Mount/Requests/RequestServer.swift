@@ -1,6 +1,7 @@
 import CFuse
 import Engine
 import Logging
+import Synchronization
 
 /// Everything that the requests of one session need: each is a ``Request``.
 final class RequestServer: Sendable {
@@ -16,6 +17,8 @@ final class RequestServer: Sendable {
     let logger: Logger
     /// Read once, so that tracing costs one branch per request while it is off.
     let isTracing: Bool
+    /// Whether the kernel can do without opening directories, see `opendir`. Known after INIT.
+    let needsNoOpendir = Atomic(false)
 
     init(
         engine: Engine, tasks: RequestTasks, syncs: RequestTasks, syncThreads: ThreadAllowance,
