@@ -92,8 +92,7 @@ final class MountedEngine: MountService {
         mountOptions.cachesSymlinks = !options.containsSymlinks
         session = FuseSession(
             engine: engine, options: mountOptions, executor: pools.requests,
-            syncExecutor: pools.syncs,
-            logger: logger)
+            syncExecutor: pools.syncs, logger: logger)
     }
 
     private static func configuration(

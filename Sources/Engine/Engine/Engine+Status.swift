@@ -197,13 +197,14 @@ extension Engine {
     ///
     /// - Throws: `.notFound`, `.notDirectory`, and errors of a listing.
     package func resolve(_ path: String) async throws(EngineError) -> InodeNumber {
+        let absence = EngineError(.notFound, "find \"\(path)\"")
         var inode = InodeNumber.root
         for part in path.utf8.split(separator: UInt8(ascii: "/")) {
-            guard let name = FileName(Array(part)) else {
-                throw EngineError(.notFound, "find \"\(path)\"")
-            }
+            guard let name = FileName(Array(part)) else { throw absence }
             let parent = inode
-            inode = try await retrying { () throws(Blocked) in try lookup(name, in: parent).inode }
+            let found = try await retrying { () throws(Blocked) in try find(name, in: parent) }
+            guard let found else { throw absence }
+            inode = found.inode
         }
         return inode
     }

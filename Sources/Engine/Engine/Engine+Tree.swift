@@ -121,20 +121,10 @@ extension Engine {
         }
     }
 
-    /// Returns the attributes of a named item. Waits for the metadata that a listing lacks, see
+    /// Returns the attributes of a named item; nil if it is known that there is none: if one appears,
+    /// the kernel's caches are told. Waits for the metadata that a listing lacks, see
     /// ``requireMetadata(of:)``; in a directory that was never listed, for the name, see
     /// ``NameFinder``.
-    ///
-    /// - Throws: `.notFound`, `.notDirectory`.
-    package func lookup(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes {
-        guard let attributes = try find(name, in: parent) else {
-            throw .failure(.notFound, "find \"\(name)\" in inode \(parent)")
-        }
-        return attributes
-    }
-
-    /// Returns the attributes of a named item as ``lookup(_:in:)``; nil if it is known that there is
-    /// none: if one appears, the kernel's caches are told.
     ///
     /// - Throws: `.notFound` if that is not known, or if the directory was removed; `.notDirectory`.
     package func find(_ name: FileName, in parent: InodeNumber) throws(Blocked) -> Attributes? {

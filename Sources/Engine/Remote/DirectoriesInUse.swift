@@ -65,7 +65,7 @@ struct RefreshSchedule {
     ///   no reason to list it again.
     mutating func noteListing(_ directory: InodeNumber, isAhead: Bool = false, at now: Duration) {
         if isAhead, uses[directory] == nil {
-            uses[directory] = Use(last: now - Self.age)
+            uses[directory] = Use(last: now - age)
             if uses.count > Self.countMax * 2 { forgetOldest() }
         }
         uses[directory]?.due = now + interval

@@ -24,6 +24,18 @@ func place(
 // MARK: - Whole answers
 
 extension Engine {
+    /// Returns the attributes of a named item.
+    ///
+    /// - Throws: `.notFound`, `.notDirectory`.
+    func lookup(
+        _ name: FileName, in parent: InodeNumber
+    ) throws(Blocked) -> Attributes {
+        guard let attributes = try find(name, in: parent) else {
+            throw .failure(EngineError(.notFound, "find \"\(name)\" in inode \(parent)"))
+        }
+        return attributes
+    }
+
     /// Returns the inode of a name, if it exists.
     func existing(
         _ name: FileName, in parent: InodeNumber
