@@ -59,7 +59,7 @@ struct S3Copier: Sendable {
             let count = Int((head.size + partBytes - 1) / partBytes)
             var etags: [Int: ETag] = [:]
             // The last part is smaller and lacks the mark, so it must never be there alone.
-            try await concurrently(1...count, atMost: min(limits.partsAtOnce, count - 1)) {
+            try await concurrently(1...count, atMost: min(limits.copyPartsAtOnce, count - 1)) {
                 number async throws(ProviderError) in
                 let start = UInt64(number - 1) * partBytes
                 let etag = try await client.copyPart(

@@ -67,11 +67,11 @@ struct S3Directories: Sendable {
         }
     }
 
-    /// A directory with fewer objects gets a marker before one is removed, since as many may be
+    /// A directory with fewer entries gets a marker before one is removed, since as many may be
     /// removed at the same time.
-    private static let fewObjects = 128
+    private static let fewEntries = 128
     /// A listing of that many serves as many deletions more.
-    private static let countedObjects = 512
+    private static let countedEntries = 512
 
     /// Makes sure that the parent of `key` does not applyRemoteDeletion with its last object.
     func keepParent(of key: ObjectKey) async throws(ProviderError) {
@@ -84,14 +84,16 @@ struct S3Directories: Sendable {
         }
     }
 
-    /// - Returns: How many objects may be removed before the next look.
+    /// - Returns: How many entries may be removed before the next look.
     private func keepMarker(of place: S3KeyMap.Place) async throws(ProviderError) -> Int {
+        // Objects further down do not count: their own directories may go as a whole.
         let listing = try await client.list(
-            prefix: place.directory, delimiter: false, max: Self.countedObjects)
+            prefix: place.directory, delimiter: true, max: Self.countedEntries)
         if listing.objects.first?.key == place.marker { return .max }
-        guard listing.objects.count < Self.fewObjects else {
-            return listing.objects.count - Self.fewObjects
-        }
+        let entries = listing.objects.count + listing.prefixes.count
+        guard entries < Self.fewEntries else { return entries - Self.fewEntries }
+        // Other clients have removed it, with the object in question.
+        if entries == 0 { return 0 }
         do throws(ProviderError) {
             _ = try await putUnlessFile(
                 place.marker, S3Metadata(),

@@ -24,11 +24,27 @@ final class S3RecentListings: Sendable {
 
     private struct State {
         var listings: [ObjectKey: (listing: Listing, at: Duration)] = [:]
-        /// How many objects may be removed from directories that were seen to have a marker, or many
-        /// objects.
+        /// How many entries may be removed from directories that were seen to have a marker, or many
+        /// entries.
         var removals: [ObjectKey: (count: Int, at: Duration)] = [:]
-        /// Counts our own changes of directories, so that no listing from before one is remembered.
-        var changes: UInt64 = 0
+        /// The directories that are being looked at.
+        var looks: [ObjectKey: Look] = [:]
+    }
+
+    private struct Look {
+        let purpose: Purpose
+        /// Whether a change of our own has outdated the answer, which is not remembered then.
+        var isOutdated = false
+
+        enum Purpose { case creation, removal }
+
+        /// Whether a change of `changed` concerns a look at `directory`.
+        static func isConcerned(
+            _ directory: ObjectKey, by changed: ObjectKey, _ purpose: Purpose
+        ) -> Bool {
+            directory.names.starts(with: changed.names)
+                || purpose == .creation && directory == changed.parent
+        }
     }
 
     private let state = Mutex(State())
@@ -46,15 +62,11 @@ final class S3RecentListings: Sendable {
         return try await turns.with([directory]) { () async throws(ProviderError) in
             let now = clock.uptime
             if let known = known(directory, at: now) { return known }
-            let changes = state.withLock(\.changes)
-            let listing = try await list()
-            state.withLock { state in
-                guard state.changes == changes else { return }
+            return try await look(at: directory, for: .creation, list) { state, listing in
                 if state.listings.count >= Self.listingsMax { state.listings.removeAll() }
                 // It may have been made right after the request was sent.
                 state.listings[directory] = (listing, now)
             }
-            return listing
         }
     }
 
@@ -78,14 +90,27 @@ final class S3RecentListings: Sendable {
         try await turns.with([directory]) { () async throws(ProviderError) in
             let now = clock.uptime
             if takeRemoval(from: directory, at: now) { return }
-            let changes = state.withLock(\.changes)
-            let count = try await check()
-            state.withLock { state in
-                guard state.changes == changes else { return }
+            _ = try await look(at: directory, for: .removal, check) { state, count in
                 if state.removals.count >= Self.listingsMax { state.removals.removeAll() }
                 state.removals[directory] = (count, now)
             }
         }
+    }
+
+    /// Looks at a directory, at which no other task looks, and stores the answer unless it is
+    /// outdated.
+    private func look<Answer>(
+        at directory: ObjectKey, for purpose: Look.Purpose,
+        _ ask: () async throws(ProviderError) -> Answer,
+        store: (inout State, Answer) -> Void
+    ) async throws(ProviderError) -> Answer {
+        state.withLock { $0.looks[directory] = Look(purpose: purpose) }
+        defer { state.withLock { _ = $0.looks.removeValue(forKey: directory) } }
+        let answer = try await ask()
+        state.withLock { state in
+            if state.looks[directory]?.isOutdated == false { store(&state, answer) }
+        }
+        return answer
     }
 
     private func takeRemoval(from directory: ObjectKey, at now: Duration) -> Bool {
@@ -101,11 +126,16 @@ final class S3RecentListings: Sendable {
     /// Forgets all listings that a change of a directory, or of the directories below it, concerns.
     func forget(_ directory: ObjectKey) {
         state.withLock { state in
-            state.changes += 1
-            state.listings = state.listings.filter { key, _ in
-                key != directory.parent && !key.names.starts(with: directory.names)
+            for (key, look) in state.looks
+            where Look.isConcerned(key, by: directory, look.purpose) {
+                state.looks[key]?.isOutdated = true
             }
-            state.removals = state.removals.filter { !$0.key.names.starts(with: directory.names) }
+            state.listings = state.listings.filter {
+                !Look.isConcerned($0.key, by: directory, .creation)
+            }
+            state.removals = state.removals.filter {
+                !Look.isConcerned($0.key, by: directory, .removal)
+            }
         }
     }
 }

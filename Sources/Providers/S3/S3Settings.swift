@@ -31,6 +31,8 @@ struct S3Settings: Hashable, Sendable {
         /// Larger copies are made in parts. S3: at most 5 GiB.
         var copyBytesMax: UInt64 = 5 << 30
         var copyPartBytes: UInt64 = 512 << 20
+        /// Parts of one object that the store copies concurrently, each of which takes it long.
+        var copyPartsAtOnce = 4
         /// Objects of a directory that are moved concurrently.
         var movesAtOnce = 16
         var pageEntries = 1_000

@@ -180,9 +180,8 @@ struct S3Tree: Sendable {
     ) async throws(ProviderError) -> S3RecentListings.Listing {
         let place = keys.place(of: directory)
         let page = try await client.list(prefix: place.directory, delimiter: true)
-        if page.objects.isEmpty, page.prefixes.isEmpty, directory != .root {
-            try await checkParent(directory)
-        }
+        // SeaweedFS lists folders that others have emptied, even in a directory that is gone.
+        if page.objects.isEmpty { try await checkParent(directory) }
         return page.next == nil ? .directories(Set(page.prefixes)) : .tooLong
     }
 

@@ -1,6 +1,7 @@
 import Engine
 import Synchronization
 import Testing
+import Transport
 
 @testable import ProviderS3
 
@@ -216,6 +217,20 @@ import Testing
         #expect(store.uploads.count == 2_500)
     }
 
+    /// A store takes long for each.
+    @Test func `few parts of a copy are requested at a time`() async throws {
+        let store = TinyS3()
+        store.state.withLock { state in
+            state.objects["a"] = TinyS3.Object(
+                etag: "1", bytes: [UInt8](repeating: 7, count: 32 << 20))
+        }
+        let wire = CopyCounter(store: store)
+        let provider = try store.provider(copyBytesMax: 1 << 20, wire: wire)
+        _ = try await provider.move(
+            try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
+        #expect((2...4).contains(wire.counts.withLock(\.most)))
+    }
+
     @Test func `a copy that another client has aborted is made again`() async throws {
         let isFirst = Mutex(true)
         let store = TinyS3 { operation, state in
@@ -237,6 +252,32 @@ import Testing
             try key("a"), etag: ETag("1"), to: try key("b"), base: .absent)
         #expect(moved.size == 4 << 20)
         #expect(store.uploads.isEmpty)
+    }
+}
+
+/// Counts the copies of parts that are requested at the same time.
+private final class CopyCounter: S3Wire {
+    let counts = Mutex((now: 0, most: 0))
+    private let store: TinyS3
+
+    init(store: TinyS3) {
+        self.store = store
+    }
+
+    func send(
+        _ request: HTTPRequest, into sink: some HTTPBodySink
+    ) async throws(TransportError) -> HTTPResponse {
+        guard request.headers.contains(where: { $0.name == "x-amz-copy-source-range" }) else {
+            return try await store.send(request, into: sink)
+        }
+        counts.withLock { counts in
+            counts.now += 1
+            counts.most = max(counts.most, counts.now)
+        }
+        defer { counts.withLock { $0.now -= 1 } }
+        // All others that may be requested meanwhile are.
+        for _ in 0..<1_000 { await Task.yield() }
+        return try await store.send(request, into: sink)
     }
 }
 

@@ -76,6 +76,39 @@ import Testing
         try await write("d/c")
     }
 
+    /// SeaweedFS still lists folders that others have emptied, in a directory that is gone itself.
+    @Test func `an emptied folder in a directory does not prove that the directory exists`()
+        async throws
+    {
+        store.state.withLock { state in
+            state.objects = [:]
+            state.emptied = ["d/old/"]
+        }
+        await expectRefusal("d/a", .missing)
+        #expect(store.state.withLock(\.objects).isEmpty)
+    }
+
+    @Test func `a listing in flight is outdated by our own changes in its directory only`()
+        async throws
+    {
+        let (listings, directory) = (S3RecentListings(), try key("d"))
+        var looks = 0
+        for (changed, looksExpected) in [("e/a", 1), ("d/a/b", 1), ("d/a", 2), ("d", 3)] {
+            try await clock.sleep(until: clock.uptime + S3RecentListings.validity)
+            looks = 0
+            let changed = try key(changed)
+            for _ in 0..<3 {
+                _ = try await listings.listing(of: directory, by: clock) {
+                    looks += 1
+                    if looks < looksExpected { listings.forget(changed) }
+                    if looksExpected == 1 { listings.forget(changed) }
+                    return .directories([])
+                }
+            }
+            #expect(looks == looksExpected)
+        }
+    }
+
     @Test func `our own changes of directories are seen at once`() async throws {
         try await write("d/a")
         _ = try await provider.createDirectory(key("d/b"), attributes: Self.attributes)
@@ -115,6 +148,40 @@ import Testing
             store.asked.map { String($0.prefix { $0 != " " }) }
                 == ["GET"] + [String](repeating: "DELETE", count: 5))
         #expect(store.state.withLock { $0.objects.keys.sorted() } == ["d/"])
+    }
+
+    @Test func `a directory that others have removed does not come back`() async throws {
+        store.state.withLock { $0.objects = [:] }
+        let error = await #expect(throws: ProviderError.self) { try await delete("1") }
+        #expect(error?.kind == .missing)
+        #expect(store.state.withLock(\.objects).isEmpty)
+    }
+
+    /// Goal: a directory without a marker does not vanish with its last file.
+    ///
+    /// Method: it has a single file, and a subdirectory of many, which may go as a whole.
+    @Test func `only what is in a directory itself keeps it without a marker`() async throws {
+        store.state.withLock { state in
+            state.objects["d/"] = nil
+            for name in 1..<5 { state.objects["d/\(name)"] = nil }
+            for name in 0..<300 {
+                state.objects["d/sub/\(name)"] = TinyS3.Object(etag: "1", bytes: [1])
+            }
+        }
+        try await delete("0")
+        #expect(store.state.withLock { $0.objects["d/"] != nil })
+    }
+
+    @Test func `many entries keep a directory without a marker`() async throws {
+        store.state.withLock { state in
+            state.objects["d/"] = nil
+            for name in 0..<200 {
+                state.objects["d/sub\(name)/x"] = TinyS3.Object(etag: "1", bytes: [1])
+            }
+        }
+        for name in 0..<5 { try await delete("\(name)") }
+        #expect(store.state.withLock { $0.objects["d/"] == nil })
+        #expect(store.asked.count == 6)
     }
 
     @Test func `a file that is another one now, or gone, is not deleted`() async throws {

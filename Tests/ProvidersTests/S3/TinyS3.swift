@@ -34,6 +34,9 @@ final class TinyS3: S3Wire {
         /// Keys of directories that no listing shows, as SeaweedFS has of those that others emptied,
         /// and of those that never had a marker: they are there for HEAD and for conditions.
         var folders: Set<String> = []
+        /// Keys of directories that others emptied and that the listing of the directory above still
+        /// shows, as SeaweedFS does for a while.
+        var emptied: Set<String> = []
         var requests: [HTTPRequest] = []
         /// Whether the last step of an upload in parts is put off.
         var isBusyAtEnd = false
@@ -69,7 +72,7 @@ final class TinyS3: S3Wire {
 
     func provider(
         prefix: String = "", storageClass: String? = nil, clock: any Clock = ClockAtOnce(),
-        copyBytesMax: UInt64 = 5 << 30
+        copyBytesMax: UInt64 = 5 << 30, wire: (any S3Wire)? = nil
     ) throws -> S3Provider {
         var settings = S3Settings(bucket: "bucket", prefix: S3Key(prefix))
         settings.limits.wholeBytesMax = 8
@@ -81,7 +84,7 @@ final class TinyS3: S3Wire {
             S3Endpoint(url: "http://store", bucket: "bucket", isPathStyle: true))
         let provider = try S3Provider(
             S3Client(
-                settings: settings, endpoint: endpoint, region: "us-east-1", wire: self,
+                settings: settings, endpoint: endpoint, region: "us-east-1", wire: wire ?? self,
                 clock: clock, credentials: nil,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         provider.probe.known.withLock { $0 = S3Conditions() }
@@ -245,6 +248,12 @@ final class TinyS3: S3Wire {
                     "<Contents><Key>\(key)</Key><Size>\(object.bytes.count)</Size>"
                     + "<ETag>\"\(object.etag)\"</ETag></Contents>"
             }
+        }
+        for key in state.emptied.sorted()
+        where query["delimiter"] != nil && key.hasPrefix(prefix) && key != prefix
+            && !shown.contains(key)
+        {
+            body += "<CommonPrefixes><Prefix>\(key)</Prefix></CommonPrefixes>"
         }
         if query["delimiter"] != nil, count > state.entriesMax {
             body +=
