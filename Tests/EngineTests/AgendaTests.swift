@@ -314,8 +314,27 @@ struct AgendaTests {
         #expect(agenda.next() == .start(first))
         agenda.finish(first, .blocked(by: third))
         #expect(try store.read { try $0.pending(second)?.due } == .seconds(2))
-        // The other one is not pending.
-        #expect(try store.read { try $0.pending(first)?.due } == .seconds(2))
+    }
+
+    /// Goal: an inode that finds a place claimed by an operation that has just been completed loses
+    /// no time, and none that is claimed for long makes it spin.
+    @Test func `an inode blocked by one that is done is soon planned again, then less often`()
+        throws
+    {
+        try change(first)
+        var delays: [Duration] = []
+        func run(_ outcome: Agenda.Outcome) throws {
+            #expect(agenda.next() == .start(first))
+            agenda.finish(first, outcome)
+            let due = try #require(try store.read { try $0.pending(first)?.due })
+            delays.append(due - clock.uptime)
+            clock.uptime = due
+        }
+        for _ in 0..<8 { try run(.blocked(by: third)) }
+        #expect(delays == [10, 20, 40, 80, 160, 320, 640, 1_000].map { .milliseconds($0) })
+        try run(.again(after: .seconds(3)))
+        try run(.blocked(by: third))
+        #expect(delays.last == .milliseconds(10))
     }
 
     @Test func `a failure is retried after its delay, earlier if the remote is reachable`() throws {

@@ -26,6 +26,20 @@ struct UploadCostTests {
         return statements.withLock { $0 }
     }
 
+    /// Goal: files of a new directory are sent as soon as it exists.
+    ///
+    /// Method: a second after they were written, the directory and all its files are due; four at a
+    /// time, each of which takes up to 60 ms.
+    @Test(arguments: UInt64(1)...10)
+    func `files wait no longer for their directory than its creation takes`(seed: UInt64) throws {
+        try Scenario.run(seed: seed) { it in
+            try await it.makeDirectory("sub")
+            for file in 0..<30 { try await it.write("sub/\(file)", [1, 2, 3]) }
+            try await it.wait(.milliseconds(1_900))
+            #expect(it.remotePaths.count == 31)
+        }
+    }
+
     /// The state of an inode is read once before its upload and once after, with one statement
     /// each. The statements include those of the listing that follows.
     @Test(arguments: [(true, 41), (false, 48)])

@@ -37,6 +37,8 @@ final class Agenda: Sendable {
         var nextLook: Duration?
         /// Nothing is started before, because the database failed.
         var restsUntil: Duration = .zero
+        /// How often in succession inodes were blocked by one that was no longer pending.
+        var standoffs: [InodeNumber: Int] = [:]
     }
 
     private let store: Store
@@ -189,7 +191,10 @@ final class Agenda: Sendable {
                 _ = rest(after: error)
             }
         }
-        state.withLock { $0.slots.finish(inode) }
+        state.withLock { state in
+            state.slots.finish(inode)
+            if case .blocked = outcome {} else { state.standoffs[inode] = nil }
+        }
         notify()
     }
 
@@ -212,11 +217,27 @@ final class Agenda: Sendable {
         case .blocked(let blocker):
             let isPending = try database.isPending(blocker)
             try database.reschedule(
-                inode, from: started, to: isPending ? now : later,
+                inode, from: started, to: isPending ? now : now + standoff(of: inode),
                 blockedBy: isPending ? blocker : nil, at: now)
         }
         return true
     }
+
+    /// Returns the delay after which an inode is planned again that was blocked by one that is no
+    /// longer pending. Usually that has just been completed, and its claim is about to end; no end
+    /// of an operation would wake the waiting inode. The delay grows up to a second, as the claim
+    /// may also be that of a long request.
+    private func standoff(of inode: InodeNumber) -> Duration {
+        state.withLock { state in
+            if state.standoffs.count >= Self.standoffsMax { state.standoffs = [:] }
+            let count = state.standoffs[inode, default: 0]
+            state.standoffs[inode] = count + 1
+            return min(.seconds(1), .milliseconds(10 << min(count, 7)))
+        }
+    }
+
+    /// Beyond, delays start anew.
+    private static let standoffsMax = 4_096
 
     /// Stops synchronisation for a while, until the database works again. Requests report its
     /// failure to their callers.

@@ -121,6 +121,11 @@ extension Database {
         return changesCount == 1_000
     }
 
+    /// Whether inodes wait for another one.
+    func hasWaiters(_ inode: InodeNumber) throws -> Bool {
+        try value("SELECT EXISTS (SELECT 1 FROM pending WHERE blocked_by = ?)", [inode]) ?? false
+    }
+
     /// Makes all pending inodes due that wait for another one, or whose decision was lost.
     ///
     /// - Returns: The latest due time.

@@ -257,8 +257,9 @@ struct Uploader: Sendable {
             {
                 merge.changes.cacheChanges.append(.attributes(inode))
             }
+            // Waiting inodes are woken later: those at or below its place would still find it claimed.
             guard try database.syncState(of: inode).map(Planner.plan) == SyncOperation.none,
-                try !database.wakeWaiters(of: inode, due: progress.agenda.due())
+                try !database.hasWaiters(inode)
             else { return .ended }
             try database.removePending(inode)
             return .settled
