@@ -31,6 +31,10 @@ package struct TransportOptions: Sendable {
         queriesPerHost?.max = max
     }
 
+    /// Connections kept open for later requests: as many as one host may have in use, since another
+    /// one costs three round trips.
+    var connectionsMax: Int { requestsPerHost.max + (queriesPerHost?.max ?? 0) }
+
     /// libcurl: `version_num`, a byte each for the three parts of the version.
     private static let isHTTP2Sound = apus_curl_version() >= 0x08_02_00
 }

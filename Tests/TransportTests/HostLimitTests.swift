@@ -285,9 +285,35 @@ import Testing
             }
             #expect(others == 2)
         }
-        _ = admission.end(host: "a", lane: .metadata, status: 503, at: .seconds(1))
-        #expect(admission.limit(of: "a", lane: .metadata) == 32)
+        _ = admission.end(host: "a", lane: .read, status: 503, at: .seconds(1))
         #expect(admission.limit(of: "a", lane: .read) == 1)
+        #expect(admission.limit(of: "a", lane: .metadata) == 32)
+    }
+
+    /// Goal: queries that try a higher limit each second do not bring that of all others to one.
+    @Test func `refused queries leave the others their limit, unless those are more`() {
+        for (queries, uploads, limitLeft) in [(16, 4, 8), (4, 8, 4)] {
+            var admission = Admission<Int>(
+                .init(start: 8, max: 16), queries: .init(start: 16, max: 64, pace: .queries))
+            for number in 0..<queries {
+                _ = admission.enqueue(number, host: "a", lane: .metadata, at: .zero)
+            }
+            for number in 0..<uploads {
+                _ = admission.enqueue(100 + number, host: "a", lane: .upload, at: .zero)
+            }
+            _ = admission.end(host: "a", lane: .metadata, status: 503, at: .seconds(1))
+            #expect(admission.limit(of: "a", lane: .metadata) == 8)
+            #expect(admission.limit(of: "a", lane: .upload) == limitLeft)
+        }
+    }
+
+    @Test func `what queries do not need of the places is not kept for them`() {
+        var admission = Admission<Int>(
+            .init(start: 16, max: 16), queries: .init(start: 8, max: 64, pace: .queries))
+        let reads = (1...20).reduce(0) {
+            $0 + admission.enqueue($1, host: "a", lane: .read, at: .zero).count
+        }
+        #expect(reads == 16)
     }
 
     @Test func `idle hosts are forgotten`() {

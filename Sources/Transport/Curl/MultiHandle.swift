@@ -4,16 +4,14 @@ import CCurl
 struct MultiHandle: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 
-    /// Connections kept open for later requests: as many as are in use at a time, since another one
-    /// costs three round trips.
-    private static let connectionsMax = 320
     /// Requests per HTTP/2 connection; beyond that, another connection is faster.
     private static let streamsMax = 8
 
+    /// - Parameter connectionsMax: Connections kept open for later requests.
     /// - Returns: nil if there is no memory left.
-    init?() {
+    init?(connectionsMax: Int) {
         guard let pointer = curl_multi_init() else { return nil }
-        apus_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, Self.connectionsMax)
+        apus_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, connectionsMax)
         apus_multi_set_long(pointer, CURLMOPT_MAX_CONCURRENT_STREAMS, Self.streamsMax)
         self.pointer = pointer
     }

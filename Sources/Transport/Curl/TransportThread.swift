@@ -40,7 +40,9 @@ final class TransportThread: Sendable {
 
     /// Runs the thread until ``Command/stop``.
     func run() {
-        guard let multi = MultiHandle() else { return close() }
+        guard let multi = MultiHandle(connectionsMax: options.connectionsMax) else {
+            return close()
+        }
         inbox.withLock { $0.wakeup = multi.pointer }
         var loop = TransportLoop(multi, options)
         while executeCommands(&loop) {

@@ -62,12 +62,16 @@ struct Admission<Request: Hashable> {
             }
         }
 
-        /// Notes an answer. A host that has too many requests has too many of each kind.
+        /// Notes an answer. A host that refuses a request has too many of those that make up most
+        /// of its requests, too: queries that try a higher limit must not slow down the others.
         mutating func noteAnswer(_ status: Int, in lane: Lane, at now: Duration) {
             let isRefusal = status == 429 || status == 503
             self[lane].noteAnswer(isRefusal: isRefusal, at: now)
-            guard isRefusal, queryLimit != nil else { return }
-            self[lane == .metadata ? .change : .metadata].noteAnswer(isRefusal: true, at: now)
+            let other: Lane = lane == .metadata ? .change : .metadata
+            guard isRefusal, queryLimit != nil, active(with: other) > active(with: lane) else {
+                return
+            }
+            self[other].noteAnswer(isRefusal: true, at: now)
         }
 
         mutating func adjust(at now: Duration) {
@@ -167,8 +171,12 @@ struct Admission<Request: Hashable> {
         var queue = host.queues[lane.rawValue]
         let others = host.active(with: lane) - queue.active
         let limit = host[lane].current
-        let ofQueries = lane == .metadata ? queryBounds?.max : nil
-        let room = ofQueries ?? lane.room(within: bounds.max)
+        let room =
+            if let queryBounds, lane == .metadata {
+                queryBounds.max
+            } else {
+                lane.room(within: bounds.max, besidesQueries: queryBounds == nil)
+            }
         let own = min(limit, bounds.max / 8)
         while queue.next < queue.requests.count {
             let request = queue.requests[queue.next]

@@ -30,5 +30,9 @@ enum Lane: Int, CaseIterable {
 
     /// Returns how many requests of all lanes may be active when one of this lane starts, so that
     /// each lane leaves some places to the more urgent ones.
-    func room(within max: Int) -> Int { max - rawValue * (max / 8) }
+    ///
+    /// - Parameter besidesQueries: Whether ``metadata`` is one of these lanes.
+    func room(within max: Int, besidesQueries: Bool) -> Int {
+        max - (besidesQueries ? rawValue : rawValue - 1) * (max / 8)
+    }
 }
