@@ -24,28 +24,43 @@ struct BriefReadTests {
         try database.value("SELECT count(*) FROM settings") ?? 0
     }
 
-    private func onOtherThread(_ body: @escaping @Sendable () -> Void) {
+    /// - Returns: Whether it ended. The limit is one of patience with a fault.
+    private func onOtherThread(_ body: @escaping @Sendable () -> Void) -> Bool {
         let end = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             body()
             end.signal()
         }
-        end.wait()
+        return end.wait(timeout: .now() + 60) == .success
     }
 
-    @Test func `see the last commit without waiting while another thread writes`() throws {
+    @Test func `see the last commit without waiting for the smallest transaction`() throws {
         defer { close() }
         let before = try store.readBriefly(Self.count)
         let seen = Mutex<Int?>(nil)
         try store.write { database in
             try Self.insert("new", database)
-            onOtherThread { [store] in
+            let isOver = onOtherThread { [store] in
                 let count = try? store.readBriefly(Self.count)
                 seen.withLock { $0 = count }
             }
+            #expect(isOver)
         }
         #expect(seen.withLock { $0 } == before)
         #expect(try store.readBriefly(Self.count) == before + 1)
+    }
+
+    @Test func `do not wait for reads in turn nor for each other`() throws {
+        defer { close() }
+        let before = try store.readBriefly(Self.count)
+        let seen = Mutex<[Int]>([])
+        let read = { @Sendable [store] () -> Void in
+            guard let count = try? store.readBriefly(Self.count) else { return }
+            seen.withLock { $0.append(count) }
+        }
+        try store.readInTurn { _ in #expect(onOtherThread(read)) }
+        try store.readBriefly { _ in #expect(onOtherThread(read)) }
+        #expect(seen.withLock { $0 } == [before, before])
     }
 
     @Test func `of many threads see what each has written`() throws {

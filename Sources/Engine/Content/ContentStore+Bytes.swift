@@ -113,7 +113,7 @@ extension ContentStore {
         if state.isWhole || state.stored == .remote { return try storePresence(inode, &state) }
         _ = try synchronizeIfOwed(inode, state)
         let size = state.size
-        try store.writeBriefly { database in
+        try store.write { database in
             try database.insertExtent(extent, of: inode)
             try database.setPartial(inode, size: size)
         }
@@ -161,7 +161,7 @@ extension ContentStore {
     /// partial until then, since the size of a whole file is that of its content file.
     private func storeCut(_ inode: InodeNumber, _ state: OpenFile.State) throws(Blocked) {
         let (size, present) = (state.size, state.present)
-        try store.writeBriefly { database in
+        try store.write { database in
             try database.setPartial(inode, size: size)
             try database.setExtents(present, of: inode)
         }
@@ -208,7 +208,7 @@ extension ContentStore {
         // A file that stays open for writing is uploaded periodically.
         let isFirst = state.longWriter.due == nil
         let due = agenda.due(after: rules.interval)
-        try store.writeBriefly {
+        try store.write {
             try $0.markPending(inode, at: clock.wallTime, due: isFirst ? due : nil)
         }
         state.isChanged = true
@@ -227,7 +227,7 @@ extension ContentStore {
             state.writers > 0 && state.isMarkedWriting, state.isMarkedWriting
         )
         let bytes = state.bytesUsed
-        let record = try store.writeBriefly { database in
+        let record = try store.write { database in
             let former = try database.existingInode(inode)
             var record = former
             guard isMarked else { return record }
@@ -266,7 +266,7 @@ extension ContentStore {
         guard kept != state.stored || kept == .partial else { return }
         let (size, present, bytes) = (state.size, state.present, state.bytesUsed)
         let isSafe = try synchronizeIfOwed(inode, state)
-        let isMarkOwed = try store.writeBriefly { database in
+        let isMarkOwed = try store.write { database in
             guard let former = try database.inode(inode) else { return false }
             var record = former
             try database.setLocalBytes(bytes, of: inode)
@@ -305,7 +305,7 @@ extension ContentStore {
         guard isFsynced || isSafe else { return false }
         if isUnstored {
             // It can still be completed and uploaded, but holes must not pass for synchronised bytes.
-            try store.writeBriefly { try $0.forgetFsynced(inode) }
+            try store.write { try $0.forgetFsynced(inode) }
             return false
         }
         try durability.synchronize(inode, state.file)

@@ -36,7 +36,7 @@ extension ContentStore {
         guard !state.isMarkedWriting else { return }
         // After a kill, the time of the content file is the time of the last write.
         try storeTime(inode, state)
-        try store.writeBriefly { database in
+        try store.write { database in
             guard try database.existingInode(inode).links > 0 else {
                 throw Blocked.failure(.changedRemotely, "open inode \(inode) for writing")
             }
@@ -69,7 +69,7 @@ extension ContentStore {
         let status = try onDisk(
             "read the content size of inode \(inode)",
             do: disk.open(StateFiles.content(of: inode)).status())
-        try store.writeBriefly { database in
+        try store.write { database in
             guard var record = try database.inode(inode), record.isWriting else { return }
             // A partial file's size is stored with its extents; its content file may be longer or
             // shorter.

@@ -63,7 +63,7 @@ struct ContentStore: Sendable {
         }
         guard state.bytesUsed != state.bytesRecorded else { return }
         let bytes = state.bytesUsed
-        try store.writeBriefly { database in
+        try store.write { database in
             guard try database.inode(inode) != nil else { return }
             try database.setLocalBytes(bytes, of: inode)
         }
@@ -93,7 +93,7 @@ struct ContentStore: Sendable {
 
     private func forgetLostBytes(of inode: InodeNumber) throws(Blocked) {
         let now = clock.wallTime
-        try store.writeBriefly { database in
+        try store.write { database in
             var record = try database.existingInode(inode)
             guard record.presence != .remote, !record.isWriting else { return }
             record.size = 0

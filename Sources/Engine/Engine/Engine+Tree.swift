@@ -37,7 +37,7 @@ extension Engine {
             }
         }
         let due = local.agenda.due(after: configuration.settleTime)
-        let record = try store.writeBriefly { database in
+        let record = try store.write { database in
             let former = try database.existingInode(inode)
             var record = former
             record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode

@@ -3,7 +3,8 @@ package import GRDB
 /// The mount's database: opens it, and converts its errors to the engine's.
 ///
 /// Calls block; they are made on FUSE threads and in tasks whose threads may block.
-/// Writers are serialised; readers see the last commit and never wait.
+/// Writers are serialised. Readers see the last commit; they never wait for a writer, except in
+/// ``readInTurn(_:)``.
 package final class Store: Sendable {
     private let writer: WriterConnection
     private let ballast: (any Ballast)?
@@ -125,11 +126,11 @@ package final class Store: Sendable {
         }
     }
 
-    /// Reads a few rows: as ``read(_:)``, but on the writer's connection if that is free soon. It has
-    /// the pages of the last commits in its cache, which each commit takes from those of readers.
+    /// Reads a few rows: as ``read(_:)``, but on the writer's connection if that is free. It has the
+    /// pages of the last commits in its cache, which each commit takes from those of readers.
     func readBriefly<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         try read {
-            try writer.useSoon { try Self.withoutChanges(in: $0, body) } ?? reading(body)
+            try writer.useIfFree { try Self.withoutChanges(in: $0, body) } ?? reading(body)
         }
     }
 
@@ -137,7 +138,7 @@ package final class Store: Sendable {
     /// background, as it saves work rather than time.
     func readInTurn<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
         try read {
-            try writer.use(isBrief: true) { try Self.withoutChanges(in: $0, body) }
+            try writer.use { try Self.withoutChanges(in: $0, body) }
         }
     }
 
@@ -191,19 +192,8 @@ package final class Store: Sendable {
     ///
     /// - Parameter body: May run again after a rollback.
     func write<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
-        try write(isBrief: false, body)
-    }
-
-    /// As ``write(_:)``, for changes of a few rows: brief reads wait for them.
-    func writeBriefly<Value>(_ body: (Database) throws -> Value) throws(Blocked) -> Value {
-        try write(isBrief: true, body)
-    }
-
-    private func write<Value>(
-        isBrief: Bool, _ body: (Database) throws -> Value
-    ) throws(Blocked) -> Value {
         do {
-            return try withBallast { try transaction(isBrief: isBrief, body) }
+            return try withBallast { try transaction(body) }
         } catch let halt as Blocked {
             throw halt
         } catch {
@@ -211,10 +201,8 @@ package final class Store: Sendable {
         }
     }
 
-    private func transaction<Value>(
-        isBrief: Bool, _ body: (Database) throws -> Value
-    ) throws -> Value {
-        let (value, changes) = try writer.use(isBrief: isBrief) { database in
+    private func transaction<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        let (value, changes) = try writer.use { database in
             let before = Self.changeCount(database)
             defer { if Self.changeCount(database) != before { commitSync.noteCommit() } }
             var value: Value?

@@ -187,7 +187,7 @@ struct Synchroniser: Sendable {
         _ inode: InodeNumber, readAt commitCount: UInt64
     ) throws(Blocked) -> Bool {
         while true {
-            let isDone: Bool? = try store.writeBriefly { database in
+            let isDone: Bool? = try store.write { database in
                 guard
                     try store.commitCount == commitCount
                         || database.syncState(of: inode).map(Planner.plan) == SyncOperation.none

@@ -14,7 +14,7 @@ struct TrackedUpload: UploadSession {
     let digest: (@Sendable () async throws -> ContentDigest)?
 
     func keep(_ token: UploadToken?) throws {
-        try store.writeBriefly { database in
+        try store.write { database in
             guard let token else { return try database.removeUpload(of: inode) }
             var upload = upload
             upload.token = token
@@ -26,7 +26,7 @@ struct TrackedUpload: UploadSession {
     /// Synced only if the file has changed since: otherwise the bytes are compared if a power cut
     /// takes it.
     func expect(_ etag: ETag) throws {
-        let hasChanged = try store.writeBriefly { database in
+        let hasChanged = try store.write { database in
             try database.setExpected(etag, of: inode)
             let record = try database.inode(inode)
             return record?.generation != upload.generation || record?.isWriting == true
@@ -92,7 +92,7 @@ struct UploadSweeper: Sendable {
     ) async throws(ProviderError) {
         try await gate.abandon(upload.token, of: upload.key)
         try engineWork { () throws(Blocked) in
-            try store.writeBriefly { database in
+            try store.write { database in
                 guard try database.upload(of: inode) == upload else { return }
                 try database.removeUpload(of: inode)
             }

@@ -33,7 +33,7 @@ struct Uploader: Sendable {
     func begin(
         _ intent: IntentRecord, of inode: InodeNumber, if isCurrent: (Database) throws -> Bool
     ) throws(Blocked) -> Bool {
-        let isCurrent = try store.writeBriefly { database in
+        let isCurrent = try store.write { database in
             guard try isCurrent(database) else { return false }
             try database.setIntent(intent, of: inode)
             return true

@@ -88,7 +88,7 @@ extension Tree {
         // A file becomes due after its release.
         let delay = inode.kind == .file ? configuration.longWriterInterval : .zero
         let due = agenda.due(after: delay)
-        let created = try store.writeBriefly { database in
+        let created = try store.write { database in
             var inode = inode
             if try database.dirent(name, in: parent) != nil {
                 throw Blocked.failure(.exists, "create \"\(name)\" in inode \(parent)")
@@ -118,7 +118,7 @@ extension Tree {
     ) throws(Blocked) -> Removal {
         try configuration.requireWritable("remove \"\(name)\"")
         let now = clock.wallTime
-        return try store.writeBriefly { database in
+        return try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             if isDirectory {
                 try requireEmpty(inode, database)
@@ -169,7 +169,7 @@ extension Tree {
     ) throws(Blocked) -> InodeNumber? {
         try configuration.requireWritable("rename \"\(name)\"")
         let now = clock.wallTime
-        let replaced: InodeNumber? = try store.writeBriefly { database in
+        let replaced: InodeNumber? = try store.write { database in
             let (dirent, inode) = try find(name, in: parent, database)
             _ = try database.listedDirectory(newParent)
             if inode.kind == .directory, try database.isInode(newParent, atOrBelow: inode.id) {

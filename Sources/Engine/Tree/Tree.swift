@@ -68,7 +68,7 @@ struct Tree: Sendable {
         if let value { try space.reserve(for: UInt64(value.count), attempt) }
         let now = clock.wallTime
         let due = agenda.due(after: configuration.settleTime)
-        try store.writeBriefly { database in
+        try store.write { database in
             let record = try detailedInode(inode, database)
             guard record.kind != .symlink else { throw Blocked.failure(.unsupported, attempt) }
             var attributes = try database.extendedAttributes(of: inode)
