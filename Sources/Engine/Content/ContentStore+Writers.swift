@@ -47,6 +47,8 @@ extension ContentStore {
 
     /// Completes a version after its last writer has closed: it is due after its settle time.
     func settle(_ inode: InodeNumber, _ file: OpenFile) {
+        // Before the transaction, so that the version is not due earlier than announced.
+        let due = agenda.due(after: configuration.settleTime)
         do throws(Blocked) {
             try file.withState { state throws(Blocked) in
                 guard state.writers == 0, state.isMarkedWriting else { return }
@@ -60,7 +62,7 @@ extension ContentStore {
             logger.warning(
                 "closed file not stored yet", metadata: ["inode": "\(inode)", "reason": "\(error)"])
         }
-        agenda.notify(due: agenda.due(after: configuration.settleTime))
+        agenda.notify(due: due)
     }
 
     /// Sets a file to the size and time of its content file and starts a new version.

@@ -222,22 +222,23 @@ extension Engine {
 
     /// - Throws: `.isDirectory`, `.notFound`, `.readOnly`.
     package func unlink(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
-        afterRemoval(try local.tree.remove(name, in: parent, isDirectory: false))
+        try remove(name, in: parent, isDirectory: false)
     }
 
     /// - Throws: `.notDirectory`, `.notEmpty`, `.notFound`, `.readOnly`.
     package func removeDirectory(_ name: FileName, in parent: InodeNumber) throws(Blocked) {
-        afterRemoval(try local.tree.remove(name, in: parent, isDirectory: true))
+        try remove(name, in: parent, isDirectory: true)
     }
 
-    private func afterRemoval(_ removal: Removal) {
+    private func remove(
+        _ name: FileName, in parent: InodeNumber, isDirectory: Bool
+    ) throws(Blocked) {
+        // Before the transaction, so that the removal is not due earlier than announced.
+        let due = local.agenda.due(after: configuration.settleTime)
+        let removal = try local.tree.remove(name, in: parent, isDirectory: isDirectory)
         if removal.isOnRemote { remote.deletions.noteLocal() }
-        reapUnlinked(removal.inode)
-    }
-
-    private func reapUnlinked(_ inode: InodeNumber) {
-        local.reaper.reap([inode])
-        local.agenda.notify(due: local.agenda.due(after: configuration.settleTime))
+        local.agenda.notify(due: due)
+        local.reaper.reap([removal.inode])
     }
 
     /// Changes the name or parent of an inode, or both. Linux: `renameat2`.
@@ -250,7 +251,7 @@ extension Engine {
     ) throws(Blocked) {
         let replaced = try local.tree.rename(
             name, in: parent, to: newName, in: newParent, mode: mode)
-        if let replaced { reapUnlinked(replaced) }
+        if let replaced { local.reaper.reap([replaced]) }
     }
 
     // MARK: Extended attributes

@@ -81,8 +81,10 @@ final class Agenda: Sendable {
         changes.notify()
     }
 
-    /// As ``notify()``, after a transaction that has made inodes due at a time, or later if they
-    /// were due: most changes become due later than others that wait already, and wake nobody.
+    /// As ``notify()``, after a transaction that has made inodes due at a time, or later: most
+    /// changes become due later than others that wait already, and wake nobody.
+    ///
+    /// - Parameter due: The ``due(after:)`` of before the transaction.
     func notify(due: Duration) {
         let isAwaited = state.withLock { state in state.nextLook.map { $0 <= due } ?? false }
         if !isAwaited { signal.notify() }
