@@ -48,6 +48,28 @@ extension MountedTests {
             }
         }
 
+        /// Goal: a tree of which nothing is known yet is archived without "file changed as we read it".
+        @Test(.timeLimit(.minutes(3)))
+        func `tar -c of a tree that was never read`() throws {
+            try MountedFolder.with { remote in
+                try makeTree(at: "\(remote)/tree")
+                for number in 0..<20 {
+                    try Files.makeDirectory("\(remote)/tree/8/sub-\(number)")
+                    try Files.write([1], to: "\(remote)/tree/8/sub-\(number)/file")
+                }
+            } _: { folder in
+                let archive = "\(folder.base)/tree.tar"
+                try Program.require(
+                    "tar", "--format=posix", "-cf", archive, "-C", folder.point, ".")
+                let unpacked = "\(folder.base)/unpacked"
+                try Files.makeDirectory(unpacked)
+                try Program.require("tar", "-xf", archive, "-C", unpacked)
+                #expect(
+                    try TreeSnapshot(of: "\(unpacked)/tree").differences(
+                        from: TreeSnapshot(of: folder.remote("tree"))) == [])
+            }
+        }
+
         /// Six directories of ten files each, with modes, times and links.
         private func makeTree(at root: String) throws {
             try Files.makeDirectory(root)

@@ -76,7 +76,29 @@ struct TimeTests {
         }
     }
 
-    @Test func `the time of a directory when it is first listed`() throws {
+    /// Goal: `tar -c` finds each directory as it was before it was read.
+    @Test(arguments: [true, false])
+    func `the times of a directory when it is first listed`(isRoot: Bool) throws {
+        let path = isRoot ? "" : "d/"
+        try Scenario.run { remote in
+            try remote.otherClientMakesDirectory(Scenario.key("d"))
+            for index in 0..<250 {
+                try remote.otherClientWrites(Scenario.key("\(path)\(index)"), [1])
+            }
+        } _: { it in
+            let directory = isRoot ? .root : try await it.find("d")
+            let before = try it.engine.attributes(of: directory)
+            try await it.wait(.seconds(5))
+            let names = try await it.names(in: isRoot ? "" : "d")
+            #expect(names.count >= 250, "in several pages")
+            let after = try it.engine.attributes(of: directory)
+            #expect(after.modified == before.modified)
+            #expect(after.changed == before.changed)
+        }
+    }
+
+    /// Goal: a listing without news changes no time; news do, and so does a program's own change.
+    @Test func `the times of a directory when it is listed again`() throws {
         try Scenario.run { remote in
             try remote.otherClientMakesDirectory(Scenario.key("d"))
             for index in 0..<250 {
@@ -84,10 +106,18 @@ struct TimeTests {
             }
         } _: { it in
             let directory = try await it.find("d")
-            let before = try it.engine.attributes(of: directory).modified
+            _ = try await it.names(in: "d")
+            let before = try it.engine.attributes(of: directory)
             try await it.wait(.seconds(5))
-            #expect(try await it.names(in: "d").count == 250, "in several pages")
-            #expect(try it.engine.attributes(of: directory).modified == before)
+            try await it.refresh("d")
+            #expect(try it.engine.attributes(of: directory) == before)
+            try it.remote.otherClientWrites(Scenario.key("d/new"), [1])
+            try await it.refresh("d")
+            let later = try it.engine.attributes(of: directory)
+            #expect(later.modified > before.modified && later.changed > before.changed)
+            try await it.wait(.seconds(5))
+            try await it.unlink("d/new")
+            #expect(try it.engine.attributes(of: directory).changed > later.changed)
         }
     }
 

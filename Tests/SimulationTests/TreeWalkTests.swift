@@ -152,6 +152,23 @@ struct TreeWalkTests {
         }
     }
 
+    /// Goal: a program that looks at a directory before and after its listing ahead sees one state, except
+    /// for the number of subdirectories.
+    @Test func `leaves the times of directories listed ahead as they were`() throws {
+        try Self.run(isNested: true) { it in
+            for number in 0..<4 { _ = try await it.names(in: Self.name(number)) }
+            let paths = (4..<Self.directories).map(Self.name)
+            var before: [Attributes] = []
+            for path in paths { before.append(try await it.look(at: path)) }
+            for path in paths { _ = try await it.names(in: path) }
+            for (path, before) in zip(paths, before) {
+                let after = try await it.look(at: path)
+                #expect(after.modified == before.modified && after.changed == before.changed)
+                #expect(after.links == 3)
+            }
+        }
+    }
+
     @Test func `goes on if some listings ahead fail`() throws {
         try Self.run { it in
             for number in 0..<4 { _ = try await it.names(in: Self.name(number)) }

@@ -193,13 +193,11 @@ extension Merge {
         return parts
     }
 
-    /// Restores the time of a directory that was filled: its first listing does not modify it.
+    /// Restores the times of a directory that was filled: its first listing does not change it, as seen by
+    /// programs such as tar, which compare its times before and after they have read it.
     private mutating func finishFilling(_ directory: InodeRecord) throws {
         var filled = try database.existingInode(directory.id)
-        if filled.modified != directory.modified {
-            filled.modified = directory.modified
-            try database.update(filled)
-        }
+        if filled.restoreTimes(of: directory) { try database.update(filled) }
         // The kernel has no listing of it: until it is complete, none is answered.
         changes.cacheChanges.append(.attributes(directory.id))
     }
@@ -244,7 +242,7 @@ extension Merge {
             }
             var known = try database.existingInode(directory.id)
             known.isListed = true
-            known.modified = directory.modified
+            known.restoreTimes(of: directory)
             try database.update(known)
         }
         for object in end.respelled { try takeRespelled(object, listing) }
@@ -322,6 +320,18 @@ extension Merge {
         case .directory: try !record.isListed && !database.hasDirents(inode)
         case .symlink: true
         }
+    }
+}
+
+extension InodeRecord {
+    /// Sets the times to those of an earlier state.
+    ///
+    /// - Returns: Whether they differed.
+    @discardableResult
+    fileprivate mutating func restoreTimes(of former: InodeRecord) -> Bool {
+        guard (modified, changed) != (former.modified, former.changed) else { return false }
+        (modified, changed) = (former.modified, former.changed)
+        return true
     }
 }
 
