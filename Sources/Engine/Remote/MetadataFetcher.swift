@@ -104,7 +104,7 @@ struct MetadataFetcher: Sendable {
     }
 
     func run() async {
-        await looks.run(sideBySide: gate.traits.queriesMax) {
+        await looks.run(sideBySide: gate.traits.queriesMax, on: clock) {
             gate.isPaused
         } prepare: { inodes in
             places(of: inodes)

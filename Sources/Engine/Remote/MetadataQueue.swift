@@ -18,6 +18,7 @@ final class MetadataQueue: Sendable {
     fileprivate struct State {
         var flights: [InodeNumber: Flight] = [:]
         var running = 0
+        var window = LookWindow()
         var awaited: [InodeNumber] = []
         var expected: [InodeNumber] = []
         /// The time until which an inode is not awaited.
@@ -106,11 +107,12 @@ final class MetadataQueue: Sendable {
     /// Runs requested fetches until the calling task is cancelled.
     ///
     /// - Parameters:
-    ///   - sideBySide: Maximum number of fetches in progress.
+    ///   - sideBySide: Maximum number of fetches in progress; of those that no request awaits,
+    ///     ``LookWindow`` decides how many.
     ///   - isResting: Whether to start nothing until ``signal``.
     ///   - prepare: Reads the facts that the fetches of some inodes need, in the same order.
     func run<Facts: Sendable>(
-        sideBySide: Int, isResting: @Sendable () -> Bool,
+        sideBySide: Int, on clock: any Clock, isResting: @Sendable () -> Bool,
         prepare: @Sendable ([InodeNumber]) -> [Facts],
         look: @escaping @Sendable (InodeNumber, Facts) async -> Void
     ) async {
@@ -124,8 +126,10 @@ final class MetadataQueue: Sendable {
                 }
                 for (inode, facts) in zip(inodes, prepare(inodes)) {
                     group.addTask {
+                        let start = clock.uptime
                         await look(inode, facts)
-                        self.end(inode, sideBySide: sideBySide)
+                        self.end(
+                            inode, sideBySide: sideBySide, begunAt: start, at: clock.uptime)
                     }
                 }
             }
@@ -148,21 +152,28 @@ final class MetadataQueue: Sendable {
             let free = min(sideBySide - state.running, Self.begunMax)
             var begun = Array(state.awaited.prefix(free))
             state.awaited.removeFirst(begun.count)
-            let others = min(free - begun.count, state.expected.count)
-            if state.hasPlaces(sideBySide) || !begun.isEmpty {
-                begun += state.expected.prefix(others)
-                state.expected.removeFirst(others)
+            let places = state.placesAhead(sideBySide)
+            if places.free >= places.enough || !begun.isEmpty {
+                let others = max(0, min(free, places.free) - begun.count)
+                let ahead = state.expected.prefix(others)
+                begun += ahead
+                state.expected.removeFirst(ahead.count)
             }
             state.running += begun.count
             return begun
         }
     }
 
-    private func end(_ inode: InodeNumber, sideBySide: Int) {
+    private func end(
+        _ inode: InodeNumber, sideBySide: Int, begunAt start: Duration, at now: Duration
+    ) {
         let hasWork = state.withLock { state in
             state.running -= 1
+            state.window.note(
+                begunAt: start, at: now, isLast: state.running == 0, max: sideBySide)
+            let places = state.placesAhead(sideBySide)
             return !state.awaited.isEmpty
-                || !state.expected.isEmpty && state.hasPlaces(sideBySide)
+                || !state.expected.isEmpty && places.free >= places.enough
         }
         complete(inode)
         if hasWork { signal.notify() }
@@ -174,8 +185,10 @@ final class MetadataQueue: Sendable {
 }
 
 extension MetadataQueue.State {
-    /// Whether an eighth of the places is free.
-    fileprivate func hasPlaces(_ sideBySide: Int) -> Bool {
-        sideBySide - running >= max(1, sideBySide / 8)
+    /// Returns the number of free places for fetches that no request awaits, and how many of them are
+    /// worth a transaction.
+    fileprivate func placesAhead(_ sideBySide: Int) -> (free: Int, enough: Int) {
+        let all = min(sideBySide, window.current)
+        return (all - running, max(1, all / 8))
     }
 }

@@ -1,0 +1,90 @@
+import Simulation
+import Synchronization
+import Testing
+
+@testable import Engine
+
+/// Fetches of metadata ahead of a program, to a store that answers a few requests at a time, in their
+/// order.
+@Suite("Metadata fetched ahead")
+struct LookWindowTests {
+    private final class Store: Sendable {
+        private let duration: Duration
+        /// The times at which its places are free.
+        private let places: Mutex<[Duration]>
+        let answers = Locked(0)
+
+        init(places: Int, duration: Duration) {
+            self.duration = duration
+            self.places = Mutex(Array(repeating: .zero, count: places))
+        }
+
+        func answer(on clock: any Clock) async {
+            let end = places.withLock { places in
+                let next = places.indices.min { places[$0] < places[$1] } ?? 0
+                places[next] = max(places[next], clock.uptime) + duration
+                return places[next]
+            }
+            try? await clock.sleep(until: end)
+            answers.withLock { $0 += 1 }
+        }
+    }
+
+    private static func run(
+        _ store: Store,
+        _ body: @escaping @Sendable (Scenario, MetadataQueue) async throws -> Void
+    ) throws {
+        try Scenario.run { it in
+            let (queue, clock) = (MetadataQueue(), it.mount.clock)
+            try await withThrowingTaskGroup { group in
+                group.addTask {
+                    await queue.run(sideBySide: 256, on: clock) {
+                        false
+                    } prepare: { inodes in
+                        inodes
+                    } look: { _, _ in
+                        await store.answer(on: clock)
+                    }
+                }
+                for number in 0..<MetadataQueue.expectedMax {
+                    queue.request(InodeNumber(rawValue: 2 + Int64(number)), isAwaited: false)
+                }
+                try await body(it, queue)
+                group.cancelAll()
+            }
+        }
+    }
+
+    /// Goal: a program that looks at one file waits for it, whatever else is fetched.
+    @Test(arguments: [100, 250, 500])
+    func `leaves room for that which a program waits for on a slow store`(
+        milliseconds: Int
+    ) throws {
+        try Self.run(Store(places: 8, duration: .milliseconds(milliseconds))) { it, queue in
+            for number in 0..<5 {
+                try await it.wait(.seconds(2))
+                let begin = it.mount.clock.uptime
+                let inode = InodeNumber(rawValue: 10_000 + Int64(number))
+                await queue.request(inode, isAwaited: true).completion.wait(after: 0)
+                let took = it.mount.clock.uptime - begin
+                #expect(took < MetadataFetcher.patience - .seconds(2), "\(took)")
+            }
+        }
+    }
+
+    @Test func `uses all places of a slow store`() throws {
+        let store = Store(places: 8, duration: .milliseconds(250))
+        try Self.run(store) { it, _ in
+            try await it.wait(.seconds(10))
+            #expect(store.answers.withLock { $0 } > 300)
+        }
+    }
+
+    @Test func `has all places of a quick store within some round trips`() throws {
+        let store = Store(places: 256, duration: .milliseconds(20))
+        try Self.run(store) { it, _ in
+            try await it.wait(.milliseconds(170))
+            #expect(store.answers.withLock { $0 } == MetadataQueue.expectedMax)
+        }
+    }
+}
