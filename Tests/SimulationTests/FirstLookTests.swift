@@ -146,6 +146,40 @@ struct FirstLookTests {
         }
     }
 
+    /// Goal: an attribute set by a program is sent even if it is the one that was assumed.
+    @Test(arguments: [true, false])
+    func `keeps attributes that a program sets to what the listing has`(trusts: Bool) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.listsMetadata = false
+        settings.provider.trustsListings = trusts
+        try Scenario.run(settings: settings) { remote in
+            for name in ["file", "other"] {
+                try remote.otherClientWrites(Scenario.key(name), [1], mode: 0o600)
+            }
+            try remote.otherClientMakesDirectory(Scenario.key("d"), mode: 0o700)
+        } _: { it in
+            _ = try await it.names(in: "")
+            it.remote.setReachable(false)
+            try await it.wait(.seconds(10))
+            for name in ["file", "d"] {
+                let assumed = try await it.look(at: name)
+                #expect(assumed.mode == (name == "d" ? 0o755 : 0o644))
+                var change = AttributeChange()
+                change.mode = assumed.mode
+                change.modified = .at(assumed.modified)
+                _ = try it.engine.setAttributes(of: assumed.inode, to: change)
+            }
+            it.remote.setReachable(true)
+            try await it.awaitReach()
+            #expect(try await it.rest())
+            #expect(it.remote.attributes()[Scenario.key("file")]?.mode == 0o644)
+            #expect(it.remote.attributes()[Scenario.key("d")]?.mode == 0o755)
+            #expect(it.remote.attributes()[Scenario.key("other")]?.mode == 0o600)
+            #expect(try await it.look(at: "file").mode == 0o644)
+            #expect(try await it.look(at: "d").mode == 0o755)
+        }
+    }
+
     @Test func `is repeated if a connection breaks`() throws {
         try Self.run { it in
             it.remote.setReachable(false)

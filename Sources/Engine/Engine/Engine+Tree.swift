@@ -49,6 +49,8 @@ extension Engine {
             if modified != nil, record.kind == .directory { record.generation += 1 }
             record.changed = now
             try database.update(record, from: former)
+            try database.keepSet(
+                mode: change.mode.map { $0 & 0o7777 }, modified: modified, of: former)
             if record.isWriting {
                 // Its last writer's close makes it due.
                 try database.markPending(inode, at: now, dueIfNew: due)

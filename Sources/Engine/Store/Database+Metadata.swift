@@ -34,4 +34,17 @@ extension Database {
         guard traits.extendedAttributes != nil else { return false }
         return try isUnseen(record)
     }
+
+    /// Makes attributes that a program sets count as changed even if they equal those assumed until
+    /// the metadata of the remote is known: the fetched ones must not replace them.
+    func keepSet(mode: UInt16?, modified: Timestamp?, of record: InodeRecord) throws {
+        guard !record.hasMetadata, let synced = try synced(record.id) else { return }
+        if mode == synced.mode {
+            try run("UPDATE synced SET mode = ? WHERE inode = ?", [synced.mode ^ 1, record.id])
+        }
+        if modified == synced.modified {
+            let other = Timestamp(nanoseconds: synced.modified.nanoseconds ^ 1)
+            try run("UPDATE synced SET modified = ? WHERE inode = ?", [other, record.id])
+        }
+    }
 }
