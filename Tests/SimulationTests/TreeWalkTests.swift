@@ -1,3 +1,4 @@
+import GRDB
 import Simulation
 import Testing
 
@@ -178,6 +179,62 @@ struct TreeWalkTests {
             try await it.awaitReach()
             for number in 4..<Self.directories {
                 #expect(try await it.names(in: Self.name(number)).count == Self.files)
+            }
+        }
+    }
+
+    /// Goal: no program waits for a search through a large tree that is known already.
+    @Test func `searches a bounded number of directories for the next ones`() throws {
+        try Scenario.run { it in
+            let (found, asked) = try it.engine.store.write { database in
+                // 40 listed directories with 40 listed ones, each of which has a known one.
+                try database.execute(
+                    sql: """
+                        WITH RECURSIVE numbers (number) AS (
+                            SELECT 2 UNION ALL SELECT number + 1 FROM numbers WHERE number < 3241)
+                        INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified,
+                            changed, presence, generation, writing, listed, accessed)
+                        SELECT number, 1, 493, 0, 0, 2, 0, 0, 0, 2, 1, 0, number < 1642, 0
+                        FROM numbers;
+                        INSERT INTO dirents (parent, name, inode)
+                        SELECT CASE WHEN id < 42 THEN 1 WHEN id < 1642 THEN 2 + (id - 42) / 40
+                            ELSE id - 1600 END, CAST(id AS BLOB), id FROM inodes WHERE id > 1
+                        """)
+                let asked = Locked(0)
+                var search = TreeWalks.AheadSearch(database: database, count: 32) { _ in
+                    asked.withLock { $0 += 1 }
+                    return true
+                }
+                try search.add(below: .root, after: 0, depth: 0)
+                return (search.found, asked.withLock { $0 })
+            }
+            #expect(found.isEmpty)
+            #expect((1...256).contains(asked), "\(asked)")
+        }
+    }
+
+    /// Goal: no error for a program that needs a directory at the moment in which the walk that
+    /// listed it ahead has ended.
+    @Test func `that ends leaves no listing unanswered that a program joins`() throws {
+        try Scenario.run { it in
+            let (queue, clock) = (ListingQueue(), it.mount.clock)
+            let directory = InodeNumber(rawValue: 2)
+            let (withdrawn, joined) = (Signal(), Signal())
+            try await withThrowingTaskGroup { group in
+                group.addTask {
+                    await queue.run { _, flight in
+                        guard flight.withdraw() else { return }
+                        withdrawn.notify()
+                        await joined.wait(after: 0)
+                        throw CancellationError()
+                    }
+                }
+                _ = queue.request(directory, isAhead: true, at: clock.uptime)
+                await withdrawn.wait(after: 0)
+                let flight = queue.request(directory, at: clock.uptime)
+                joined.notify()
+                try await queue.awaitEnd(of: flight, for: directory, on: clock)
+                group.cancelAll()
             }
         }
     }

@@ -29,7 +29,8 @@ struct Lister: Sendable {
         {
             try gate.requireReach(for: .list(key))
         }
-        try await listings.request(directory, at: clock.uptime).wait()
+        let flight = listings.request(directory, at: clock.uptime)
+        try await listings.awaitEnd(of: flight, for: directory, on: clock)
     }
 
     func run() async {
@@ -178,7 +179,7 @@ struct Lister: Sendable {
 
     /// - Throws: `CancellationError` for a listing ahead of a walk that has ended.
     private func requireUse(of flight: ListingQueue.Flight) throws(CancellationError) {
-        if flight.isAhead, !walks.withLock({ $0.isAlive(at: clock.uptime) }) {
+        if flight.isAhead, !walks.withLock({ $0.isAlive(at: clock.uptime) }), flight.withdraw() {
             throw CancellationError()
         }
     }

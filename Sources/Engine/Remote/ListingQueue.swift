@@ -14,6 +14,7 @@ final class ListingQueue: Sendable {
         private struct State {
             var progress: Duration
             var isAhead: Bool
+            var isWithdrawn = false
             var result: Result<Void, any Error>?
         }
 
@@ -29,6 +30,19 @@ final class ListingQueue: Sendable {
 
         fileprivate func noteRequest() { state.withLock { $0.isAhead = false } }
 
+        /// Withdraws the listing unless a program or refresh has asked for it. Later callers request
+        /// another one after its end.
+        ///
+        /// - Returns: Whether it is to end.
+        func withdraw() -> Bool {
+            state.withLock { state in
+                state.isWithdrawn = state.isWithdrawn || state.isAhead
+                return state.isWithdrawn
+            }
+        }
+
+        fileprivate var isWithdrawn: Bool { state.withLock { $0.isWithdrawn } }
+
         /// The time of the last data from the remote, or of the request.
         var progress: Duration { state.withLock { $0.progress } }
 
@@ -36,8 +50,7 @@ final class ListingQueue: Sendable {
             state.withLock { $0.progress = now }
         }
 
-        /// - Throws: The listing's error; `CancellationError` if the calling task is cancelled.
-        func wait() async throws {
+        fileprivate func wait() async throws {
             await completion.wait(after: 0)
             try Task.checkCancellation()
             try state.withLock { $0.result }?.get()
@@ -79,6 +92,22 @@ final class ListingQueue: Sendable {
         }
         if isNew { bell.notify() }
         return flight
+    }
+
+    /// Returns once a listing has ended, or if it was withdrawn, another one.
+    ///
+    /// - Throws: The listing's error; `CancellationError` if the calling task is cancelled.
+    func awaitEnd(
+        of flight: Flight, for directory: InodeNumber, on clock: any Clock
+    ) async throws {
+        var flight = flight
+        while true {
+            do {
+                return try await flight.wait()
+            } catch is CancellationError where flight.isWithdrawn && !Task.isCancelled {
+                flight = request(directory, at: clock.uptime)
+            }
+        }
     }
 
     /// Returns the requested or running listing of a directory.

@@ -32,10 +32,10 @@ struct NameFinder: Sendable {
         await flight.completion.wait(
             after: 0, until: flight.begin + Self.headStart, on: clock)
         guard flight.completion.notifications == 0, !Task.isCancelled else {
-            return try await flight.wait()
+            return try await lister.listings.awaitEnd(of: flight, for: directory, on: clock)
         }
         let end = await withTaskGroup(of: Outcome.self) { group in
-            group.addTask { .listed(await Self.outcome(of: flight)) }
+            group.addTask { .listed(await outcome(of: flight, for: directory)) }
             group.addTask { .answered(await ask(for: name, in: directory)) }
             defer { group.cancelAll() }
             var end = Outcome.answered(.unclear)
@@ -57,9 +57,12 @@ struct NameFinder: Sendable {
         }
     }
 
-    private static func outcome(of flight: ListingQueue.Flight) async -> Result<Void, any Error> {
+    private func outcome(
+        of flight: ListingQueue.Flight, for directory: InodeNumber
+    ) async -> Result<Void, any Error> {
         do {
-            return .success(try await flight.wait())
+            return .success(
+                try await lister.listings.awaitEnd(of: flight, for: directory, on: clock))
         } catch {
             return .failure(error)
         }

@@ -14,9 +14,11 @@ struct TreeWalks: Sendable {
     let looks: MetadataQueue
 
     /// How many names after a subdirectory are searched for the next ones.
-    private static var namesMax: Int { 1_024 }
+    fileprivate static var namesMax: Int { 1_024 }
     /// How many levels further down directories are listed ahead.
-    private static var depthMax: Int { 8 }
+    fileprivate static var depthMax: Int { 8 }
+    /// How many directories a step searches for the next ones: the program may be waiting for it.
+    static var searchedMax: Int { 256 }
 
     /// Records that a program needs the names of a directory that is not listed.
     func noteNeed(of directory: InodeNumber) {
@@ -86,15 +88,21 @@ struct TreeWalks: Sendable {
     }
 
     /// The search for the directories that a program will need next, in its order.
-    private struct AheadSearch {
+    struct AheadSearch {
         let database: Database
         let count: Int
         let isKnown: (InodeNumber) -> Bool
         var found: [InodeNumber] = []
+        private var searched = 0
+
+        init(database: Database, count: Int, isKnown: @escaping (InodeNumber) -> Bool) {
+            (self.database, self.count, self.isKnown) = (database, count, isKnown)
+        }
 
         /// Adds the directories of a directory that are not listed, and those below listed ones.
         mutating func add(below directory: InodeNumber, after cookie: Int64, depth: Int) throws {
-            guard found.count < count else { return }
+            guard found.count < count, searched < TreeWalks.searchedMax else { return }
+            searched += 1
             let next = try database.subdirectories(
                 of: directory, after: cookie, among: TreeWalks.namesMax,
                 limit: WalkDetector.aheadMax * 2)
