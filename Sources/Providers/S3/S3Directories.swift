@@ -73,7 +73,7 @@ struct S3Directories: Sendable {
     /// A listing of that many serves as many deletions more.
     private static let countedEntries = 512
 
-    /// Makes sure that the parent of `key` does not applyRemoteDeletion with its last object.
+    /// Makes sure that the parent of `key` does not vanish with its last object.
     func keepParent(of key: ObjectKey) async throws(ProviderError) {
         guard let parent = key.parent, parent != .root else { return }
         let place = tree.keys.place(of: parent)
