@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Glibc
 import Synchronization
 import Testing
@@ -33,19 +34,41 @@ extension MountedTests {
             let found = try Program.require("find", folder.point, "-size", "+0", "-type", "f")
             #expect(found.split(separator: "\n").count == directories.count * names.count)
             try Program.require("ls", "-R", folder.point)
+            guard cachesAbsences else { return }
             for directory in directories {
                 #expect(!Files.exists(folder.local("\(directory)/absent")))
             }
         }
 
-        /// Walks until the kernel answers by itself: at first some answers are invalidated, and it forgets
-        /// the access times of directories that it lists.
-        private static func fillCaches(_ folder: MountedFolder) throws {
-            try eventually("a walk makes no request") {
-                let before = requests(folder)
-                try walk(folder)
-                return requests(folder) == before
+        /// Whether the kernel lets go of an absence when the name is invalidated. From Linux 6.19 on it
+        /// does not, so absences are asked for each time.
+        private static let cachesAbsences: Bool = {
+            var names = utsname()
+            guard uname(&names) == 0 else { return false }
+            let release = withUnsafeBytes(of: names.release) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
+            let numbers = release.split { !$0.isNumber }.prefix(2).compactMap { Int($0) }
+            return numbers.lexicographicallyPrecedes([6, 19])
+        }()
+
+        /// Walks until the kernel answers by itself: at first some answers are invalidated, and it forgets
+        /// the access times of directories that it lists. An answer that came shortly before its
+        /// invalidation is invalidated again a second later.
+        private static func fillCaches(_ folder: MountedFolder) throws {
+            for isLast in [false, true] {
+                try eventually("a walk makes no request") {
+                    let before = requests(folder)
+                    try walk(folder)
+                    return requests(folder) == before
+                }
+                if !isLast { pause(.milliseconds(1_500)) }
+            }
+        }
+
+        /// For what happens when nothing does for a while.
+        private static func pause(_ duration: Duration) {
+            Thread.sleep(forTimeInterval: duration / .seconds(1))
         }
 
         @Test func `answer a walk through a known tree without a request`() throws {
@@ -103,6 +126,89 @@ extension MountedTests {
                 try eventually("the change is seen") {
                     Files.exists(folder.local("directory0/absent"))
                 }
+            }
+        }
+
+        /// Goal: the attributes of a directory that is not in use, which the kernel gets on other
+        /// occasions than its use, do not keep it from reporting the next one.
+        ///
+        /// Method: a directory counts as unused after two seconds. Then it is changed, or its parent is
+        /// read again, whose listing the kernel has dropped for a new name.
+        @Test(arguments: ["chmod 700 \"$0/directory0\"", "ls -l \"$0\"", "stat \"$0\"/dir*"])
+        func `report the next use of an unused directory after an answer about it`(
+            script: String
+        ) throws {
+            try MountedFolder.with(Self.options(refresh: "200ms"), populate: Self.populate) {
+                folder in
+                try Self.fillCaches(folder)
+                Self.pause(.seconds(3))
+                try Files.write([1], to: folder.remote("new"))
+                try eventually("the root's listing is dropped") {
+                    Files.exists(folder.local("new"))
+                }
+                try Program.require("sh", "-c", script, folder.point)
+                // As long as the answer may make it count as used, it is refreshed anyhow.
+                Self.pause(.seconds(3))
+                try Files.write([1], to: folder.remote("directory0/absent"))
+                try eventually("the change is seen", within: .seconds(20)) {
+                    Files.exists(folder.local("directory0/absent"))
+                }
+            }
+        }
+
+        /// Goal: names that the kernel knows as absent, or as a file that was replaced, fail no program
+        /// that opens them.
+        ///
+        /// Method: files are replaced, removed and made on the remote while programs open them.
+        @Test func `fail no program that opens a file while it changes on the remote`() throws {
+            var options = MountedFolder.Options()
+            options.mount = ["--refresh", "100ms"]
+            try MountedFolder.with(options) { folder in
+                try Files.write([1], to: folder.remote("replaced"))
+                try eventually("it is seen") { Files.exists(folder.local("replaced")) }
+                let isEnding = Mutex(false)
+                let failures = Mutex<[String]>([])
+                let programs = DispatchGroup()
+                func start(_ body: @escaping @Sendable (Int) throws -> Void) {
+                    DispatchQueue.global().async(group: programs) {
+                        var round = 0
+                        while !isEnding.withLock(\.self) {
+                            do {
+                                try body(round)
+                            } catch {
+                                failures.withLock { $0.append("\(error)") }
+                            }
+                            round += 1
+                        }
+                    }
+                }
+                for _ in 0..<2 {
+                    start { _ in
+                        try OpenFile(folder.local("replaced"), O_RDONLY).close()
+                    }
+                }
+                start { round in
+                    let name = "made \(round % 20)"
+                    _ = Files.exists(folder.local(name))
+                    try OpenFile(folder.local(name), O_RDWR | O_CREAT).close()
+                }
+                do {
+                    defer {
+                        isEnding.withLock { $0 = true }
+                        programs.wait()
+                    }
+                    for round in 0..<60 {
+                        try Files.replace(folder.remote("replaced"), with: [UInt8(round), 1])
+                        let name = folder.remote("made \(round % 20)")
+                        if Files.exists(name) {
+                            try Files.unlink(name)
+                        } else {
+                            try Files.write([1], to: name)
+                        }
+                        Self.pause(.milliseconds(100))
+                    }
+                }
+                #expect(failures.withLock { Set($0) } == [])
             }
         }
 

@@ -206,6 +206,54 @@ struct RefreshScheduleTests {
         #expect(used.takeDue(at: .seconds(1_000)).due == [.root])
     }
 
+    /// Goal: the kernel caches attributes only of directories whose next use it will be told to report.
+    @Test func `are kept fresh from a use until the kernel is told to report the next one`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        #expect(used.isKeptFresh(.root, at: .seconds(1_000)))
+        #expect(!used.isKeptFresh(directory, at: .zero))
+        _ = used.note(directory, at: .zero)
+        #expect(used.isKeptFresh(directory, at: .seconds(299)))
+        #expect(!used.isKeptFresh(directory, at: .seconds(300)))
+        #expect(used.takeIdle(at: .seconds(300)) == [directory])
+        #expect(!used.isKeptFresh(directory, at: .seconds(300)))
+        for number in 100..<2_200 {
+            _ = used.note(InodeNumber(rawValue: Int64(number)), at: .seconds(301))
+        }
+        let forgotten = used.takeForgotten()
+        #expect(!forgotten.isEmpty)
+        #expect(!forgotten.contains { used.isKeptFresh($0, at: .seconds(302)) })
+    }
+
+    /// Goal: a directory that was listed ahead of a walk is kept fresh from its first use on.
+    @Test func `are not listed again after a listing ahead, until a program uses them`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        #expect(used.takeDue(at: .zero).due == [.root])
+        used.end(.root)
+        used.noteListing(directory, isAhead: true, at: .seconds(1))
+        used.noteEnd(
+            of: directory, begunAt: .seconds(1), busy: .seconds(1), hasNews: true, at: .seconds(2))
+        // The kernel cannot have its attributes, and so need not be told.
+        #expect(!used.isKeptFresh(directory, at: .seconds(2)))
+        #expect(used.takeIdle(at: .seconds(2)) == [])
+        #expect(used.takeDue(at: .seconds(20)) == (due: [], next: .seconds(30)))
+        #expect(used.takeDue(at: .seconds(30)) == (due: [.root], next: .seconds(60)))
+        // The refresher would otherwise wake up a second late.
+        let isNext = used.note(directory, at: .milliseconds(30_500))
+        #expect(isNext)
+        #expect(used.isKeptFresh(directory, at: .milliseconds(30_500)))
+        #expect(used.takeDue(at: .milliseconds(30_500)) == (due: [], next: .seconds(31)))
+        #expect(used.takeDue(at: .seconds(31)).due == [directory])
+    }
+
+    @Test func `are listed at once when first used long after a listing ahead`() {
+        var used = RefreshSchedule(interval: .seconds(30))
+        used.noteListing(directory, isAhead: true, at: .zero)
+        #expect(used.takeDue(at: .seconds(40)).due == [.root])
+        let isDue = used.note(directory, at: .seconds(50))
+        #expect(isDue)
+        #expect(used.takeDue(at: .seconds(50)).due == [directory])
+    }
+
     /// Goal: a directory that takes long to list is not listed without end.
     @Test func `are listed for a twentieth of the time, and less while they have no news`() {
         var used = RefreshSchedule(interval: .seconds(30))

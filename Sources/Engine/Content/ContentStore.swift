@@ -84,18 +84,36 @@ struct ContentStore: Sendable {
             return try retain(inode)
         } catch {
             guard case .failure(let failure) = error, failure.kind == .damaged else { throw error }
-            _ = try files.withExclusive(inode) { () throws(Blocked) in
+            let isForgotten = try files.withExclusive(inode) { () throws(Blocked) in
                 try forgetLostBytes(of: inode)
             }
+            // Even if the request fails, after which the kernel keeps the former size.
+            if isForgotten == true { space.kernelCache.announce([.inode(inode)]) }
             return try retain(inode)
         }
     }
 
-    private func forgetLostBytes(of inode: InodeNumber) throws(Blocked) {
+    /// A variant of ``retain(_:)`` for a program that opens a file, to truncate it to nothing or not.
+    ///
+    /// - Throws: `.changedRemotely` for an inode that no longer exists: the kernel knew its name, and
+    ///   looks it up again.
+    func retainToOpen(
+        _ inode: InodeNumber, toEmpty isTruncating: Bool
+    ) throws(Blocked) -> OpenFile {
+        do throws(Blocked) {
+            return isTruncating ? try retainToEmpty(inode) : try retain(inode)
+        } catch {
+            guard case .failure(let failure) = error, failure.kind == .notFound else { throw error }
+            throw .failure(.changedRemotely, "open inode \(inode)", cause: failure)
+        }
+    }
+
+    /// - Returns: Whether the file is empty now.
+    private func forgetLostBytes(of inode: InodeNumber) throws(Blocked) -> Bool {
         let now = clock.wallTime
-        try store.write { database in
+        return try store.write { database in
             var record = try database.existingInode(inode)
-            guard record.presence != .remote, !record.isWriting else { return }
+            guard record.presence != .remote, !record.isWriting else { return false }
             record.size = 0
             record.presence = .whole
             try database.setExtents(ExtentSet(), of: inode)
@@ -105,6 +123,7 @@ struct ContentStore: Sendable {
             try database.markPending(
                 inode, at: now, due: agenda.due(after: configuration.settleTime))
             try database.setFailure(nil, attempts: 0, of: inode)
+            return true
         }
     }
 

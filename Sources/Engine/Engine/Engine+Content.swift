@@ -19,7 +19,13 @@ extension Engine {
         clearsSetID: Bool = false
     ) throws(Blocked) {
         if clearsSetID { try clearSetID(of: inode) }
-        try local.content.write(inode, bytes, at: offset)
+        do throws(Blocked) {
+            try local.content.write(inode, bytes, at: offset)
+        } catch {
+            // The kernel takes a failed write for none; it may have failed after the bytes.
+            if case .failure = error { local.kernelCache.announce([.attributes(inode)]) }
+            throw error
+        }
     }
 
     /// Releases the handle of one ``open(_:access:truncating:)`` or
@@ -67,8 +73,7 @@ extension Engine {
         _ inode: InodeNumber, access: FileAccess, truncating: Bool, clearsSetID: Bool = false
     ) throws(Blocked) {
         if access == .write { try configuration.requireWritable("open inode \(inode) for writing") }
-        let file =
-            truncating ? try local.content.retainToEmpty(inode) : try local.content.retain(inode)
+        let file = try local.content.retainToOpen(inode, toEmpty: truncating)
         do throws(Blocked) {
             if !truncating { try requireVersion(of: file, for: access) }
             if access == .read { return try requireKind(of: file) }
@@ -86,6 +91,8 @@ extension Engine {
             try local.content.truncate(inode, to: 0)
         } catch {
             local.content.release(inode, access: .write)
+            // The kernel takes a failed open for no change, and keeps size and bytes.
+            local.kernelCache.announce([.inode(inode)])
             throw error
         }
     }

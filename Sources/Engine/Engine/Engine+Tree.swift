@@ -20,48 +20,14 @@ extension Engine {
         of inode: InodeNumber, to change: AttributeChange
     ) throws(Blocked) -> Attributes {
         try configuration.requireWritable("change inode \(inode)")
-        if let size = change.size { try local.content.truncate(inode, to: size) }
-        let now = clock.wallTime
-        let modified: Timestamp? =
-            switch change.modified {
-            case .now: now
-            case .at(let time): time
-            case nil: nil
-            }
-        if let modified, let file = local.files.existing(inode) {
-            // While a file is being written, its time is kept with its content, and stored at its
-            // release.
-            try file.withState { state throws(Blocked) in
-                state.modified = modified
-                if state.isMarkedWriting { try local.content.storeTime(inode, state) }
-            }
+        do throws(Blocked) {
+            if let size = change.size { try local.content.truncate(inode, to: size) }
+            return remote.schedule.marking(try local.tree.setAttributes(of: inode, to: change))
+        } catch {
+            // The kernel takes a failed change for none, and keeps size and bytes.
+            if change.size != nil { local.kernelCache.announce([.inode(inode)]) }
+            throw error
         }
-        let due = local.agenda.due(after: configuration.settleTime)
-        let record = try store.write { database in
-            let former = try database.existingInode(inode)
-            var record = former
-            record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode
-            if change.clearsSetID, record.kind == .file { record.mode = record.mode.withoutSetID }
-            record.userID = change.userID ?? record.userID
-            record.groupID = change.groupID ?? record.groupID
-            record.modified = modified ?? record.modified
-            // For a directory only explicitly set times are uploaded, not those of its changes.
-            if modified != nil, record.kind == .directory { record.generation += 1 }
-            record.changed = now
-            try database.update(record, from: former)
-            try database.keepSet(
-                mode: change.mode.map { $0 & 0o7777 }, modified: modified, of: former)
-            if record.isWriting {
-                // Its last writer's close makes it due.
-                try database.markPending(inode, at: now, dueIfNew: due)
-            } else {
-                try database.markPending(inode, at: now, due: due)
-            }
-            return record
-        }
-        local.files.existing(inode)?.noteNewMode()
-        local.agenda.notify(due: due)
-        return try local.tree.current(record)
     }
 
     /// Clears the set-user-ID and set-group-ID bits of a file, as for each write by a user without the
@@ -78,6 +44,9 @@ extension Engine {
             local.files.existing(inode)?.noteNewMode()
             throw error
         }
+        // The answer to a write or an open carries no mode, and the kernel would run the file with the
+        // one that it knows.
+        local.kernelCache.announce([.attributes(inode)])
     }
 
     /// Total and available space: the remote's if known, otherwise ``StorageSpace/unknown``. Writes
@@ -143,7 +112,7 @@ extension Engine {
         }
         guard let found else { return nil }
         try remote.metadata.requireMetadata(of: found)
-        return try local.tree.current(found.record)
+        return remote.schedule.marking(try local.tree.current(found.record))
     }
 
     /// Returns up to `limit` entries of a directory in the order of their cookies, those after
@@ -170,7 +139,8 @@ extension Engine {
         }
         return try entries.map { dirent, inode throws(Blocked) in
             DirectoryEntry(
-                name: dirent.name, attributes: try local.tree.current(inode),
+                name: dirent.name,
+                attributes: remote.schedule.marking(try local.tree.current(inode)),
                 cookie: dirent.cookie)
         }
     }
@@ -202,6 +172,8 @@ extension Engine {
             // There is no room for its content: the name must not stay, as nothing would ever
             // release it.
             try unlink(name, in: parent)
+            // The kernel takes a failed creation for no change of the directory's time.
+            local.kernelCache.announce([.attributes(parent)])
             throw error
         }
         return created
@@ -211,7 +183,8 @@ extension Engine {
     package func createDirectory(
         _ name: FileName, in parent: InodeNumber, mode: UInt16, caller: Caller
     ) throws(Blocked) -> Attributes {
-        try local.tree.createDirectory(name, in: parent, mode: mode, caller: caller)
+        remote.schedule.marking(
+            try local.tree.createDirectory(name, in: parent, mode: mode, caller: caller))
     }
 
     /// - Throws: `.exists`, `.notFound` if the parent is gone, `.readOnly`, `.unsupported` if the

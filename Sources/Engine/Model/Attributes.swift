@@ -18,6 +18,9 @@ package struct Attributes: Hashable, Sendable {
     package var isProvisional = false
     /// Whether even the kind may change: an object listed as a file may be a symbolic link.
     package var isKindProvisional = false
+    /// Whether it is a directory that is listed again only at its next use. The kernel must not cache
+    /// its attributes: it has to ask for them then.
+    package var isIdle = false
 }
 
 /// The attributes to set; nil for unchanged ones. POSIX: `chmod`, `chown`, `utimensat`.

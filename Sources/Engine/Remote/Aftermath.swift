@@ -15,6 +15,8 @@ struct Aftermath: Sendable {
             case .name: break
             }
         }
-        kernelCache.announce(changes.cacheChanges)
+        // Programs that have a removed file open see that it has no name.
+        let open = changes.unlinked.filter { files.existing($0) != nil }
+        kernelCache.announce(changes.cacheChanges + open.map { .attributes($0) })
     }
 }

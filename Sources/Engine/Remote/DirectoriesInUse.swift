@@ -30,7 +30,8 @@ struct RefreshSchedule {
         /// The number of long listings without news since the last one with news or the last short
         /// one: a single slow answer is no reason for the longest pause.
         var quietListings = 0
-        /// Whether the kernel is to report its next use.
+        /// Whether the kernel reports its next use, as it has no attributes of it or is told to drop
+        /// them.
         var isWatched = false
     }
 
@@ -40,6 +41,8 @@ struct RefreshSchedule {
     private var running: Set<InodeNumber> = []
     /// Directories that are no longer remembered, and whose next use the kernel is to report.
     private var forgotten: [InodeNumber] = []
+    /// When the next listing begins, as far as known at the last ``takeDue(at:)``.
+    private var nextDue: Duration = .zero
 
     /// - Parameter interval: Maximum age of a listing, unless that took long.
     init(interval: Duration) {
@@ -49,14 +52,23 @@ struct RefreshSchedule {
 
     /// Records the use of a directory.
     ///
-    /// - Returns: Whether it is due now.
+    /// - Returns: Whether it is due now, or earlier than all others.
     mutating func note(_ directory: InodeNumber, at now: Duration) -> Bool {
         var use = uses[directory] ?? Use(last: now)
+        let wasInUse = isInUse(use, at: now)
         use.last = now
         use.isWatched = false
         uses[directory] = use
         if uses.count > Self.countMax * 2 { forgetOldest() }
-        return use.due.map { $0 <= now } ?? true
+        guard let due = use.due else { return true }
+        return due <= now || !wasInUse && due < nextDue
+    }
+
+    /// Whether a directory is listed at intervals, and is going to be watched after its last use. The
+    /// kernel may cache the attributes of no other one: it would not report the next use.
+    func isKeptFresh(_ directory: InodeNumber, at now: Duration) -> Bool {
+        if directory == .root { return true }
+        return uses[directory].map { !$0.isWatched && isInUse($0, at: now) } ?? false
     }
 
     /// Records that the listing of a directory begins.
@@ -65,7 +77,7 @@ struct RefreshSchedule {
     ///   no reason to list it again.
     mutating func noteListing(_ directory: InodeNumber, isAhead: Bool = false, at now: Duration) {
         if isAhead, uses[directory] == nil {
-            uses[directory] = Use(last: now - age)
+            uses[directory] = Use(last: now - age, isWatched: true)
             if uses.count > Self.countMax * 2 { forgetOldest() }
         }
         uses[directory]?.due = now + interval
@@ -135,6 +147,7 @@ struct RefreshSchedule {
             .prefix(Self.runningMax - running.count).map(\.directory)
         for directory in begun { uses[directory]?.due = now + interval }
         running.formUnion(begun)
+        nextDue = next
         return (begun, next)
     }
 
@@ -179,6 +192,16 @@ final class DirectoriesInUse: Sendable {
         }
         if isDue { signal.notify() }
         kernelCache.watch(forgotten)
+    }
+
+    /// Returns attributes read before with what the kernel may do with them: see
+    /// ``Attributes/isIdle``.
+    func marking(_ attributes: Attributes) -> Attributes {
+        guard attributes.kind == .directory else { return attributes }
+        var attributes = attributes
+        let now = clock.uptime
+        attributes.isIdle = uses.withLock { !$0.isKeptFresh(attributes.inode, at: now) }
+        return attributes
     }
 
     /// Has the kernel report the next use of those that have not been used for long.

@@ -264,7 +264,12 @@ struct Synchroniser: Sendable {
         let isFree: Void? = try content.files.withExclusive(inode) { () throws(Blocked) in
             try content.finishAbandonedWrite(inode)
         }
-        if isFree == nil, let file = content.files.existing(inode) { content.settle(inode, file) }
+        if isFree != nil {
+            // The kernel may have the size and time from before the last write.
+            content.space.kernelCache.announce([.inode(inode)])
+        } else if let file = content.files.existing(inode) {
+            content.settle(inode, file)
+        }
     }
 
     /// Stores why an inode could not be synchronised, and returns when to retry.

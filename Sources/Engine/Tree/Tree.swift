@@ -41,6 +41,56 @@ struct Tree: Sendable {
         return attributes
     }
 
+    /// Stores the changes of attributes except the size.
+    func setAttributes(
+        of inode: InodeNumber, to change: AttributeChange
+    ) throws(Blocked) -> Attributes {
+        let now = clock.wallTime
+        let modified: Timestamp? =
+            switch change.modified {
+            case .now: now
+            case .at(let time): time
+            case nil: nil
+            }
+        if let modified, let file = files.existing(inode) {
+            // While a file is being written, its time is kept with its content, and stored at its
+            // release.
+            try file.withState { state throws(Blocked) in
+                state.modified = modified
+                if state.isMarkedWriting {
+                    try onDisk(
+                        "set the time of inode \(inode)", do: state.file.setModified(modified))
+                }
+            }
+        }
+        let due = agenda.due(after: configuration.settleTime)
+        let record = try store.write { database in
+            let former = try database.existingInode(inode)
+            var record = former
+            record.mode = change.mode.map { $0 & 0o7777 } ?? record.mode
+            if change.clearsSetID, record.kind == .file { record.mode = record.mode.withoutSetID }
+            record.userID = change.userID ?? record.userID
+            record.groupID = change.groupID ?? record.groupID
+            record.modified = modified ?? record.modified
+            // For a directory only explicitly set times are uploaded, not those of its changes.
+            if modified != nil, record.kind == .directory { record.generation += 1 }
+            record.changed = now
+            try database.update(record, from: former)
+            try database.keepSet(
+                mode: change.mode.map { $0 & 0o7777 }, modified: modified, of: former)
+            if record.isWriting {
+                // Its last writer's close makes it due.
+                try database.markPending(inode, at: now, dueIfNew: due)
+            } else {
+                try database.markPending(inode, at: now, due: due)
+            }
+            return record
+        }
+        files.existing(inode)?.noteNewMode()
+        agenda.notify(due: due)
+        return try current(record)
+    }
+
     /// The maximum size of all names of one inode. Linux: `XATTR_LIST_MAX`.
     private static var listBytesMax: Int { 65_536 }
 

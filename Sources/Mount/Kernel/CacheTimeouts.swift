@@ -26,9 +26,9 @@ package struct CacheTimeouts: Sendable {
     /// Returns how long the kernel may cache these attributes, in seconds.
     ///
     /// Provisional attributes are not cached, so that the next lookup sees the final ones or
-    /// repeats a failed fetch.
+    /// repeats a failed fetch; those of an idle directory are not, so that its next use is reported.
     func seconds(for attributes: Attributes) -> Double {
-        attributes.isProvisional ? 0 : self.attributes.seconds
+        attributes.isProvisional || attributes.isIdle ? 0 : self.attributes.seconds
     }
 }
 

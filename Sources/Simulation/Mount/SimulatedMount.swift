@@ -21,6 +21,7 @@ package final class SimulatedMount: Sendable {
         let database: DatabaseQueue
         let commits: CrashingCommits?
         let provider: CrashingProvider
+        let kernelCache: SimulatedKernelCache
         let work: Task<Void, Never>
     }
 
@@ -98,6 +99,12 @@ package final class SimulatedMount: Sendable {
 
     package var life: SimulatedLife { process.life }
 
+    /// The database of the living process.
+    var openDatabase: DatabaseQueue { process.database }
+
+    /// The kernel's caches, as far as the living process invalidates them.
+    package var kernelCache: SimulatedKernelCache { process.kernelCache }
+
     private var process: Process {
         guard let process = state.withLock({ $0.process }) else {
             preconditionFailure("the mount was not started")
@@ -131,11 +138,13 @@ package final class SimulatedMount: Sendable {
             close(database, commits)
             throw error
         }
+        let kernelCache = SimulatedKernelCache()
+        engine.attach(kernelCache)
         let work = Task(executorPreference: executor) { await engine.run() }
         state.withLock {
             $0.process = Process(
                 engine: engine, life: life, database: database, commits: commits,
-                provider: provider, work: work)
+                provider: provider, kernelCache: kernelCache, work: work)
         }
     }
 

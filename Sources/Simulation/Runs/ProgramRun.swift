@@ -57,8 +57,10 @@ struct ProgramRun {
         switch step {
         case .close(let slot): close(slot)
         case .wait(let duration):
-            try await mount.clock.sleep(until: mount.clock.uptime + duration)
-        case .waitForRest: try await waitForRest()
+            try await checkingKernelCaches {
+                try await mount.clock.sleep(until: mount.clock.uptime + duration)
+            }
+        case .waitForRest: try await checkingKernelCaches { try await waitForRest() }
         case .kill(let recoveryDeath): try await restart(recoveryDeath: recoveryDeath)
         case .killSoon(let steps): mount.life.dieBeforeStep(steps)
         case .remount(let cutsPower): try await remount(cutsPower: cutsPower)
@@ -99,6 +101,18 @@ struct ProgramRun {
     mutating func close(_ slot: Int) {
         guard let handle = handles.removeValue(forKey: slot) else { return }
         mount.engine.release(handle.inode, access: handle.access)
+    }
+
+    /// Runs `body`, during which no program makes a request.
+    private func checkingKernelCaches(_ body: () async throws -> Void) async throws {
+        guard !mount.life.isDead, !faultPlan.hadDiskFaults else { return try await body() }
+        let database = mount.openDatabase
+        let check = try KernelCacheCheck(database)
+        _ = mount.kernelCache.take()
+        try await body()
+        // A new process has a new mount.
+        if mount.life.isDead { return }
+        try check.check(database, mount.kernelCache.take())
     }
 
     private func waitForRest() async throws {
