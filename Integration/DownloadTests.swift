@@ -9,8 +9,8 @@ extension MountedTests {
     struct `Downloads from a server` {
         private static let size = 64 << 20
         private static let bytes = SeededRandom.bytes(size, seed: 61)
-        /// Listings, headers, and bytes of which a kernel wants a few more.
-        private static let overhead = 1 << 20
+        /// Listings, headers, and the first MiB of a file, of which an open waits for a part.
+        private static let overhead = 2 << 20
 
         /// Mounts a server that has `movie`, through a relay.
         private static func with(

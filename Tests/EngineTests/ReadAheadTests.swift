@@ -81,6 +81,33 @@ import Testing
         #expect(Self.ahead(reads).isEmpty)
     }
 
+    @Test func `no steps beyond the longest file`() {
+        var reads = ReadPositions()
+        let distance: UInt64 = (1 << 61) - (1 << 50)
+        for index in 0..<5 as Range<UInt64> {
+            Self.read(&reads, at: index * distance, count: 16 << 10)
+        }
+        #expect(Self.ahead(reads).isEmpty)
+    }
+
+    /// Goal: what is fetched for one of two readers is not given up, and claimed again, because the other
+    /// is served while this one waits.
+    @Test func `for a reader that waits while another one reads`() {
+        var reads = ReadPositions()
+        for index in 0..<64 as Range<UInt64> {
+            Self.read(&reads, at: index << 17, count: 128 << 10)
+        }
+        reads.expect(8 << 20..<(8 << 20) + (128 << 10), at: .seconds(1))
+        for index in 0..<64 as Range<UInt64> {
+            Self.read(&reads, at: 400 << 20 + index << 17, count: 128 << 10, time: .seconds(3))
+        }
+        let ahead = Self.ahead(reads, at: .seconds(3))
+        #expect(ahead.map(\.lowerBound).contains(8 << 20))
+        for range in ahead { #expect(reads.wants(range, windowMax: Self.max)) }
+        reads.endExpecting(8 << 20..<(8 << 20) + (128 << 10))
+        #expect(!reads.wants(8 << 20..<16 << 20, windowMax: Self.max))
+    }
+
     @Test func `for the reader of another place, once it reads in order there`() {
         var reads = ReadPositions()
         for index in 0..<64 as Range<UInt64> {

@@ -29,10 +29,10 @@ import Testing
     }
 
     private static func run(
-        _ bytes: [UInt8], settings: SimulatedMountSettings = settings,
+        _ bytes: [UInt8], seed: UInt64 = 1, settings: SimulatedMountSettings = settings,
         _ body: @escaping @Sendable (Scenario, InodeNumber) async throws -> Void
     ) throws {
-        try Scenario.run(settings: settings) { remote in
+        try Scenario.run(seed: seed, settings: settings) { remote in
             try remote.otherClientWrites(Scenario.key("file"), bytes)
         } _: { it in
             _ = try await it.names(in: "")
@@ -176,6 +176,62 @@ import Testing
         }
     }
 
+    /// Goal: a store that keeps one connection hanging does not keep later readers from trying again.
+    @Test func `a range is requested again once all who waited for it were interrupted`() throws {
+        let bytes = Self.content(8 << 20)
+        try Self.run(bytes) { it, inode in
+            it.remote.stand(true, attempts: "read")
+            await it.interrupting(after: .seconds(1)) {
+                _ = try? await it.part(of: inode, at: 4 << 20, count: 9)
+            }
+            it.remote.stand(false)
+            let start = it.mount.clock.uptime
+            let part = try await it.part(of: inode, at: 4 << 20, count: 9)
+            #expect(part == Array(bytes[4 << 20..<(4 << 20) + 9]))
+            #expect(it.mount.clock.uptime - start < .seconds(1))
+        }
+    }
+
+    @Test func `a range goes on for a reader that was not interrupted`() throws {
+        let bytes = Self.content(8 << 20)
+        try Self.run(bytes) { it, inode in
+            try await it.wait(.seconds(1))
+            it.remote.setDelay(.seconds(5), attempts: "read")
+            let before = it.remote.bytesSent
+            let start = it.mount.clock.uptime
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    let part = try await it.part(of: inode, at: (4 << 20) + 9, count: 9)
+                    #expect(part == Array(bytes[(4 << 20) + 9..<(4 << 20) + 18]))
+                }
+                group.addTask {
+                    await it.interrupting(after: .seconds(1)) {
+                        _ = try? await it.part(of: inode, at: (4 << 20) + 9, count: 9)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(it.mount.clock.uptime - start < .seconds(6))
+            #expect(it.remote.bytesSent - before <= 128 << 10)
+        }
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a request whose bytes came does not fail with the rest of its range`(
+        seed: UInt64
+    ) throws {
+        let bytes = Self.content(8 << 20)
+        try Self.run(bytes, seed: seed) { it, inode in
+            // Half of each range comes, and the error with the last of its bytes.
+            it.remote.setFaults(SimulatedProviderFaults(.shortRead, 1))
+            let (offset, count) = (4 << 20, 64 << 10)
+            let start = it.mount.clock.uptime
+            let part = try await it.part(of: inode, at: offset, count: count)
+            #expect(part == Array(bytes[offset..<offset + count]))
+            #expect(it.mount.clock.uptime - start < .milliseconds(100), "without a second attempt")
+        }
+    }
+
     @Test func `a closed file is not fetched any further`() throws {
         let bytes = Self.content(64 << 20)
         try Scenario.run(settings: Self.settings) { remote in
@@ -213,6 +269,17 @@ import Testing
 }
 
 extension Scenario {
+    /// Performs `work` in a task that is cancelled after `delay`.
+    fileprivate func interrupting(
+        after delay: Duration, _ work: @escaping @Sendable () async -> Void
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask(operation: work)
+            try? await wait(delay)
+            group.cancelAll()
+        }
+    }
+
     fileprivate func openToRead(_ path: String) async throws -> InodeNumber {
         let inode = try await find(path)
         try await engine.retrying { () throws(Blocked) in

@@ -14,7 +14,52 @@ final class ByteWait: Sendable {
     func end() { signal.notify() }
 }
 
+/// A range that is being fetched for requests, or ahead of them.
+final class Flight: Sendable {
+    let range: Range<UInt64>
+    /// Notified when the last request that waited for some of its bytes was cancelled.
+    private let abandonment = Signal()
+
+    init(_ range: Range<UInt64>) {
+        self.range = range
+    }
+
+    /// Performs `work`, which is cancelled once all requests that waited were.
+    func whileWanted(_ work: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask(operation: work)
+            group.addTask { await self.abandonment.wait(after: 0) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    func abandon() { abandonment.notify() }
+}
+
 extension OpenFile.State {
+    /// Claims a range for a fetch that requests may wait for.
+    mutating func beginFlight(of range: Range<UInt64>) -> Flight {
+        let flight = Flight(range)
+        inFlight.insert(range)
+        flights.append(flight)
+        return flight
+    }
+
+    /// Removes the wait of a cancelled request.
+    ///
+    /// - Parameter range: All that the request needs.
+    /// - Returns: The flights to abandon, outside the lock: no other request waits for them. A remote
+    ///   that does not answer must not keep later requests from trying again.
+    mutating func withdraw(_ wait: ByteWait, of range: Range<UInt64>) -> [Flight] {
+        waits.removeAll { $0 === wait }
+        reads.endExpecting(range)
+        return flights.filter { flight in
+            flight.range.overlaps(wait.range)
+                && !waits.contains { $0.range.overlaps(flight.range) }
+        }
+    }
+
     /// Counts arrived bytes as local: they are of the version that both sides agreed on (I5).
     ///
     /// - Parameter isLast: Whether the fetch is about to end, and with it the waits.
@@ -34,8 +79,11 @@ extension OpenFile.State {
     ///   - rest: The part that has not arrived.
     ///   - piece: All of it. Bytes that did arrive may have been dropped since.
     /// - Returns: The waits to end, outside the lock.
-    mutating func endFlight(of rest: Range<UInt64>, in piece: Range<UInt64>) -> [ByteWait] {
+    mutating func endFlight(
+        _ flight: Flight?, of rest: Range<UInt64>, in piece: Range<UInt64>
+    ) -> [ByteWait] {
         inFlight.remove(rest)
+        flights.removeAll { $0 === flight }
         let ended = waits.filter { $0.range.overlaps(piece) }
         waits.removeAll { $0.range.overlaps(piece) }
         return ended

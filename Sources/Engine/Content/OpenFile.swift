@@ -33,6 +33,8 @@ final class OpenFile: Sendable {
         var ahead = ReadAheadState()
         /// The requests that wait for bytes which are being fetched.
         var waits: [ByteWait] = []
+        /// The fetches that end once no request waits for them.
+        var flights: [Flight] = []
         /// Where its readers are.
         var reads = ReadPositions()
         /// The space that it takes on the disk, as last measured, and as the database has it.

@@ -115,6 +115,13 @@ struct ReadPositions {
         awaited.append((range, now))
     }
 
+    /// Records that a request does not wait for a range any more.
+    mutating func endExpecting(_ range: Range<UInt64>) {
+        if let index = awaited.firstIndex(where: { $0.range == range }) {
+            awaited.remove(at: index)
+        }
+    }
+
     /// Records that bytes are on their way to a program, until ``endServing(_:)``.
     mutating func beginServing(_ range: Range<UInt64>) { served.append(range) }
 
@@ -126,21 +133,28 @@ struct ReadPositions {
     ///
     /// - Parameter windowMax: The most bytes ahead of one reader.
     func ahead(windowMax: UInt64, at now: Duration) -> [Range<UInt64>] {
-        let active = positions.sorted { $0.time > $1.time }.filter { position in
-            now - position.time <= Self.pause
-                || awaited.contains { Self.isNear($0.range, position) }
-        }
+        let active = positions.sorted { $0.time > $1.time }.filter { isActive($0, at: now) }
         let windows = active.map { $0.end..<$0.end + $0.window(evidenceBytes, max: windowMax) }
         return windows.filter { !$0.isEmpty } + stride.next(bytesMax: windowMax)
     }
 
-    /// Whether the bytes of a range are likely to be needed: no reader has gone elsewhere since.
+    /// Whether the bytes of a range are likely to be needed: requests wait for them, or no reader has
+    /// gone elsewhere since. Whatever ``ahead(windowMax:at:)`` returns is wanted.
     func wants(_ range: Range<UInt64>, windowMax: UInt64) -> Bool {
         guard let last else { return true }
-        return positions.contains { position in
-            last.time - position.time <= Self.pause && range.upperBound >= position.start
+        let isNearReader = positions.contains { position in
+            // While none of them reads, all of them pause.
+            isActive(position, at: last.time) && range.upperBound >= position.start
                 && range.lowerBound <= position.end + windowMax + Self.gapMax
         }
+        return isNearReader || awaited.contains { $0.range.overlaps(range) }
+            || stride.next(bytesMax: windowMax).contains { $0.overlaps(range) }
+    }
+
+    /// Whether a reader reads, or waits for bytes.
+    private func isActive(_ position: Position, at now: Duration) -> Bool {
+        now - position.time <= Self.pause
+            || awaited.contains { Self.isNear($0.range, position) }
     }
 
     /// Returns the ranges in use.

@@ -28,9 +28,14 @@ struct ReadStride {
             return []
         }
         let steps = min(Self.stepsMax, bytesMax / UInt64(last.count))
-        return (0..<steps).map { index in
-            let start = last.lowerBound + (index + 1) * distance
-            return start..<start + UInt64(last.count)
+        var (next, ranges) = (last, [Range<UInt64>]())
+        for _ in 0..<steps {
+            // No file has bytes there, and the sum must not overflow.
+            guard distance <= ExtentSet.endMax, next.upperBound <= ExtentSet.endMax - distance
+            else { break }
+            next = next.lowerBound + distance..<next.upperBound + distance
+            ranges.append(next)
         }
+        return ranges
     }
 }

@@ -3,31 +3,49 @@ import Synchronization
 /// Fetches bytes ahead of readers, several pieces of a file side by side.
 extension Downloader {
     func run() async {
-        let queue = content.readAhead
+        await withDiscardingTaskGroup { group in
+            // Requests wait for these pieces: they must not wait for the locks, and the disk, for which
+            // the other task may wait.
+            group.addTask { await self.fetchDemanded() }
+            group.addTask { await self.fetchAhead() }
+        }
+    }
+
+    private func fetchDemanded() async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                let notifications = queue.signal.notifications
-                for piece in takeStarted() {
-                    group.addTask { _ = try? await self.fetch(piece, of: piece.file) }
+                let notifications = demanded.signal.notifications
+                for piece in demanded.takeAll() {
+                    group.addTask {
+                        await piece.flight?.whileWanted {
+                            _ = try? await self.fetch(piece, of: piece.file)
+                        }
+                    }
                 }
-                guard let inode = queue.next() else {
-                    await queue.signal.wait(after: notifications)
-                    continue
-                }
-                if let piece = claimAhead(of: inode) {
-                    group.addTask { await self.fetchAhead(piece) }
-                } else {
-                    queue.end(inode)
-                }
+                await demanded.signal.wait(after: notifications)
             }
             group.cancelAll()
         }
     }
 
-    private func takeStarted() -> [FetchedPiece] {
-        started.withLock { started in
-            defer { started = [] }
-            return started
+    private func fetchAhead() async {
+        let queue = content.readAhead
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                let notifications = queue.signal.notifications
+                guard let inode = queue.next() else {
+                    await queue.signal.wait(after: notifications)
+                    continue
+                }
+                if let piece = claimAhead(of: inode) {
+                    group.addTask {
+                        await piece.flight?.whileWanted { await self.fetchAhead(piece) }
+                    }
+                } else {
+                    queue.end(inode)
+                }
+            }
+            group.cancelAll()
         }
     }
 
@@ -43,17 +61,16 @@ extension Downloader {
         let hasRoom = (try? content.space.hasRoom(for: cache.fillBytes)) ?? false
         let limits = cache.aheadLimits(hasRoom: hasRoom)
         let now = clock.uptime
-        let piece = file.state.withLock { state -> AheadPiece? in
+        let piece = file.state.withLock { state -> (AheadPiece, Flight)? in
             let isPaused = cache.isReadaheadPaused(at: now) || now < state.rest?.until ?? .zero
             guard !isPaused, let next = state.nextAhead(limits, at: now) else {
                 state.ahead.isQueued = false
                 return nil
             }
-            state.inFlight.insert(next.range)
             state.ahead.pieces += 1
-            return next
+            return (next, state.beginFlight(of: next.range))
         }
-        guard let piece else {
+        guard let (piece, flight) = piece else {
             content.releaseUse(of: inode, isFetch: true)
             changes.notify()
             return nil
@@ -61,7 +78,7 @@ extension Downloader {
         content.readAhead.append(inode)
         let windowBytes = piece.isFill ? nil : limits.windowBytes
         return FetchedPiece(
-            piece.range, of: file, for: .readahead, cache: cache, isUser: true,
+            piece.range, of: file, for: .readahead, cache: cache, flight: flight,
             windowBytes: windowBytes)
     }
 

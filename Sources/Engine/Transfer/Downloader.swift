@@ -12,8 +12,7 @@ struct Downloader: Sendable {
     let metadata: MetadataFetcher
     let wholeFileCheck: WholeFileCheck
     let changes: Signal
-    /// Pieces of which requests wait for a part, and which ``run()`` has not begun yet.
-    let started = Locked<[FetchedPiece]>([])
+    let demanded = DemandedPieces()
 
     /// Returns once the part of `range` that lies within the file is local.
     ///
@@ -52,27 +51,42 @@ struct Downloader: Sendable {
             if isReader, wantsMore { content.readAhead.request(file) }
             switch claim {
             case .here: return
-            case .elsewhere(let wait): try await self.wait(for: wait, file)
-            case .ours(let range, let wait):
-                let isUser = wait != nil && content.files.retainToFetch(file.inode) != nil
-                let piece = FetchedPiece(
-                    range, of: file, for: reason, cache: content.space.cache, isUser: isUser)
-                guard let wait, isUser else {
+            case .elsewhere(let wait): try await self.wait(for: wait, of: range, file)
+            case .ours(let claimed, let wait):
+                guard let wait, let flight = beginFlight(of: claimed, file) else {
+                    let piece = FetchedPiece(
+                        claimed, of: file, for: reason, cache: content.space.cache)
                     guard try await fetch(piece, of: file) else { return }
                     continue
                 }
-                started.withLock { $0.append(piece) }
-                content.readAhead.signal.notify()
-                try await self.wait(for: wait, file)
-                if let failure = piece.failure { throw failure }
+                let piece = FetchedPiece(
+                    claimed, of: file, for: reason, cache: content.space.cache, flight: flight)
+                demanded.append(piece)
+                try await self.wait(for: wait, of: range, file)
+                // The piece may have failed after these bytes had arrived.
+                guard let failure = piece.failure,
+                    !file.state.withLock({ $0.present.contains(wait.range) })
+                else { continue }
+                throw failure
             }
         }
     }
 
-    private func wait(for wait: ByteWait, _ file: OpenFile) async throws(EngineError) {
+    /// Gives a claimed range a task of its own.
+    ///
+    /// - Returns: nil if the file has no user left that outlives this one.
+    private func beginFlight(of range: Range<UInt64>, _ file: OpenFile) -> Flight? {
+        guard content.files.retainToFetch(file.inode) != nil else { return nil }
+        return file.state.withLock { $0.beginFlight(of: range) }
+    }
+
+    private func wait(
+        for wait: ByteWait, of range: Range<UInt64>, _ file: OpenFile
+    ) async throws(EngineError) {
         await wait.wait()
         guard Task.isCancelled else { return }
-        file.state.withLock { $0.waits.removeAll { $0 === wait } }
+        let abandoned = file.state.withLock { $0.withdraw(wait, of: range) }
+        for flight in abandoned { flight.abandon() }
         throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
     }
 
@@ -98,7 +112,7 @@ struct Downloader: Sendable {
     func fetch(_ piece: FetchedPiece, of file: OpenFile) async throws -> Bool {
         defer {
             // Who waits for the last bytes finds the file not in use by this.
-            if piece.isUser { content.releaseUse(of: file.inode, isFetch: true) }
+            if piece.flight != nil { content.releaseUse(of: file.inode, isFetch: true) }
             piece.endFlight()
             changes.notify()
         }

@@ -23,8 +23,8 @@ final class FetchedPiece: ByteSink {
     let range: Range<UInt64>
     let reason: Space.FetchReason
     let file: OpenFile
-    /// Whether it has a use of the file, see ``OpenFileTable/retainToFetch(_:)``.
-    let isUser: Bool
+    /// Set if it has a use of the file, see ``OpenFileTable/retainToFetch(_:)``, and a task of its own.
+    let flight: Flight?
     private let cache: CacheUse
     /// How far ahead of a reader bytes are fetched; nil if they are needed wherever readers are.
     private let windowBytes: UInt64?
@@ -37,10 +37,10 @@ final class FetchedPiece: ByteSink {
     /// - Parameter range: Claimed in ``OpenFile/State/inFlight``.
     init(
         _ range: Range<UInt64>, of file: OpenFile, for reason: Space.FetchReason, cache: CacheUse,
-        isUser: Bool = false, windowBytes: UInt64? = nil
+        flight: Flight? = nil, windowBytes: UInt64? = nil
     ) {
         (self.range, self.reason, self.file, self.cache) = (range, reason, file, cache)
-        self.isUser = isUser
+        self.flight = flight
         self.windowBytes = windowBytes
         progress = Mutex(Progress(arrived: range.lowerBound, measured: range.lowerBound))
     }
@@ -138,7 +138,7 @@ final class FetchedPiece: ByteSink {
 
     /// Ends the claim on bytes that have not arrived.
     func endFlight() {
-        let ended = file.state.withLock { $0.endFlight(of: takeRest(), in: range) }
+        let ended = file.state.withLock { $0.endFlight(flight, of: takeRest(), in: range) }
         for wait in ended { wait.end() }
     }
 
