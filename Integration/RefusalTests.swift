@@ -87,6 +87,41 @@ extension MountedTests {
             }
         }
 
+        /// Goal: a start that fails after the database was opened ends all threads, and closes the state.
+        ///
+        /// Method: the directory for clones cannot be used; then the state is that of another source.
+        @Test(.timeLimit(.minutes(1)))
+        func `a start that fails half-way leaves nothing running, and the state as it was`() throws
+        {
+            try withDirectories { folder in
+                try folder.mount()
+                try Files.write([1, 2, 3], to: folder.local("kept"))
+                try folder.unmount(now: true)
+                let (clones, other) = ("\(folder.state)/clones", "\(folder.base)/other")
+                try Program.require("rmdir", clones)
+                try Files.write([], to: clones)
+                try expectNothingLeft(folder, folder.source, naming: "clone")
+                try Files.unlink(clones)
+                try Files.makeDirectory(other)
+                try expectNothingLeft(folder, "folder:\(other)", naming: "another source")
+                try folder.mount()
+                #expect(try Files.read(folder.local("kept")) == [1, 2, 3])
+                try folder.unmount()
+            }
+        }
+
+        private func expectNothingLeft(
+            _ folder: MountedFolder, _ source: String, naming word: String
+        ) throws {
+            let before = try Set(Files.names(in: folder.state))
+            try Apus.expectRefusal(
+                "mount", source, folder.point, "--state-dir", folder.state, naming: word)
+            #expect(try Set(Files.names(in: folder.state)) == before)
+            try eventually("the daemon has ended") {
+                try Program.run("pgrep", "-f", folder.state).status == 1
+            }
+        }
+
         @Test(.timeLimit(.minutes(1)))
         func `bad usage exits with status 2`() throws {
             for arguments in [["frobnicate"], ["mount"], ["sync", "--frobnicate"], ["apply"]] {

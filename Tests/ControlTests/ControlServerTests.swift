@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import Transport
 
@@ -137,6 +138,33 @@ struct ControlServerTests {
             let answer = try await server.client.evict(["a", "b"])
             #expect(answer == report)
             #expect(service.calls == [.evict(["a", "b"])])
+        }
+    }
+
+    /// Goal: a user sees that a long eviction is under way, and how far it is.
+    @Test func `a long eviction reports its progress`() async throws {
+        let service = FakeMount()
+        let report = EvictReport(files: 3, bytesFreed: 900)
+        service.evicting(report, whileLocalBytesAre: [1_000, 1_000, 700, 1_100, 100])
+        try await ServerFixture.run(service) { server in
+            let freed = Mutex<[UInt64]>([])
+            let answer = try await server.client.evict(
+                ["a"], reportingEvery: .milliseconds(1)
+            ) { bytes in freed.withLock { $0.append(bytes) } }
+            #expect(answer == report)
+            // The answer may overtake the last status.
+            #expect(freed.withLock { Array($0.prefix(3)) } == [0, 300, 0])
+        }
+    }
+
+    @Test func `an eviction that fails reports no progress for ever`() async throws {
+        let service = FakeMount()
+        let refusal = ControlError(.failed, what: "evict \"x\"", why: "the disk is broken")
+        service.refuse(refusal)
+        try await ServerFixture.run(service) { server in
+            await #expect(throws: refusal) {
+                try await server.client.evict(["x"], reportingEvery: .milliseconds(1)) { _ in }
+            }
         }
     }
 

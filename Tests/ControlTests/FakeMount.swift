@@ -23,11 +23,14 @@ final class FakeMount: MountService {
         var progress: [SyncProgress] = [SyncProgress(pending: 1), SyncProgress(isDone: true)]
         var failureAfterProgress: ControlError?
         var staysOpen = false
+        /// The local bytes of the next reports of the status; an eviction waits for the last one.
+        var localBytes: [UInt64] = []
     }
 
     private let state = Mutex(State())
     private let changes = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let ends = AsyncStream<Void>.makeStream()
+    private let statusEnds = AsyncStream<Void>.makeStream()
 
     let about = Sample.about
 
@@ -49,6 +52,11 @@ final class FakeMount: MountService {
 
     func evicting(_ report: EvictReport) { state.withLock { $0.evictReport = report } }
 
+    /// Lets an eviction take until the status was read that many times.
+    func evicting(_ report: EvictReport, whileLocalBytesAre localBytes: [UInt64]) {
+        state.withLock { ($0.evictReport, $0.localBytes) = (report, localBytes) }
+    }
+
     func change(_ report: StatusReport) {
         state.withLock { $0.report = report }
         changes.continuation.yield()
@@ -69,6 +77,10 @@ final class FakeMount: MountService {
     ) async throws(ControlError) -> StatusReport {
         let (report, refusal) = state.withLock { state in
             state.calls.append(.status(paths, limit: limit))
+            if !state.localBytes.isEmpty {
+                state.report.counts.localBytes = state.localBytes.removeFirst()
+                if state.localBytes.isEmpty { statusEnds.continuation.finish() }
+            }
             return (state.report, state.refusal)
         }
         if let refusal { throw refusal }
@@ -82,6 +94,7 @@ final class FakeMount: MountService {
     }
 
     func evict(_ paths: [String]) async throws(ControlError) -> EvictReport {
+        if state.withLock({ !$0.localBytes.isEmpty }) { for await _ in statusEnds.stream {} }
         let (report, refusal) = state.withLock { state in
             state.calls.append(.evict(paths))
             return (state.evictReport, state.refusal)

@@ -17,6 +17,20 @@ struct CacheLedgerTests {
         #expect(ledger.excess(with: 30) == 0)
     }
 
+    @Test func `counts evicted bytes until they are removed`() {
+        var ledger = CacheLedger(bytesMax: 100)
+        ledger.setRecorded(30, at: 1)
+        ledger.leave(60)
+        let fits = ledger.reserve(11)
+        #expect(!fits)
+        #expect(ledger.local == 90)
+        ledger.left(20)
+        // Requests are not held up by them as by those that others fetch.
+        let exceeds = ledger.overdraw(50, max: 50)
+        #expect(exceeds)
+        #expect(ledger.local == 70)
+    }
+
     @Test func `bytes that the database learns of count once`() {
         var ledger = CacheLedger(bytesMax: 100)
         ledger.setRecorded(50, at: 1)

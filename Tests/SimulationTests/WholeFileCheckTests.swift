@@ -47,6 +47,20 @@ struct WholeFileCheckTests {
         }
     }
 
+    /// Goal: damage is found later if this machine could not read the bytes at first.
+    @Test func `is checked again after a failure of the local disk`() throws {
+        try Self.run(.declared) { it in
+            it.remote.damageReads(1)
+            #expect(try await !Self.isIntact("a", it))
+            it.mount.disk.setFaults(DiskFaultPlan(.fails, after: 0, count: .max))
+            try await it.wait(.seconds(10))
+            it.mount.disk.setFaults(DiskFaultPlan())
+            #expect(try await !Self.isIntact("a", it))
+            try await it.wait(.seconds(60))
+            #expect(try await Self.isIntact("a", it))
+        }
+    }
+
     @Test func `is fetched again if its etag differs, once another one was a checksum`() throws {
         try Self.run(.lookalike, files: ["a", "b"]) { it in
             #expect(try await Self.isIntact("a", it))

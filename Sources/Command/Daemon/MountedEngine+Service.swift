@@ -115,6 +115,7 @@ extension MountedEngine {
                 let eviction = try engine.evict(inode)
                 report.files += UInt64(eviction.files)
                 report.bytesFreed += eviction.bytesFreed
+                report.bytesLeaving += eviction.bytesLeaving
                 report.refused += eviction.refused.map {
                     EvictReport.Refusal(path: $0.path, reason: $0.reason)
                 }

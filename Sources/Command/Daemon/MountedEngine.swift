@@ -63,18 +63,19 @@ final class MountedEngine: MountService {
             let store = try Store(
                 path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database))
             self.store = store
-            let disk = try PosixDisk(directory: options.stateDirectory)
-            cacheBytesMax =
-                try options.cacheBytesMax
-                ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
-            var configuration = Self.configuration(options, source: source)
-            configuration.cacheBytesMax = cacheBytesMax
-            let pools = try DaemonPools()
-            self.pools = pools
+            var pools: DaemonPools?
             do {
+                let disk = try PosixDisk(directory: options.stateDirectory)
+                cacheBytesMax =
+                    try options.cacheBytesMax
+                    ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
+                var configuration = Self.configuration(options, source: source)
+                configuration.cacheBytesMax = cacheBytesMax
+                let started = try DaemonPools()
+                (self.pools, pools) = (started, started)
                 engine = try Engine(
                     configuration: configuration, store: store, disk: disk, clock: clock,
-                    provider: provider, pools: pools.forEngine, logger: logger,
+                    provider: provider, pools: started.forEngine, logger: logger,
                     random: { UInt64.random(in: .min ... .max) })
             } catch {
                 await Self.end(pools, store)
@@ -83,6 +84,12 @@ final class MountedEngine: MountService {
         } catch {
             throw CommandFailure(mounting: options, error)
         }
+        session = FuseSession(
+            engine: engine, options: Self.mountOptions(options), executor: pools.requests,
+            syncExecutor: pools.syncs, logger: logger)
+    }
+
+    private static func mountOptions(_ options: MountOptions) -> Mount.MountOptions {
         var mountOptions = Mount.MountOptions(
             mountPoint: options.mountPoint,
             source: MountLabel(source: options.source, stateDirectory: options.stateDirectory)
@@ -90,9 +97,7 @@ final class MountedEngine: MountService {
         mountOptions.isReadOnly = options.isReadOnly
         mountOptions.allowsOthers = options.allowsOthers
         mountOptions.cachesSymlinks = !options.containsSymlinks
-        session = FuseSession(
-            engine: engine, options: mountOptions, executor: pools.requests,
-            syncExecutor: pools.syncs, logger: logger)
+        return mountOptions
     }
 
     private static func configuration(
@@ -149,9 +154,9 @@ final class MountedEngine: MountService {
     }
 
     /// Ends the threads, and closes the database, which removes its write-ahead log.
-    private static func end(_ pools: DaemonPools, _ store: Store) async {
+    private static func end(_ pools: DaemonPools?, _ store: Store) async {
         try? await onOwnThread {
-            pools.shutDown()
+            pools?.shutDown()
             store.close()
         }
     }

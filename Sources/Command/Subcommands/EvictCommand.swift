@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Synchronization
 
 struct EvictCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -7,7 +8,8 @@ struct EvictCommand: AsyncParsableCommand {
         abstract: "Frees the local copies of files; they stay on the remote.",
         discussion: """
             Files with changes that are not on the remote are kept and listed with the reason; the \
-            exit status is then 1.
+            exit status is then 1. The disk may need a while to remove thousands of files: it does so in \
+            the background then, and at once if something needs the space.
 
             EXAMPLES:
               apus evict ~/Cloud/Photos
@@ -26,6 +28,7 @@ struct EvictCommand: AsyncParsableCommand {
             let report = try await evict(target)
             total.files += report.files
             total.bytesFreed += report.bytesFreed
+            total.bytesLeaving += report.bytesLeaving
             total.refused += report.refused
         }
         if json {
@@ -44,31 +47,11 @@ struct EvictCommand: AsyncParsableCommand {
     }
 
     private func evict(_ target: Daemons.Target) async throws -> EvictReport {
-        let showsProgress = !json
-        return try await withThrowingTaskGroup(of: EvictReport?.self) { group in
-            group.addTask { try await target.client.evict(target.paths) }
-            group.addTask {
-                if showsProgress { await Self.showProgress(of: target.client) }
-                return nil
-            }
-            defer { group.cancelAll() }
-            while let report = try await group.next() {
-                if let report { return report }
-            }
-            preconditionFailure("an eviction returns a report, or throws")
+        if json { return try await target.client.evict(target.paths) }
+        let line = Mutex(ProgressLine.standardError())
+        defer { line.withLock { $0.finish() } }
+        return try await target.client.evict(target.paths, reportingEvery: .seconds(1)) { freed in
+            line.withLock { $0.show("Freed \(HumanSize.format(freed)) so far.") }
         }
-    }
-
-    /// Shows how much is freed, if that takes longer than a second, until it is cancelled.
-    private static func showProgress(of client: ControlClient) async {
-        func localBytes() async throws -> UInt64 {
-            try await client.status(below: [], limit: 1).counts.localBytes
-        }
-        var line = ProgressLine.standardError()
-        guard let before = try? await localBytes() else { return }
-        while (try? await Task.sleep(for: .seconds(1))) != nil, let now = try? await localBytes() {
-            line.show("Freed \(HumanSize.format(before - min(before, now))) so far.")
-        }
-        line.finish()
     }
 }

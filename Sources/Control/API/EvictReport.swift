@@ -11,9 +11,11 @@ package struct EvictReport: Codable, Hashable, Sendable {
         }
     }
 
-    /// Files whose local bytes were freed; one without local bytes does not count.
+    /// Evicted files; one without local bytes does not count.
     package var files: UInt64 = 0
     package var bytesFreed: UInt64 = 0
+    /// Bytes of these files that are being removed from the disk in the background.
+    package var bytesLeaving: UInt64 = 0
     package var refused: [Refusal] = []
 
     package static let nothing = EvictReport()

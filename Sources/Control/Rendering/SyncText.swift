@@ -81,7 +81,11 @@ extension SyncProgress.Failure {
 extension EvictReport {
     /// `Freed 1.5 MiB of 3 files.`
     package var line: String {
-        "Freed \(HumanSize.format(bytesFreed)) of \(counted(files, "file", "files"))."
+        let freed = "Freed \(HumanSize.format(bytesFreed)) of \(counted(files, "file", "files"))"
+        return bytesLeaving == 0
+            ? freed + "."
+            : freed
+                + "; the other \(HumanSize.format(bytesLeaving)) are being removed from the disk."
     }
 
     package var refusalLines: [String] {

@@ -11,13 +11,15 @@ struct CacheLedger {
     private(set) var unrecorded: Int64 = 0
     /// Bytes that are being fetched or removed.
     private(set) var reserved: UInt64 = 0
+    /// Bytes of evicted files that are still on the disk.
+    private(set) var leaving: UInt64 = 0
 
     init(bytesMax: UInt64) {
         self.bytesMax = bytesMax
     }
 
     /// The space of all content files, without reservations.
-    var local: UInt64 { UInt64(max(0, Int64(clamping: recorded) + unrecorded)) }
+    var local: UInt64 { UInt64(max(0, Int64(clamping: recorded) + unrecorded)) + leaving }
 
     /// Returns by how much the bound would be exceeded with `bytes` more.
     func excess(with bytes: UInt64) -> UInt64 {
@@ -41,6 +43,12 @@ struct CacheLedger {
     }
 
     mutating func release(_ bytes: UInt64) { reserved -= bytes }
+
+    /// Records the eviction of files whose bytes stay on the disk for a while.
+    mutating func leave(_ bytes: UInt64) { leaving += bytes }
+
+    /// Records that such bytes are removed.
+    mutating func left(_ bytes: UInt64) { leaving -= bytes }
 
     /// Records a change of the space that an open file takes beyond its record.
     mutating func note(_ change: Int64) { unrecorded += change }

@@ -112,6 +112,15 @@ final class CacheUse: Sendable {
         return try body()
     }
 
+    /// Counts bytes of evicted files, which the database does not count any more, until ``noteLeft(_:)``.
+    func noteLeaving(_ bytes: UInt64) { ledger.withLock { $0.leave(bytes) } }
+
+    func noteLeft(_ bytes: UInt64) {
+        guard bytes > 0 else { return }
+        ledger.withLock { $0.left(bytes) }
+        signal.notify()
+    }
+
     /// Measures the space of an open file after a change of it.
     func measure(_ state: inout OpenFile.State) {
         // Without an answer the next measurement counts it.

@@ -125,7 +125,7 @@ final class Leftovers: Sendable {
 }
 
 /// The use of a content file.
-private enum ContentUse {
+enum ContentUse {
     case needed
     /// The remote has all of its bytes.
     case none
@@ -134,7 +134,7 @@ private enum ContentUse {
 }
 
 extension Database {
-    fileprivate func use(ofContentOf inode: InodeNumber?) throws -> ContentUse {
+    func use(ofContentOf inode: InodeNumber?) throws -> ContentUse {
         guard let record = try inode.flatMap({ try self.inode($0) }), record.kind == .file else {
             return .unknown
         }

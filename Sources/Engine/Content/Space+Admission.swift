@@ -27,7 +27,7 @@ extension Space {
     func admit(
         _ bytes: UInt64, of file: OpenFile, for reason: FetchReason
     ) throws(Blocked) -> Admission {
-        leftovers.makeWay(for: bytes)
+        unneeded.leftovers.makeWay(for: bytes)
         if try cache.reserve(bytes) { return .admitted }
         try cache.eviction.withLock { _ throws(Blocked) in
             // Another caller may just have made the space.

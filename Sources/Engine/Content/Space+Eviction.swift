@@ -5,6 +5,8 @@ import Logging
 package struct EvictionReport: Sendable {
     package var files = 0
     package var bytesFreed: UInt64 = 0
+    /// Bytes of evicted files that are still on the disk, and are removed in the background.
+    package var bytesLeaving: UInt64 = 0
     /// The files that were not evicted, each with its path and the reason.
     package var refused: [(path: String, reason: String)] = []
 }
@@ -49,7 +51,9 @@ extension Space {
             }
             guard let end else { return }
             for batch in Self.batches(of: found.filter { files.existing($0.inode) == nil }) {
-                for (inode, eviction) in try evictFiles(batch) {
+                let isLater =
+                    report.files >= evictedAtOnceMax && unneeded.evicted.hasPlace(for: batch.count)
+                for (inode, eviction) in try evictFiles(batch, removing: isLater ? .later : .now) {
                     try note(eviction, of: inode, &report)
                 }
             }
@@ -94,6 +98,9 @@ extension Space {
         case .evicted(let bytes):
             report.files += 1
             report.bytesFreed += bytes
+        case .leaving(let bytes):
+            report.files += 1
+            report.bytesLeaving += bytes
         case .nothingHere: break
         case .refused(let reason), .left(let reason):
             let path = try store.read { try $0.path(of: inode) }
@@ -118,6 +125,8 @@ extension Space {
 
     enum Eviction {
         case evicted(bytes: UInt64)
+        /// Evicted; ``EvictedContent`` removes the bytes.
+        case leaving(bytes: UInt64)
         case nothingHere
         case refused(String)
         /// The bytes are not needed any more, but could not be removed.
@@ -132,6 +141,9 @@ extension Space {
         }
     }
 
+    /// When the bytes of evicted files are removed from the disk.
+    enum Removal { case now, later }
+
     /// Drops the bytes of one file if they are on the remote and not in use (I2).
     func evictFile(_ inode: InodeNumber) throws(Blocked) -> Eviction {
         try evictFiles([inode])[0].1
@@ -139,10 +151,10 @@ extension Space {
 
     /// Drops the bytes of some files, in one transaction.
     func evictFiles(
-        _ inodes: [InodeNumber]
+        _ inodes: [InodeNumber], removing removal: Removal = .now
     ) throws(Blocked) -> [(InodeNumber, Eviction)] {
         let evictions = try files.withExclusive(inodes) { unused throws(Blocked) in
-            try evictUnused(unused)
+            try evictUnused(unused, removing: removal)
         }
         var results: [(InodeNumber, Eviction)] = []
         for inode in inodes {
@@ -163,21 +175,26 @@ extension Space {
     }
 
     private func evictUnused(
-        _ inodes: [InodeNumber]
+        _ inodes: [InodeNumber], removing removal: Removal
     ) throws(Blocked) -> [InodeNumber: Eviction] {
-        var (evictions, recorded) = try store.write { database in
-            var (evictions, recorded): ([InodeNumber: Eviction], [InodeNumber: UInt64]) = ([:], [:])
-            for inode in inodes {
-                let bytes = try database.localBytes(of: inode)
-                evictions[inode] = try forget(inode, database)
-                if evictions[inode] == nil { recorded[inode] = bytes }
+        var (evictions, forgotten) = try store.write { database in
+            let forgotten = try database.forgetContent(of: inodes, if: Self.isWorthwhile)
+            let known = Set(forgotten.map(\.inode))
+            var evictions: [InodeNumber: Eviction] = [:]
+            for inode in inodes where !known.contains(inode) {
+                evictions[inode] = try refusal(of: inode, database)
             }
-            return (evictions, recorded)
+            return (evictions, forgotten)
         }
-        let evicted = inodes.filter { recorded[$0] != nil }
-        durability.noteEvictions(evicted)
-        try cache.holding(recorded.values.reduce(0, +)) {
-            for inode in evicted { evictions[inode] = removeContent(of: inode) }
+        durability.noteEvictions(forgotten.map(\.inode))
+        switch removal {
+        case .now:
+            try cache.holding(forgotten.reduce(0) { $0 + $1.bytes }) {
+                for (inode, _) in forgotten { evictions[inode] = removeContent(of: inode) }
+            }
+        case .later:
+            for (inode, bytes) in forgotten { evictions[inode] = .leaving(bytes: bytes) }
+            unneeded.evicted.add(forgotten)
         }
         return evictions
     }
@@ -217,12 +234,8 @@ extension Space {
         return true
     }
 
-    /// Makes the database forget the bytes of an unused file, if they may be dropped: bytes that it does
-    /// not record are fetched again.
-    ///
-    /// - Returns: The reason if they may not.
-    private func forget(_ inode: InodeNumber, _ database: Database) throws -> Eviction? {
-        if try database.forgetContent(of: inode, if: Self.isWorthwhile) { return nil }
+    /// Returns the reason why the bytes of a file may not be dropped.
+    private func refusal(of inode: InodeNumber, _ database: Database) throws -> Eviction {
         guard let record = try database.inode(inode), record.presence != .remote,
             try !database.isEvictable(record)
         else { return .nothingHere }

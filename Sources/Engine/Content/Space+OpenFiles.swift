@@ -11,7 +11,7 @@ extension Space {
         file.state.withLock { $0.size > cache.bytesMax / 2 }
     }
 
-    /// Makes space in the cache, the cheapest first: behind the reader of a file that does not fit,
+    /// Makes space in the cache, the cheapest first: bytes evicted before, behind the reader of a file that does not fit,
     /// closed files, bytes of open files that no reader is near.
     ///
     /// - Parameters:
@@ -24,9 +24,9 @@ extension Space {
         _ needed: UInt64, for reader: OpenFile? = nil, isUrgent: Bool = false
     ) throws(Blocked) -> UInt64 {
         let wanted = max(needed, cache.stepBytes)
-        var freed: UInt64 = 0
-        if let reader, isStreaming(reader) {
-            freed += try punch(reader, atLeast: wanted, minimum: cache.stepBytes)
+        var freed = unneeded.evicted.clear(atLeast: needed)
+        if freed < needed, let reader, isStreaming(reader) {
+            freed += try punch(reader, atLeast: wanted - freed, minimum: cache.stepBytes)
         }
         let now = clock.uptime
         if freed < needed, !cache.isExhausted(at: now) {

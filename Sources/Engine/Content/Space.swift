@@ -9,12 +9,13 @@ struct Space: Sendable {
     let logger: Logger
     let files: OpenFileTable
     let durability: Durability
-    let flusher: Flusher
     let kernelCache: KernelCacheRelay
     let cache: CacheUse
-    let leftovers: Leftovers
+    let unneeded: UnneededContent
     let budget = Locked(SpaceBudget())
     let uses: LastUses
+    /// See ``EngineConfiguration/evictedAtOnceMax``.
+    let evictedAtOnceMax: Int
 
     /// Records that the disk has refused bytes that should have fitted.
     func noteRefusal() {
@@ -30,11 +31,11 @@ struct Space: Sendable {
     func reserve(for bytes: UInt64, _ attempt: @autoclosure () -> String) throws(Blocked) {
         let now = clock.uptime
         if try takeRoom(bytes, at: now) { return }
-        if try flusher.removeUnlinked() {
+        if try unneeded.flusher.removeUnlinked() {
             budget.withLock { $0.forget() }
             if try takeRoom(bytes, at: now) { return }
         }
-        if leftovers.clear() {
+        if unneeded.leftovers.clear() {
             budget.withLock { $0.forget() }
             if try takeRoom(bytes, at: now) { return }
         }
@@ -72,7 +73,7 @@ struct Space: Sendable {
     /// Restores the database's reserve, evicting clean files if necessary.
     func keepBallast() throws(Blocked) {
         if store.restoreBallast() { return }
-        if try flusher.removeUnlinked(), store.restoreBallast() { return }
+        if try unneeded.flusher.removeUnlinked(), store.restoreBallast() { return }
         let freed = try freeDisk(atLeast: Self.evictionBytes)
         let isWhole = store.restoreBallast()
         logger.log(
@@ -101,7 +102,8 @@ struct Space: Sendable {
 
     /// Drops clean bytes: of unused files, then of open ones.
     private func freeDisk(atLeast wanted: UInt64) throws(Blocked) -> UInt64 {
-        let freed = try evictLeastRecentlyUsed(atLeast: wanted)
+        var freed = unneeded.evicted.clear(atLeast: wanted)
+        if freed < wanted { freed += try evictLeastRecentlyUsed(atLeast: wanted - freed) }
         return freed < wanted ? try freed + punchOpenFiles(atLeast: wanted - freed) : freed
     }
 

@@ -97,7 +97,10 @@ package final class Engine: Sendable {
                     await local.evictor.run()
                 }
                 group.addTask(on: pools.upkeep) { [local] in
-                    await local.flusher.run()
+                    await local.space.unneeded.flusher.run()
+                }
+                group.addTask(on: pools.upkeep) { [local] in
+                    await local.space.unneeded.evicted.run()
                 }
                 group.addTask(on: pools.watch) { [remote] in
                     await remote.deadlines.run()
@@ -114,7 +117,8 @@ package final class Engine: Sendable {
         await remote.gate.departure.end()
         // A restart of the machine before the next mount must not lose changes that only this state
         // has.
-        local.flusher.finish()
+        local.space.unneeded.flusher.finish()
+        local.space.unneeded.evicted.finish(until: clock.uptime + configuration.shutdownGrace)
     }
 
     /// Sets the kernel cache that follows remote changes.

@@ -10,7 +10,6 @@ struct LocalParts: Sendable {
     let durability: Durability
     let trash: Trash
     let reaper: Reaper
-    let flusher: Flusher
     let space: Space
     let evictor: Evictor
     let content: ContentStore
@@ -31,15 +30,20 @@ struct LocalParts: Sendable {
         reaper = Reaper(
             store: store, disk: disk, logger: logger, files: files, trash: trash,
             removalsMax: configuration.removalsMax)
-        flusher = Flusher(clock: clock, logger: logger, durability: durability, reaper: reaper)
+        let flusher = Flusher(clock: clock, logger: logger, durability: durability, reaper: reaper)
         let cache = CacheUse(store: store, bytesMax: configuration.cacheBytesMax)
         let leftovers = Leftovers(
             store: store, disk: disk, logger: logger, files: files, lostAndFound: lostAndFound,
             bytesMax: cache.overdraftBytes)
         space = Space(
             store: store, disk: disk, clock: clock, logger: logger, files: files,
-            durability: durability, flusher: flusher, kernelCache: kernelCache,
-            cache: cache, leftovers: leftovers, uses: LastUses(store))
+            durability: durability, kernelCache: kernelCache, cache: cache,
+            unneeded: UnneededContent(
+                flusher: flusher, leftovers: leftovers,
+                evicted: EvictedContent(
+                    store: store, disk: disk, clock: clock, logger: logger, files: files,
+                    cache: cache, kernelCache: kernelCache)),
+            uses: LastUses(store), evictedAtOnceMax: configuration.evictedAtOnceMax)
         evictor = Evictor(
             store: store, clock: clock, logger: logger, space: space, trash: trash)
         content = ContentStore(

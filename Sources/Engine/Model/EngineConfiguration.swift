@@ -43,6 +43,9 @@ package struct EngineConfiguration: Sendable {
     package var listingEntriesMax = 10_000_000
     /// Limit of the removed inodes that one transaction clears away, which other writers wait for.
     package var removalsMax = 100
+    /// The number of files of one eviction from which on their bytes are removed from the disk in the
+    /// background, which may take many seconds.
+    package var evictedAtOnceMax = 2_048
     /// Limit of the objects of a listing that one transaction merges, which other writers wait for.
     package var mergedEntriesMax = 500
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.

@@ -3,7 +3,7 @@ import GRDB
 extension Database {
     // Statements over very many inodes, passed as a JSON list.
 
-    private static func list(_ inodes: [InodeNumber]) -> String {
+    static func list(_ inodes: [InodeNumber]) -> String {
         "[\(inodes.lazy.map { "\($0.rawValue)" }.joined(separator: ","))]"
     }
 

@@ -281,6 +281,31 @@ extension Database {
         return true
     }
 
+    /// Forgets the local bytes of those of some files that meet a condition. Bytes that the database does
+    /// not record are fetched again.
+    ///
+    /// - Parameter condition: Of a row of `inodes`.
+    /// - Returns: Those files, ascending, and the space that they took, as last measured.
+    func forgetContent(
+        of numbers: [InodeNumber], if condition: String
+    ) throws -> [(inode: InodeNumber, bytes: UInt64)] {
+        // A statement for each file would take several times as long.
+        let found = try rows(
+            """
+            SELECT id, (SELECT bytes FROM local_bytes WHERE inode = inodes.id) FROM inodes
+            WHERE id IN (SELECT value FROM json_each(?)) AND presence > 0 AND \(condition)
+            ORDER BY id
+            """, [Self.list(numbers)]
+        ).map { (inode: $0[0] as InodeNumber, bytes: UInt64(stored: $0[1] ?? 0)) }
+        if found.isEmpty { return [] }
+        let list = Self.list(found.map(\.inode))
+        let isListed = "IN (SELECT value FROM json_each(?))"
+        try run("UPDATE inodes SET presence = 0 WHERE id \(isListed)", [list])
+        try run("DELETE FROM extents WHERE inode \(isListed)", [list])
+        try run("DELETE FROM unsynced WHERE inode \(isListed)", [list])
+        return found
+    }
+
     /// Returns files with local bytes that the remote has too, the least recently used first.
     func leastRecentlyUsed(
         after last: (accessed: Int64, inode: Int64), limit: Int
