@@ -1,17 +1,25 @@
 import Digests
 import Engine
+import ProviderSupport
 import SystemCalls
+import Transport
 
 /// The SHA-256 of bytes to be sent.
 struct S3PayloadHash: Hashable, Sendable {
     let hexadecimal: String
     let base64: String
+
+    fileprivate init(_ digest: [UInt8]) {
+        hexadecimal = Hexadecimal.encode(digest)
+        base64 = S3Checksum.text(digest)
+    }
 }
 
 /// Computes the hash of sources, which may block to read, on threads of its own.
 ///
 /// The hash is signed with the request, over TLS too. So the store itself refuses bytes that were
-/// damaged on the way, and one method serves all stores. It costs a second read, mostly from memory.
+/// damaged on the way, and one method serves all stores. It costs a second read of long bodies, mostly
+/// from memory.
 struct S3Hasher: Sendable {
     private let pool: BlockingPool
 
@@ -21,7 +29,16 @@ struct S3Hasher: Sendable {
         pool = try BlockingPool(name: "apus-s3", threads: 4)
     }
 
-    func hash(
+    /// Returns a body and its hash, which is computed at once if the body is short.
+    func body(
+        _ source: any ByteSource, _ range: Range<UInt64>
+    ) async throws(ProviderError) -> (HTTPBody, S3PayloadHash) {
+        let body = try HTTPBody(reading: source, range)
+        if case .bytes(let bytes) = body { return (body, S3PayloadHash(SHA256.hash(data: bytes))) }
+        return (body, try await hash(source, range))
+    }
+
+    private func hash(
         _ source: any ByteSource, _ range: Range<UInt64>
     ) async throws(ProviderError) -> S3PayloadHash {
         var hash = SHA256()
@@ -32,7 +49,7 @@ struct S3Hasher: Sendable {
             let before = hash
             let result = await pool.run(onCancel: .finish) { () throws(ProviderError) in
                 var hash = before
-                try Self.update(&hash, source, at: start, count: count)
+                hash.update(data: try source.bytes(in: start..<start + UInt64(count)))
                 return hash
             }
             switch result {
@@ -42,35 +59,6 @@ struct S3Hasher: Sendable {
             }
             offset += UInt64(count)
         }
-        let digest = hash.finalize()
-        return S3PayloadHash(
-            hexadecimal: Hexadecimal.encode(digest), base64: S3Checksum.text(digest))
-    }
-
-    private static func update(
-        _ hash: inout SHA256, _ source: any ByteSource, at start: UInt64, count: Int
-    ) throws(ProviderError) {
-        var read = 0
-        do {
-            let bytes = try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                while read < count {
-                    let rest = UnsafeMutableRawBufferPointer(
-                        rebasing: UnsafeMutableRawBufferPointer(buffer)[read...])
-                    let more = try source.read(into: rest, at: start + UInt64(read))
-                    if more == 0 { break }
-                    read += more
-                }
-                filled = read
-            }
-            hash.update(data: bytes)
-        } catch {
-            throw ProviderError(
-                .source, "the bytes cannot be read: \(error)",
-                cause: error)
-        }
-        guard read == count else {
-            throw ProviderError(
-                .source, "it ended at \(start + UInt64(read)) of \(source.size) bytes")
-        }
+        return S3PayloadHash(hash.finalize())
     }
 }

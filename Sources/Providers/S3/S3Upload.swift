@@ -150,9 +150,9 @@ struct S3Upload: Sendable {
         _ number: Int, _ token: S3UploadToken, _ progress: PartsProgress
     ) async throws(ProviderError) -> ETag {
         let range = range(number, token)
-        let hash = try await hasher.hash(source, range)
+        let (body, hash) = try await hasher.body(source, range)
         return try await client.sendPart(
-            number, of: token.upload, key, HTTPBody(source, range),
+            number, of: token.upload, key, body,
             hash: hash.hexadecimal, onProgress: { progress.note(part: UInt64(number), $0) })
     }
 

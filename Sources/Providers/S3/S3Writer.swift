@@ -106,11 +106,11 @@ struct S3Writer: Sendable {
         _ condition: S3Condition?, _ session: any UploadSession
     ) async throws(ProviderError) -> (etag: ETag, at: Timestamp?) {
         let range = 0..<source.size
-        let hash = try await hasher.hash(source, range)
+        let (body, hash) = try await hasher.body(source, range)
         let call = S3Client.Call(
             method: .put, key: file,
             headers: headers + [(S3Checksum.header, hash.base64)] + condition.headers,
-            body: HTTPBody(source, range), payloadHash: hash.hexadecimal,
+            body: body, payloadHash: hash.hexadecimal,
             onProgress: { sent, _ in session.noteSent(sent) })
         let (response, _) = try await client.ask(call)
         return (

@@ -20,7 +20,7 @@ struct WebDAVSender: Sendable {
         return try await lookup.client.send(
             .put, lookup.client.address.url(key),
             headers: headers + [("Content-Type", "application/octet-stream")],
-            body: HTTPBody(upload.source, 0..<size),
+            body: try HTTPBody(reading: upload.source, 0..<size),
             onProgress: { sent, _ in session.noteSent(min(sent, size)) })
     }
 

@@ -1,8 +1,17 @@
 import CCurl
 
 extension EasyHandle {
-    /// The size of libcurl's reads from a socket or a body source.
-    private static var pieceBytes: Int { BodyFeed.pieceBytes }
+    /// The size of libcurl's reads from a socket, for which each active handle has memory.
+    private static func receivedBytes(_ request: HTTPRequest) -> Int {
+        if request.answerBytes > 0 { return BodyFeed.pieceBytes }
+        // Listings are longer than the answers to changes.
+        return [.head, .put, .delete].contains(request.method) ? 16 << 10 : 64 << 10
+    }
+
+    /// The size of libcurl's reads from a body source. libcurl: at least 16 KiB.
+    private static func sentBytes(_ bodyBytes: UInt64?) -> Int {
+        max(16 << 10, Int(min(bodyBytes ?? 0, UInt64(BodyFeed.pieceBytes))))
+    }
     /// The length from which a body waits for the server's approval (RFC 9110, 10.1.1).
     ///
     /// Sending a smaller one costs less than the wait: a round trip, or a second if a server or
@@ -44,8 +53,8 @@ extension EasyHandle {
             // A silent name server must not block the thread of all transfers.
             set(CURLOPT_QUICK_EXIT, 1),
             set(CURLOPT_TCP_KEEPALIVE, 1),
-            set(CURLOPT_BUFFERSIZE, Self.pieceBytes),
-            set(CURLOPT_UPLOAD_BUFFERSIZE, Self.pieceBytes),
+            set(CURLOPT_BUFFERSIZE, Self.receivedBytes(request)),
+            set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sentBytes(bodyBytes)),
             set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1),
             set(CURLOPT_SSL_VERIFYPEER, 1),
             set(CURLOPT_SSL_VERIFYHOST, 2),
