@@ -16,6 +16,8 @@ final class TransportThread: Sendable {
         var commands: [Command] = []
         /// The multi handle, only for `curl_multi_wakeup`; nil if the thread is not running.
         nonisolated(unsafe) var wakeup: UnsafeMutableRawPointer?
+        /// Whether the thread waits, or is about to, so that a command has to wake it.
+        var isWaiting = false
         var isClosed = false
     }
 
@@ -32,7 +34,10 @@ final class TransportThread: Sendable {
             guard !inbox.isClosed else { return false }
             inbox.commands.append(command)
             // Under the lock, so that the handle still exists; never blocks.
-            if let wakeup = inbox.wakeup { curl_multi_wakeup(wakeup) }
+            if inbox.isWaiting, let wakeup = inbox.wakeup {
+                curl_multi_wakeup(wakeup)
+                inbox.isWaiting = false
+            }
             return true
         }
         if !isAccepted, case .start(let transfer) = command { transfer.cancel() }
@@ -47,11 +52,19 @@ final class TransportThread: Sendable {
         var loop = TransportLoop(multi, options)
         while executeCommands(&loop) {
             loop.perform()
-            loop.wait()
+            if beginWait() { loop.wait() }
         }
         // Before the loop is destroyed, and the multi handle with it.
         close()
         loop.cancelAll()
+    }
+
+    /// - Returns: Whether the inbox is empty. A command posted from then on wakes the thread.
+    private func beginWait() -> Bool {
+        inbox.withLock { inbox in
+            inbox.isWaiting = inbox.commands.isEmpty
+            return inbox.isWaiting
+        }
     }
 
     /// Executes the commands in the inbox.
@@ -59,6 +72,7 @@ final class TransportThread: Sendable {
     /// - Returns: Whether to continue.
     private func executeCommands(_ loop: inout TransportLoop) -> Bool {
         let commands = inbox.withLock { inbox in
+            inbox.isWaiting = false
             defer { inbox.commands = [] }
             return inbox.commands
         }
