@@ -64,6 +64,24 @@ import Testing
         #expect(narrow.current == 12)
     }
 
+    /// Method: each request takes 20 ms. Answers of many bytes count no sooner than before.
+    @Test func `the limit of many short requests is 64 after less than half a second`() {
+        var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
+        var long = limit
+        var now = Duration.zero
+        while limit.current < 64, now < .seconds(2) {
+            now += .milliseconds(20)
+            limit.noteWaiting()
+            for _ in 0..<limit.current { limit.noteAnswer(isRefusal: false, at: now) }
+            limit.adjust(at: now)
+            long.noteWaiting()
+            long.noteBytes(UInt64(long.current) << 20)
+            long.adjust(at: now)
+        }
+        #expect(now < .milliseconds(400))
+        #expect(long.current == 16)
+    }
+
     @Test func `timeouts halve a grown limit, but not the initial one`() {
         var limit = HostLimit(.init(start: 8, max: 64), now: .zero)
         let now = run(&limit, from: .zero, windows: 3) { $0 * 40 }

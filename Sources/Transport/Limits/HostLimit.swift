@@ -30,6 +30,9 @@ package struct HostLimit: Sendable {
 
         /// The minimum time over which throughput is measured.
         var windowMin: Duration { self == .bodies ? .milliseconds(250) : .milliseconds(50) }
+        /// The same at first, while enough requests are answered: new connections slow them down less
+        /// than long bodies.
+        var firstWindowMin: Duration { min(windowMin, .milliseconds(100)) }
         /// How long the limit stays after a step without effect or a refusal.
         var pauseTime: Duration { self == .bodies ? .seconds(5) : .seconds(1) }
 
@@ -115,12 +118,16 @@ package struct HostLimit: Sendable {
 
     /// Adjusts the limit if a window is complete.
     mutating func adjust(at now: Duration) {
-        guard now - window.start >= bounds.pace.windowMin else { return }
+        let time = now - window.start
+        let isAnswered = window.answers >= current
+        let timeMin =
+            isStarting && isAnswered ? bounds.pace.firstWindowMin : bounds.pace.windowMin
+        guard time >= timeMin else { return }
         guard window.isWaitedFor else { return window = Window(start: now) }
-        let isTelling =
-            window.answers >= current || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer
-        guard isTelling else { return }
-        let found = Double(window.work) / ((now - window.start) / .seconds(1))
+        guard isAnswered || window.work >= UInt64(current) * 16 * Self.bytesPerAnswer else {
+            return
+        }
+        let found = Double(window.work) / (time / .seconds(1))
         window = Window(start: now)
         conclude(found, at: now)
     }
