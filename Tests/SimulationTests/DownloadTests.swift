@@ -181,7 +181,7 @@ import Testing
         let bytes = Self.content(8 << 20)
         try Self.run(bytes) { it, inode in
             it.remote.stand(true, attempts: "read")
-            await it.interrupting(after: .seconds(1)) {
+            await it.interrupting(after: .seconds(2)) {
                 _ = try? await it.part(of: inode, at: 4 << 20, count: 9)
             }
             it.remote.stand(false)
@@ -189,6 +189,26 @@ import Testing
             let part = try await it.part(of: inode, at: 4 << 20, count: 9)
             #expect(part == Array(bytes[4 << 20..<(4 << 20) + 9]))
             #expect(it.mount.clock.uptime - start < .seconds(1))
+        }
+    }
+
+    /// Goal: a program that handles signals at short intervals gets on, as its requests are repeated.
+    @Test func `a range goes on for a reader that is interrupted again and again`() throws {
+        let bytes = Self.content(8 << 20)
+        try Self.run(bytes) { it, inode in
+            try await it.wait(.seconds(1))
+            it.remote.setDelay(.milliseconds(500), attempts: "read")
+            let before = it.remote.bytesSent
+            for _ in 0..<6 {
+                await it.interrupting(after: .milliseconds(100)) {
+                    _ = try? await it.part(of: inode, at: (4 << 20) + 9, count: 9)
+                }
+            }
+            let start = it.mount.clock.uptime
+            let part = try await it.part(of: inode, at: (4 << 20) + 9, count: 9)
+            #expect(part == Array(bytes[(4 << 20) + 9..<(4 << 20) + 18]))
+            #expect(it.mount.clock.uptime - start < .milliseconds(100))
+            #expect(it.remote.bytesSent - before <= 128 << 10)
         }
     }
 

@@ -143,6 +143,17 @@ import Testing
         }
     }
 
+    /// Goal: a need is not taken for met by files whose bytes stay.
+    @Test func `counts no space that the disk keeps`() throws {
+        try Self.run(files: 100) { it in
+            _ = try it.engine.evict(.root)
+            it.mount.disk.setFaults(DiskFaultPlan(.fails, after: 0, count: .max))
+            #expect(it.engine.local.space.unneeded.evicted.clear(atLeast: .max) == 0)
+            it.mount.disk.setFaults(DiskFaultPlan())
+            #expect(try Self.contents(it).count == 100)
+        }
+    }
+
     @Test func `gives its space to a write on a full disk`() throws {
         var settings = SimulatedMountSettings()
         settings.diskBytes = 2 << 20

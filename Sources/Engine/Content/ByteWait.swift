@@ -16,12 +16,18 @@ final class ByteWait: Sendable {
 
 /// A range that is being fetched for requests, or ahead of them.
 final class Flight: Sendable {
+    /// For so long a fetch goes on after the cancellation of all requests that waited for it: a
+    /// program that handles many signals repeats an interrupted request, which then joins the fetch.
+    static let graceTime: Duration = .seconds(1)
+
     let range: Range<UInt64>
+    let begin: Duration
     /// Notified when the last request that waited for some of its bytes was cancelled.
     private let abandonment = Signal()
 
-    init(_ range: Range<UInt64>) {
+    init(_ range: Range<UInt64>, at begin: Duration) {
         self.range = range
+        self.begin = begin
     }
 
     /// Performs `work`, which is cancelled once all requests that waited were.
@@ -39,8 +45,8 @@ final class Flight: Sendable {
 
 extension OpenFile.State {
     /// Claims a range for a fetch that requests may wait for.
-    mutating func beginFlight(of range: Range<UInt64>) -> Flight {
-        let flight = Flight(range)
+    mutating func beginFlight(of range: Range<UInt64>, at now: Duration) -> Flight {
+        let flight = Flight(range, at: now)
         inFlight.insert(range)
         flights.append(flight)
         return flight
@@ -49,13 +55,16 @@ extension OpenFile.State {
     /// Removes the wait of a cancelled request.
     ///
     /// - Parameter range: All that the request needs.
-    /// - Returns: The flights to abandon, outside the lock: no other request waits for them. A remote
-    ///   that does not answer must not keep later requests from trying again.
-    mutating func withdraw(_ wait: ByteWait, of range: Range<UInt64>) -> [Flight] {
+    /// - Returns: The flights to abandon, outside the lock: no other request waits for them, and they
+    ///   have lasted for ``Flight/graceTime``. A remote that does not answer must not keep later
+    ///   requests from trying again.
+    mutating func withdraw(
+        _ wait: ByteWait, of range: Range<UInt64>, at now: Duration
+    ) -> [Flight] {
         waits.removeAll { $0 === wait }
         reads.endExpecting(range)
         return flights.filter { flight in
-            flight.range.overlaps(wait.range)
+            flight.range.overlaps(wait.range) && now - flight.begin >= Flight.graceTime
                 && !waits.contains { $0.range.overlaps(flight.range) }
         }
     }

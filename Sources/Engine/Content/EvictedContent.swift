@@ -81,7 +81,7 @@ final class EvictedContent: Sendable {
         while clock.uptime < deadline, removeNext() != nil {}
     }
 
-    /// - Returns: The space that the removed files took; nil if there was none.
+    /// - Returns: The space that the removed files took; nil if no file waited.
     private func removeNext() -> UInt64? {
         let batch = waiting.withLock { waiting in
             var (batch, bytes): ([File], UInt64) = ([], 0)
@@ -95,8 +95,7 @@ final class EvictedContent: Sendable {
             return batch
         }
         if batch.isEmpty { return nil }
-        let bytes = batch.reduce(0) { $0 + $1.bytes }
-        defer { cache.noteLeft(bytes) }
+        defer { cache.noteLeft(batch.reduce(0) { $0 + $1.bytes }) }
         do throws(Blocked) {
             let removed = try files.withExclusive(batch.map(\.inode)) { unused throws(Blocked) in
                 // One that was opened since was emptied then, and may have new bytes.
@@ -106,10 +105,12 @@ final class EvictedContent: Sendable {
             }
             // The kernel's cached bytes are dropped too, to free the memory as well.
             kernelCache.announce(removed.map { .inode($0) })
+            let gone = Set(removed)
+            return batch.reduce(0) { gone.contains($1.inode) ? $0 + $1.bytes : $0 }
         } catch {
             logger.warning("evicted bytes not removed", metadata: ["reason": "\(error)"])
+            return 0
         }
-        return bytes
     }
 
     private func remove(_ inode: InodeNumber) -> Bool {

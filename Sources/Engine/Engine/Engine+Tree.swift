@@ -171,9 +171,12 @@ extension Engine {
         } catch {
             // There is no room for its content: the name must not stay, as nothing would ever
             // release it.
+            // The kernel takes a failed creation for no change; and if this removal fails, too, there is
+            // a name that it may take for absent.
+            defer {
+                local.kernelCache.announce([.name(name, parent), .attributes(parent)])
+            }
             try unlink(name, in: parent)
-            // The kernel takes a failed creation for no change of the directory's time.
-            local.kernelCache.announce([.attributes(parent)])
             throw error
         }
         return created

@@ -204,9 +204,10 @@ final class DirectoriesInUse: Sendable {
         return attributes
     }
 
-    /// Has the kernel report the next use of those that have not been used for long.
+    /// Has the kernel report the next use of those that have not been used for long, or are no longer
+    /// remembered.
     func watchIdle() {
         let now = clock.uptime
-        kernelCache.watch(uses.withLock { $0.takeIdle(at: now) })
+        kernelCache.watch(uses.withLock { $0.takeIdle(at: now) + $0.takeForgotten() })
     }
 }

@@ -68,7 +68,7 @@ extension Downloader {
                 return nil
             }
             state.ahead.pieces += 1
-            return (next, state.beginFlight(of: next.range))
+            return (next, state.beginFlight(of: next.range, at: now))
         }
         guard let (piece, flight) = piece else {
             content.releaseUse(of: inode, isFetch: true)
@@ -90,7 +90,7 @@ extension Downloader {
             if try await !fetch(piece, of: file) { cache.noteReadaheadRefused(at: clock.uptime) }
         } catch {
             // No request waits for it; the next read of these bytes meets the failure itself.
-            if !piece.isUnwanted { pause = .seconds(1) }
+            if !piece.isUnwanted, !Task.isCancelled { pause = .seconds(1) }
         }
         let now = clock.uptime
         let limits = cache.aheadLimits(hasRoom: true)

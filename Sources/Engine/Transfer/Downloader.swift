@@ -77,7 +77,8 @@ struct Downloader: Sendable {
     /// - Returns: nil if the file has no user left that outlives this one.
     private func beginFlight(of range: Range<UInt64>, _ file: OpenFile) -> Flight? {
         guard content.files.retainToFetch(file.inode) != nil else { return nil }
-        return file.state.withLock { $0.beginFlight(of: range) }
+        let now = clock.uptime
+        return file.state.withLock { $0.beginFlight(of: range, at: now) }
     }
 
     private func wait(
@@ -85,7 +86,8 @@ struct Downloader: Sendable {
     ) async throws(EngineError) {
         await wait.wait()
         guard Task.isCancelled else { return }
-        let abandoned = file.state.withLock { $0.withdraw(wait, of: range) }
+        let now = clock.uptime
+        let abandoned = file.state.withLock { $0.withdraw(wait, of: range, at: now) }
         for flight in abandoned { flight.abandon() }
         throw EngineError(.interrupted, "fetch bytes of inode \(file.inode)")
     }
