@@ -173,14 +173,15 @@ extension Merge {
     ///
     /// - Returns: Whether it was the known version.
     mutating func applyMetadata(
-        _ object: RemoteObject, _ synced: SyncedRecord, of inode: InodeNumber
+        _ object: RemoteObject, _ known: LookedAtRecord
     ) throws -> Bool {
-        guard var record = try database.inode(inode), !record.hasMetadata else { return true }
+        if known.record.hasMetadata { return true }
+        var (record, synced) = (known.record, known.synced)
+        let inode = record.id
         guard object.kind == record.kind, object.kind != .file || object.etag == synced.etag else {
             try observe(.object(object), of: inode)
             return false
         }
-        var synced = synced
         let mode = object.mode ?? synced.mode
         // Local changes made meanwhile are kept.
         if record.mode == synced.mode { record.mode = mode }
@@ -196,11 +197,9 @@ extension Merge {
         synced.extendedAttributes = try database.adopt(
             object.extendedAttributes, of: inode, since: synced.extendedAttributes)
         record.hasMetadata = true
-        try database.update(record)
-        try database.setSynced(synced, of: inode)
-        if let remoteModified = object.remoteModified {
-            try database.setRemoteModified(remoteModified, of: inode)
-        }
+        try database.update(record, from: known.record)
+        try database.setMetadata(synced, remoteModified: object.remoteModified, of: inode)
+        if known.isObserved { try database.setRemote(nil, of: inode) }
         changes.cacheChanges.append(.attributes(inode))
         return true
     }

@@ -214,13 +214,13 @@ struct MetadataFetcher: Sendable {
     ) throws -> Bool {
         let (inode, place) = (answer.inode, answer.place)
         // Another object may be there since a directory above it was moved.
-        guard try merge.database.synced(inode) == place.synced,
+        guard let known = try merge.database.lookedAt(inode), known.synced == place.synced,
+            !known.hasIntent,
             try parents.key(of: inode, place.synced) == place.key,
-            try merge.database.intent(of: inode) == nil,
             try !parents.isUncertain(place.synced.parent),
             !activity.isClaimed(place.key)
         else { return false }
-        if try !merge.applyMetadata(answer.object, place.synced, of: inode) {
+        if try !merge.applyMetadata(answer.object, known) {
             // Another version was merged, which may have changed anything.
             parents = ParentPlaces(merge.database)
         }

@@ -6,7 +6,48 @@ struct FoundRecord {
     var isUnseen: Bool
 }
 
+/// The state of an object whose metadata was requested, read at once.
+struct LookedAtRecord {
+    var record: InodeRecord
+    var synced: SyncedRecord
+    /// Whether a change of our own was requested.
+    var hasIntent: Bool
+    /// Whether another object was observed in its place.
+    var isObserved: Bool
+}
+
 extension Database {
+    /// Returns the state of an inode with an agreed state.
+    func lookedAt(_ inode: InodeNumber) throws -> LookedAtRecord? {
+        try row(
+            """
+            SELECT EXISTS (SELECT 1 FROM intents WHERE intents.inode = inodes.id),
+                EXISTS (SELECT 1 FROM remote WHERE remote.inode = inodes.id),
+                \(SyncedRecord.columns), \(InodeRecord.columns)
+            FROM inodes JOIN synced ON synced.inode = inodes.id WHERE inodes.id = ?
+            """, [inode]
+        ).map { row in
+            LookedAtRecord(
+                record: InodeRecord(row, from: 10), synced: SyncedRecord(row, from: 2),
+                hasIntent: row[0], isObserved: row[1])
+        }
+    }
+
+    /// Stores the agreed metadata of a known version.
+    ///
+    /// - Parameter remoteModified: See ``RemoteObject/remoteModified``; nil to keep the known one.
+    func setMetadata(
+        _ synced: SyncedRecord, remoteModified: Timestamp?, of inode: InodeNumber
+    ) throws {
+        try run(
+            """
+            UPDATE synced SET mode = ?, modified = ?, xattrs = ?,
+                remote_modified = coalesce(?, remote_modified)
+            WHERE inode = ?
+            """,
+            [synced.mode, synced.modified, synced.extendedAttributes, remoteModified, inode])
+    }
+
     /// Returns an inode's metadata and whether it is incomplete, both from one moment: a fetch that
     /// finishes in between may have put another inode in its place.
     func seen(_ record: InodeRecord) throws -> FoundRecord {
