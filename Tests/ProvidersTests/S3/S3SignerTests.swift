@@ -66,6 +66,21 @@ import Testing
                 + "Signature=\(expected)")
     }
 
+    @Test func `a kept key is used for its secret, region and day only`() {
+        let keys = S3SigningKeys()
+        let time = Self.exampleTime
+        for days in [0, 0, 1, 0] {
+            for (secret, region) in [("a", "r"), ("a", "r"), ("b", "r"), ("b", "s"), ("a", "r")] {
+                let signer = S3Signer(accessKey: "k", secretKey: secret, region: region)
+                var keeping = signer
+                keeping.keys = keys
+                let later = Timestamp(seconds: time.seconds + Int64(days) * 86_400)
+                let expected = signer.signature(of: "text", at: later)
+                #expect(keeping.signature(of: "text", at: later) == expected)
+            }
+        }
+    }
+
     @Test func `the documented PUT is signed as documented`() {
         let hash = S3Signer.hash(Array("Welcome to Amazon S3.".utf8))
         let request = exampleRequest(

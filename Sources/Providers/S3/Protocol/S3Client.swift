@@ -49,6 +49,7 @@ final class S3Client: Sendable {
     }
 
     private let learned: Mutex<Learned>
+    private let signingKeys = S3SigningKeys()
 
     /// - Parameter credentials: nil to sign nothing.
     init(
@@ -165,7 +166,7 @@ final class S3Client: Sendable {
                 headers: headers + [("host", endpoint.authority)], payloadHash: call.payloadHash)
             let signer = S3Signer(
                 accessKey: credentials.accessKey, secretKey: credentials.secretKey,
-                region: learned.region)
+                region: learned.region, keys: signingKeys)
             headers.append(("Authorization", signer.authorization(signed, at: now)))
         }
         var request = HTTPRequest(

@@ -1,6 +1,7 @@
 import Digests
 import Engine
 import ProviderSupport
+import Synchronization
 import SystemCalls
 
 /// Signature Version 4: proves the identity of the client with each request, without sending the
@@ -11,17 +12,34 @@ struct S3Signer: Sendable {
     let region: String
     var service = "s3"
 
+    /// Keeps the key of the day, which takes four of the five steps of a signature; nil to derive it
+    /// each time.
+    var keys: S3SigningKeys?
+
     /// The signed parts of a request.
     struct Request: Sendable {
-        var method: String
+        let method: String
         /// Percent-encoded, as it is sent.
-        var path: String
+        let path: String
         /// Not encoded.
-        var query: [(name: String, value: String)] = []
-        /// Including `host`, and all that must not be changed on the way.
-        var headers: [(name: String, value: String)]
+        let query: [(name: String, value: String)]
+        /// In lower case and order, without superfluous blanks.
+        let headers: [(name: String, value: String)]
         /// SHA-256 of the body in hexadecimal.
-        var payloadHash: String
+        let payloadHash: String
+
+        /// - Parameter headers: Including `host`, and all that must not be changed on the way.
+        init(
+            method: String, path: String, query: [(name: String, value: String)] = [],
+            headers: [(name: String, value: String)], payloadHash: String
+        ) {
+            (self.method, self.path, self.query) = (method, path, query)
+            self.headers = headers.map { ($0.name.lowercased(), S3Signer.collapsed($0.value)) }
+                .sorted { $0.name < $1.name }
+            self.payloadHash = payloadHash
+        }
+
+        var headerNames: String { headers.map(\.name).joined(separator: ";") }
     }
 
     static let emptyHash = hash([])
@@ -32,29 +50,34 @@ struct S3Signer: Sendable {
 
     func authorization(_ request: Request, at time: Timestamp) -> String {
         let signature = signature(of: stringToSign(request, at: time), at: time)
-        return "AWS4-HMAC-SHA256 Credential=\(accessKey)/\(scope(time)),"
-            + "SignedHeaders=\(signedHeaders(request)),Signature=\(signature)"
+        return "AWS4-HMAC-SHA256 Credential=\(accessKey)/\(scope(on: Self.day(time))),"
+            + "SignedHeaders=\(request.headerNames),Signature=\(signature)"
     }
 
     func canonicalRequest(_ request: Request) -> String {
-        let headers = canonicalHeaders(request).map { "\($0.name):\($0.value)\n" }.joined()
+        let headers = request.headers.map { "\($0.name):\($0.value)\n" }.joined()
         return [
             request.method, request.path, Self.canonicalQuery(request.query), headers,
-            signedHeaders(request), request.payloadHash,
+            request.headerNames, request.payloadHash,
         ].joined(separator: "\n")
     }
 
     func stringToSign(_ request: Request, at time: Timestamp) -> String {
         let hash = Self.hash(Array(canonicalRequest(request).utf8))
-        return "AWS4-HMAC-SHA256\n\(Self.date(time))\n\(scope(time))\n\(hash)"
+        return "AWS4-HMAC-SHA256\n\(Self.date(time))\n\(scope(on: Self.day(time)))\n\(hash)"
     }
 
     func signature(of text: String, at time: Timestamp) -> String {
-        let steps = [Self.day(time), region, service, "aws4_request", text]
-        let key = steps.reduce(Array("AWS4\(secretKey)".utf8)) { key, step in
+        let day = Self.day(time)
+        let key = keys?.key(of: self, on: day) ?? signingKey(on: day)
+        return Hexadecimal.encode(
+            SHA256.authenticationCode(for: Array(text.utf8), key: key))
+    }
+
+    fileprivate func signingKey(on day: String) -> [UInt8] {
+        [day, region, service, "aws4_request"].reduce(Array("AWS4\(secretKey)".utf8)) { key, step in
             SHA256.authenticationCode(for: Array(step.utf8), key: key)
         }
-        return Hexadecimal.encode(key)
     }
 
     /// The query as in the URL: sorted, encoded, each name with `=`.
@@ -65,8 +88,8 @@ struct S3Signer: Sendable {
             .joined(separator: "&")
     }
 
-    private func scope(_ time: Timestamp) -> String {
-        "\(Self.day(time))/\(region)/\(service)/aws4_request"
+    fileprivate func scope(on day: String) -> String {
+        "\(day)/\(region)/\(service)/aws4_request"
     }
 
     /// The time as signed: `20130524T000000Z`.
@@ -74,17 +97,31 @@ struct S3Signer: Sendable {
 
     private static func day(_ time: Timestamp) -> String { time.utc("%Y%m%d") }
 
-    private func signedHeaders(_ request: Request) -> String {
-        canonicalHeaders(request).map(\.name).joined(separator: ";")
-    }
-
-    private func canonicalHeaders(_ request: Request) -> [(name: String, value: String)] {
-        request.headers.map { (name: $0.name.lowercased(), value: Self.collapsed($0.value)) }
-            .sorted { $0.name < $1.name }
-    }
-
     /// Removes blanks at the ends and repeated ones.
-    private static func collapsed(_ value: String) -> String {
-        value.split(whereSeparator: { $0 == " " || $0 == "\t" }).joined(separator: " ")
+    fileprivate static func collapsed(_ value: String) -> String {
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        guard value.utf8.contains(where: isBlank) else { return value }
+        return value.split(whereSeparator: { $0 == " " || $0 == "\t" }).joined(separator: " ")
+    }
+}
+
+/// The key last derived from a secret.
+final class S3SigningKeys: Sendable {
+    private struct Entry {
+        let secretKey: String
+        let scope: String
+        let key: [UInt8]
+    }
+
+    private let last = Mutex<Entry?>(nil)
+
+    func key(of signer: S3Signer, on day: String) -> [UInt8] {
+        let scope = signer.scope(on: day)
+        return last.withLock { last in
+            if let last, last.scope == scope, last.secretKey == signer.secretKey { return last.key }
+            let key = signer.signingKey(on: day)
+            last = Entry(secretKey: signer.secretKey, scope: scope, key: key)
+            return key
+        }
     }
 }
