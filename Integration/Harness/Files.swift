@@ -20,6 +20,12 @@ enum Files {
         try OpenFile(path, O_RDONLY).readAll()
     }
 
+    /// The mounts that are visible to this process; see proc_pid_mountinfo(5). Foundation ends its read of
+    /// a file without a size at the first short answer, as the kernel gives one after each page.
+    static func mountTable() throws(CallError) -> String {
+        String(decoding: try read("/proc/self/mountinfo"), as: UTF8.self)
+    }
+
     /// Whether a file that others may be changing now holds just these bytes.
     ///
     /// One that is replaced between our look at it and our reading ends in ESTALE.

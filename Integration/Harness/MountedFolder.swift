@@ -158,7 +158,12 @@ final class MountedFolder: Sendable {
 
     /// Where anything is mounted below ``base``.
     private var mountPoints: [String] {
-        let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
+        let table: String
+        do {
+            table = try Files.mountTable()
+        } catch {
+            preconditionFailure("the mounts are unknown: \(error)")
+        }
         return table.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ")
             return fields.count > 4 && fields[4].hasPrefix(base) ? String(fields[4]) : nil

@@ -138,8 +138,7 @@ final class ObjectStore: Sendable {
             try? Files.removeDirectory(point)
         }
         try eventually("s3fs is mounted", within: .seconds(30)) {
-            let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
-            return table.contains(" \(point) ")
+            try Files.mountTable().contains(" \(point) ")
         }
         try body(point)
     }
