@@ -129,14 +129,30 @@ import Testing
         }
     }
 
+    @Test func `bytes whose version is confirmed after they came count then`() throws {
+        var settings = Self.settings
+        settings.provider.pieceDelay = .seconds(1)...(.seconds(1))
+        settings.provider.confirmsVersions = false
+        settings.provider.confirmsParts = true
+        let bytes = Self.content(1 << 20)
+        try Self.run(bytes, settings: settings) { it, inode in
+            #expect(it.mount.clock.uptime < .seconds(3))
+            let part = try await it.part(of: inode, at: 200 << 10, count: 9)
+            #expect(part == Array(bytes[200 << 10..<(200 << 10) + 9]))
+            // A look at each of four parts of sixteen.
+            #expect(it.mount.clock.uptime < .seconds(10))
+        }
+    }
+
     /// Goal: no mix of two versions (I5).
-    @Test(arguments: [true, false])
+    @Test(arguments: [true, false], [false, true])
     func `a file replaced in the middle of a range shows one version only`(
-        confirms: Bool
+        confirms: Bool, parts: Bool
     ) throws {
         var settings = Self.settings
         settings.provider.pieceDelay = .milliseconds(50)...(.milliseconds(50))
         settings.provider.confirmsVersions = confirms
+        settings.provider.confirmsParts = parts
         let bytes = Self.content(8 << 20)
         try Self.run(bytes, settings: settings) { it, inode in
             let other = Self.content(8 << 20, seed: 2)
@@ -264,8 +280,8 @@ import Testing
             it.engine.release(inode, access: .read)
             let before = it.remote.bytesSent
             try await it.wait(.seconds(10))
-            // What was under way: a piece of a transfer for each range.
-            #expect(it.remote.bytesSent - before <= 24 * (64 << 10))
+            // What was under way: two pieces of a transfer for each range.
+            #expect(it.remote.bytesSent - before <= 48 * (64 << 10))
         }
     }
 

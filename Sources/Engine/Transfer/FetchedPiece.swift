@@ -12,10 +12,14 @@ final class FetchedPiece: ByteSink {
     private struct Progress {
         /// The bytes up to here have arrived, and count as local.
         var arrived: UInt64
+        /// The bytes up to here are in the content file, at least.
+        var written: UInt64
         /// The bytes whose version is confirmed.
         var confirmed: Range<UInt64>?
         /// The end of the bytes whose space on the disk is measured, and not reserved any more.
         var measured: UInt64
+        /// Whether the file was closed when the last bytes arrived.
+        var wasClosed = false
         var isUnwanted = false
         var failure: (any Error)?
     }
@@ -42,7 +46,8 @@ final class FetchedPiece: ByteSink {
         (self.range, self.reason, self.file, self.cache) = (range, reason, file, cache)
         self.flight = flight
         self.windowBytes = windowBytes
-        progress = Mutex(Progress(arrived: range.lowerBound, measured: range.lowerBound))
+        let start = range.lowerBound
+        progress = Mutex(Progress(arrived: start, written: start, measured: start))
     }
 
     /// The bytes that have not arrived yet.
@@ -61,17 +66,23 @@ final class FetchedPiece: ByteSink {
     func begin() -> Range<UInt64> {
         progress.withLock { progress in
             progress.confirmed = nil
+            progress.written = progress.arrived
             return progress.arrived..<range.upperBound
         }
     }
 
     func confirm(_ range: Range<UInt64>) {
-        progress.withLock { $0.confirmed = range }
+        let (ended, measured) = file.state.withLock { state in
+            progress.withLock { $0.confirmed = range }
+            return count(&state)
+        }
+        for wait in ended { wait.end() }
+        cache.release(measured)
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws {
         let arriving = offset..<offset + UInt64(bytes.count)
-        if reason != .change, !file.isWanted.load(ordering: .relaxed) { try giveUp() }
+        if reason != .change { try requireUse() }
         let (ended, measured) = try file.state.withLock { state in
             for gap in state.present.gaps(in: arriving) {
                 let part = Int(gap.lowerBound - offset)..<Int(gap.upperBound - offset)
@@ -80,7 +91,12 @@ final class FetchedPiece: ByteSink {
             }
             // Fetching does not modify a file that is being written.
             if state.isMarkedWriting { try state.file.setModified(state.modified) }
-            return count(arriving, &state)
+            progress.withLock { progress in
+                if arriving.lowerBound == progress.written {
+                    progress.written = arriving.upperBound
+                }
+            }
+            return count(&state)
         }
         for wait in ended { wait.end() }
         guard measured > 0 else { return }
@@ -88,29 +104,39 @@ final class FetchedPiece: ByteSink {
         try requireNeed()
     }
 
-    /// Counts arrived bytes as local if their version is confirmed.
+    /// Counts arrived bytes as local as far as their version is confirmed.
     ///
     /// - Returns: The waits to end, and the bytes that need no reservation any more.
-    private func count(
-        _ arriving: Range<UInt64>, _ state: inout OpenFile.State
-    ) -> ([ByteWait], UInt64) {
-        let step = progress.withLock { progress -> UInt64? in
-            // Bytes after others that are not confirmed count with these, at the end.
-            guard let confirmed = progress.confirmed, confirmed.contains(arriving),
-                arriving.lowerBound == progress.arrived
-            else { return nil }
-            progress.arrived = arriving.upperBound
-            let unmeasured = arriving.upperBound - progress.measured
+    private func count(_ state: inout OpenFile.State) -> ([ByteWait], UInt64) {
+        let (counted, step) = progress.withLock { progress -> (Range<UInt64>?, UInt64) in
+            // Bytes after others that are not confirmed count with these.
+            guard let confirmed = progress.confirmed, confirmed.lowerBound <= progress.arrived,
+                progress.arrived < min(progress.written, confirmed.upperBound)
+            else { return (nil, 0) }
+            let start = progress.arrived
+            progress.arrived = min(progress.written, confirmed.upperBound)
+            let unmeasured = progress.arrived - progress.measured
             // The first bytes show that something has come.
             let isFirst = progress.measured == range.lowerBound
-            guard isFirst || unmeasured >= stepBytes else { return 0 }
-            progress.measured = arriving.upperBound
-            return unmeasured
+            guard isFirst || unmeasured >= stepBytes else { return (start..<progress.arrived, 0) }
+            progress.measured = progress.arrived
+            return (start..<progress.arrived, unmeasured)
         }
-        guard let step else { return ([], 0) }
+        guard let counted else { return ([], 0) }
         if step > 0 { cache.measure(&state) }
-        let ended = state.noteArrival(of: arriving, isLast: arriving.upperBound == range.upperBound)
+        let ended = state.noteArrival(of: counted, isLast: counted.upperBound == range.upperBound)
         return (ended, step)
+    }
+
+    /// Ends the fetch if the file is closed. A program that opens it may have none for a moment, after
+    /// the first bytes have come.
+    private func requireUse() throws {
+        let isClosed = !file.isWanted.load(ordering: .relaxed)
+        let wasClosed = progress.withLock { progress in
+            defer { progress.wasClosed = isClosed }
+            return progress.wasClosed
+        }
+        if isClosed, wasClosed { try giveUp() }
     }
 
     /// Ends the fetch if the reader has gone elsewhere, and a good part is still to come.

@@ -251,12 +251,12 @@ package protocol ContentChecksum: Sendable {
 package protocol ByteSink: Sendable {
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws
 
-    /// Tells that the bytes of `range` which follow are certain to be those of the requested version,
-    /// even if the call fails later.
+    /// Tells that the bytes of `range` are certain to be those of the requested version, even if the
+    /// call fails later: those passed on before, and those that follow.
     ///
-    /// A provider calls it before the first of them if the store has confirmed their version: with
-    /// the header of its answer, for example. One that can confirm it only at the end, or checks the
-    /// bytes then, does not call it.
+    /// A provider calls it as soon as the store has confirmed their version: with the header of its
+    /// answer, for example. It may do so again with a longer range from the same start. One that can
+    /// confirm it only at the end, or checks the bytes then, does not call it.
     func confirm(_ range: Range<UInt64>)
 }
 

@@ -4,8 +4,19 @@ import Synchronization
 import Transport
 
 /// Reads ranges of files.
+///
+/// A server that does not obey `If-Match` may replace a file between its look at the version and its
+/// opening of the file, and may write into one that it is sending. So the version is looked at again:
+/// if it is still there, all bytes that were received before are of it. Bytes count as soon as that is
+/// known, while the others are still arriving.
 struct WebDAVReader: Sendable {
     let lookup: WebDAVLookup
+
+    /// The length of the parts of a range that are confirmed one by one, at least. A program usually waits
+    /// for a shorter range.
+    private static let partBytesMin: UInt64 = 1 << 20
+    /// After this time, a server has opened the file that it was asked for.
+    private static let openTime: Duration = .milliseconds(2)
 
     func read(
         _ key: ObjectKey, range: Range<UInt64>, etag: ETag, into sink: any ByteSink
@@ -13,10 +24,19 @@ struct WebDAVReader: Sendable {
         try throwIfCancelled()
         let condition = lookup.ifMatch(etag)
         let receiver = RangeReceiver(range, of: etag, isConditional: !condition.isEmpty, into: sink)
+        let headers =
+            [("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")] + condition
         do throws(ProviderError) {
-            try await receive(
-                receiver, lookup.client.address.url(key),
-                [("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")] + condition)
+            guard condition.isEmpty else {
+                try await receive(receiver, key, headers)
+                if !receiver.hasTag { try await expect(etag, of: key) }
+                return
+            }
+            try await both(
+                { () async throws(ProviderError) in try await receive(receiver, key, headers) },
+                { () async throws(ProviderError) in
+                    try await confirm(receiver, range, key, etag)
+                })
         } catch {
             guard error.kind == .missing || error.kind == .unsupported || error.kind == .changed
             else { throw error }
@@ -24,17 +44,56 @@ struct WebDAVReader: Sendable {
             try await expect(etag, of: key)
             throw error
         }
-        guard receiver.isWhole else {
-            throw ProviderError(
-                .corrupt, "only \(receiver.received) of \(range.count) bytes arrived")
+    }
+
+    /// Performs two operations side by side. If one fails, the other is cancelled.
+    private func both(
+        _ one: @escaping @Sendable () async throws(ProviderError) -> Void,
+        _ other: @escaping @Sendable () async throws(ProviderError) -> Void
+    ) async throws(ProviderError) {
+        let result = await withTaskGroup(of: Result<Void, ProviderError>.self) { group in
+            for operation in [one, other] {
+                group.addTask {
+                    do throws(ProviderError) {
+                        return .success(try await operation())
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            for await result in group {
+                guard case .failure = result else { continue }
+                group.cancelAll()
+                return result
+            }
+            return .success(())
         }
-        // A server that does not obey If-Match may have replaced the file between its look at the
-        // version and its opening of the file. If the version is still there, it was all the time.
-        if condition.isEmpty || !receiver.hasTag { try await expect(etag, of: key) }
+        try result.get()
+    }
+
+    /// Looks at the version until all bytes are confirmed.
+    private func confirm(
+        _ receiver: RangeReceiver, _ range: Range<UInt64>, _ key: ObjectKey, _ etag: ETag
+    ) async throws(ProviderError) {
+        if range.count <= Self.partBytesMin {
+            // The look need not wait for the answer, which shows by its tag which version was opened.
+            try await receiver.waitForAnswer(atMost: Self.openTime, on: lookup.clock)
+            try await expect(etag, of: key)
+            try await receiver.wait(for: 1)
+            if receiver.isVouched { return receiver.confirm(range) }
+        }
+        let partBytes = max(Self.partBytesMin, UInt64(range.count) / 4)
+        var confirmed: UInt64 = 0
+        while confirmed < range.count {
+            try await receiver.wait(for: min(confirmed + partBytes, UInt64(range.count)))
+            confirmed = receiver.received
+            try await expect(etag, of: key)
+            receiver.confirm(range.lowerBound..<range.lowerBound + confirmed)
+        }
     }
 
     private func receive(
-        _ receiver: RangeReceiver, _ url: String, _ headers: [(name: String, value: String)]
+        _ receiver: RangeReceiver, _ key: ObjectKey, _ headers: [(name: String, value: String)]
     ) async throws(ProviderError) {
         // The transport learns of a cancellation later than of bytes that have already arrived.
         let result = await withTaskCancellationHandler {
@@ -42,7 +101,8 @@ struct WebDAVReader: Sendable {
             do throws(TransportError) {
                 return .success(
                     try await lookup.client.send(
-                        .get, url, headers: headers, answerBytes: receiver.wanted,
+                        .get, lookup.client.address.url(key), headers: headers,
+                        answerBytes: receiver.wanted,
                         into: receiver))
             } catch {
                 return .failure(error)
@@ -63,6 +123,10 @@ struct WebDAVReader: Sendable {
         }
         guard (200..<300).contains(response.status) else {
             throw lookup.client.answer(response, receiver.refusal).failure
+        }
+        guard receiver.isWhole else {
+            throw ProviderError(
+                .corrupt, "only \(receiver.received) of \(receiver.wanted) bytes arrived")
         }
     }
 
@@ -88,7 +152,10 @@ final class RangeReceiver: HTTPBodySink {
         /// The bytes of the body before the range that are still to come.
         var skip: UInt64?
         var received: UInt64 = 0
+        /// The received bytes at which ``progress`` is notified.
+        var awaited: UInt64 = .max
         var hasTag = false
+        var isVouched = false
         var isCancelled = false
         var end: End?
         var refusal: [UInt8] = []
@@ -99,6 +166,7 @@ final class RangeReceiver: HTTPBodySink {
     private let isConditional: Bool
     private let sink: any ByteSink
     private let state = Mutex(State())
+    private let progress = Signal()
 
     /// - Parameter isConditional: Whether the server is known to obey `If-Match`, and was sent it.
     init(
@@ -114,11 +182,41 @@ final class RangeReceiver: HTTPBodySink {
     var received: UInt64 { state.withLock { $0.received } }
     var isWhole: Bool { received == UInt64(range.count) }
     var hasTag: Bool { state.withLock { $0.hasTag } }
+    /// Whether the header of the answer names the version by a strong entity tag.
+    var isVouched: Bool { state.withLock { $0.isVouched } }
     var end: End? { state.withLock { $0.end } }
     var refusal: [UInt8] { state.withLock { $0.refusal } }
 
     func cancel() {
         state.withLock { $0.isCancelled = true }
+    }
+
+    /// Tells the sink that some of the bytes are of the requested version.
+    func confirm(_ range: Range<UInt64>) { sink.confirm(range) }
+
+    /// Returns once `count` bytes have been received.
+    func wait(for count: UInt64) async throws(ProviderError) {
+        while true {
+            let notifications = progress.notifications
+            if isReceived(count) { return }
+            await progress.wait(after: notifications)
+            try throwIfCancelled()
+        }
+    }
+
+    /// Returns once the first bytes have been received, or `limit` has passed.
+    func waitForAnswer(atMost limit: Duration, on clock: any Clock) async throws(ProviderError) {
+        let notifications = progress.notifications
+        if isReceived(1) { return }
+        await progress.wait(after: notifications, until: clock.uptime + limit, on: clock)
+        try throwIfCancelled()
+    }
+
+    private func isReceived(_ count: UInt64) -> Bool {
+        state.withLock { state in
+            state.awaited = count
+            return state.received >= count
+        }
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) throws {
@@ -139,7 +237,12 @@ final class RangeReceiver: HTTPBodySink {
         guard !wanted.isEmpty else { return }
         if isConditional, offset == range.lowerBound, hasTag { sink.confirm(range) }
         try sink.write(UnsafeRawBufferPointer(rebasing: bytes[wanted]), at: offset)
-        state.withLock { $0.received += UInt64(wanted.count) }
+        let isAwaited = state.withLock { state in
+            let before = state.received
+            state.received += UInt64(wanted.count)
+            return before < state.awaited && state.awaited <= state.received
+        }
+        if isAwaited { progress.notify() }
     }
 
     /// Returns the part of the next `count` bytes that belongs to the range, and its offset in the file.
@@ -187,6 +290,7 @@ final class RangeReceiver: HTTPBodySink {
         let version = WebDAVVersion(
             etag: headers["ETag"], lastModified: headers["Last-Modified"], size: size)
         state.hasTag = version.etag != nil
+        state.isVouched = !version.isWeak && WebDAVVersion.etag(in: etag) != nil
         guard version.canBe(etag) else {
             throw .refused(.changed, "it is version \(version.etag ?? "unknown") now")
         }

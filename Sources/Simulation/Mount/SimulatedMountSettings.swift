@@ -52,7 +52,9 @@ package struct SimulatedMountSettings: Sendable {
         settings.engine.longWriterBytesMax = [0, 1_000, 1 << 20][random.next(below: 3)]
         settings.provider.spoolsListings = random.nextBool()
         settings.engine.snapshotCutBytesMax = [1_000, 20_000, 1 << 20][random.next(below: 3)]
-        settings.provider.confirmsVersions = random.next(below: 4) != 0
+        let confirmation = random.next(below: 8)
+        settings.provider.confirmsVersions = confirmation > 2
+        settings.provider.confirmsParts = confirmation < 2
         return settings
     }
 }

@@ -46,6 +46,9 @@ extension SimulatedProvider {
             }
             state.withLock { $0.reads.bytes += UInt64(piece.count) }
             offset += UInt64(piece.count)
+            if settings.confirmsParts, !settings.confirmsVersions, !isDamaged, damage == 0 {
+                try await confirmPart(range.lowerBound..<offset, of: key, etag, sink)
+            }
             if offset < end { try await pause() }
         }
         if !settings.confirmsVersions { try checkVersion(of: key, etag) }
@@ -78,6 +81,15 @@ extension SimulatedProvider {
             return SimulatedChecksum(
                 settings.checksums, of: try state.tree.file(key, etag: etag).bytes)
         }
+    }
+
+    /// Asks for the version in the middle of a read: if it is still there, it was all the time.
+    private func confirmPart(
+        _ part: Range<UInt64>, of key: ObjectKey, _ etag: ETag, _ sink: any ByteSink
+    ) async throws(ProviderError) {
+        try await pause()
+        try checkVersion(of: key, etag)
+        sink.confirm(part)
     }
 
     private func checkVersion(of key: ObjectKey, _ etag: ETag) throws(ProviderError) {

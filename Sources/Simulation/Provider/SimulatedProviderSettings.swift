@@ -28,6 +28,8 @@ package struct SimulatedProviderSettings: Sendable {
 
     /// Whether the version is confirmed before the first byte of a read; otherwise after the last.
     package var confirmsVersions = true
+    /// Whether the bytes passed on so far are confirmed in between, if not before the first.
+    package var confirmsParts = false
 
     /// Whether interrupted uploads can be resumed.
     package var resumesUploads = false
