@@ -18,6 +18,8 @@ final class OpenInode: Sendable {
         var position: Int?
         /// Whether the descriptor was used since the clock hand passed last.
         var isRecent = true
+        /// See ``PosixFile/expectHoles(_:)``.
+        var hasHoles = false
         /// Whether there are writes that no `fsync` followed.
         var isUnsynchronized = false
         /// Whether the file's name is on the medium; it then stays there.
@@ -46,6 +48,13 @@ final class OpenInode: Sendable {
 
     func isSameFile(as status: stat) -> Bool {
         (device, number) == (status.st_dev, status.st_ino)
+    }
+
+    /// Tells the kernel whether to read ahead in the file.
+    func advise(_ descriptor: Descriptor) {
+        let hasHoles = state.withLock(\.hasHoles)
+        _ = posix_fadvise(
+            descriptor.rawValue, 0, 0, hasHoles ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL)
     }
 
     /// Waits for bytes that the kernel is writing.

@@ -119,6 +119,7 @@ final class OpenInodes: Sendable {
                 let reopened = try Descriptor(opening: path, in: root, flags: O_RDWR)
                 let status = try reopened.status()
                 guard inode.isSameFile(as: status) else { throw SystemError(ESTALE) }
+                inode.advise(reopened)
                 return keep(reopened, of: inode)
             } catch {
                 // It may have been moved meanwhile, by a caller that had it opened for that.

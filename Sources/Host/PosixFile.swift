@@ -104,6 +104,14 @@ package final class PosixFile: DiskFile {
         }
     }
 
+    package func expectHoles(_ hasHoles: Bool) {
+        inode.state.withLock { $0.hasHoles = hasHoles }
+        // It is advice: without it, reads only cost more.
+        try? withDescriptor("advise on \"\(path)\"") { (descriptor) throws(SystemError) in
+            inode.advise(descriptor)
+        }
+    }
+
     package func setExtendedAttributes(_ attributes: ExtendedAttributes) throws(DiskError) {
         try withDescriptor("set the extended attributes of \"\(path)\"") {
             (descriptor) throws(SystemError) in

@@ -27,6 +27,24 @@ import Testing
         #expect(try directory.mode(of: "content/00/2a") == 0o600)
     }
 
+    /// Goal: who reads a file while it is being fetched does not fill memory with zeros.
+    @Test func `nothing is read ahead in a file with holes`() throws {
+        let file = try PosixDisk(directory: directory.path).open(DiskPath("content/00/2a"))
+        let size = 16 << 20
+        try file.truncate(to: UInt64(size))
+        file.expectHoles(true)
+        for offset in stride(from: 0, to: 1 << 20, by: 4_096) {
+            _ = try file.read(4_096, at: UInt64(offset))
+        }
+        let descriptor = open("\(directory.path)/content/00/2a", O_RDONLY)
+        defer { close(descriptor) }
+        let start = try #require(mmap(nil, size, PROT_READ, MAP_SHARED, descriptor, 0))
+        defer { munmap(start, size) }
+        var pages = [UInt8](repeating: 0, count: size / Int(getpagesize()))
+        #expect(mincore(start, size, &pages) == 0)
+        #expect(pages.count { $0 & 1 == 1 } <= (1 << 20) / Int(getpagesize()))
+    }
+
     @Test func `extended attributes are added to existing ones and move with the file`() throws {
         let disk = try PosixDisk(directory: directory.path)
         let file = try disk.open(DiskPath("content/00/2a"))

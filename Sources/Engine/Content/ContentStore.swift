@@ -176,6 +176,7 @@ struct ContentStore: Sendable {
             // bytes beyond the end would reappear as the file grows.
             if record.presence != .whole || length > size { try file.truncate(to: size) }
         }
+        if record.presence != .whole { file.expectHoles(true) }
         var present = record.presence == .whole ? .everything : extents
         if record.presence == .remote { present.insert(record.size..<ExtentSet.endMax) }
         var state = OpenFile.State(

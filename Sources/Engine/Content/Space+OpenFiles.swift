@@ -78,6 +78,7 @@ extension Space {
             let before = state.bytesUsed
             for range in dropped { state.present.remove(range) }
             state.isStreamed = true
+            state.file.expectHoles(true)
             do throws(DiskError) {
                 for range in dropped { try state.file.punchHole(Self.blocks(of: range)) }
             } catch {

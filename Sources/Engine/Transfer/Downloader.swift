@@ -241,7 +241,8 @@ struct Downloader: Sendable {
         }
         piece.finish()
         let isLastOfSeveral = file.state.withLock { state in
-            state.isWhole && state.isUnchanged && UInt64(piece.range.count) < state.size
+            if state.isWhole { state.file.expectHoles(false) }
+            return state.isWhole && state.isUnchanged && UInt64(piece.range.count) < state.size
         }
         if isLastOfSeveral { wholeFileCheck.request(inode) }
     }

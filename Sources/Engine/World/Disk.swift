@@ -106,6 +106,14 @@ package protocol DiskFile: AnyObject, Sendable {
 
     /// Returns the underlying file descriptor, for replies that splice; nil for a simulated file.
     func openDescriptor() throws(DiskError) -> (any OpenDescriptor)?
+
+    /// Tells whether the file has holes that are about to be written, so that reading ahead of a reader
+    /// would fill memory with their zeros. Linux: `POSIX_FADV_RANDOM`.
+    func expectHoles(_ hasHoles: Bool)
+}
+
+extension DiskFile {
+    package func expectHoles(_ hasHoles: Bool) {}
 }
 
 /// A file descriptor that stays open during the lifetime of this object.
