@@ -10,12 +10,15 @@ import Testing
 struct LookWindowTests {
     private final class Store: Sendable {
         private let duration: Duration
+        /// Each of so many answers takes a second more; nil for none.
+        private let slowEach: Int?
         /// The times at which its places are free.
         private let places: Mutex<[Duration]>
         let answers = Locked(0)
 
-        init(places: Int, duration: Duration) {
+        init(places: Int, duration: Duration, slowEach: Int? = nil) {
             self.duration = duration
+            self.slowEach = slowEach
             self.places = Mutex(Array(repeating: .zero, count: places))
         }
 
@@ -26,7 +29,13 @@ struct LookWindowTests {
                 return places[next]
             }
             try? await clock.sleep(until: end)
-            answers.withLock { $0 += 1 }
+            let number = answers.withLock { answers in
+                answers += 1
+                return answers
+            }
+            if let slowEach, number.isMultiple(of: slowEach) {
+                try? await clock.sleep(until: end + .seconds(1))
+            }
         }
     }
 
@@ -85,6 +94,22 @@ struct LookWindowTests {
         try Self.run(store) { it, _ in
             try await it.wait(.milliseconds(170))
             #expect(store.answers.withLock { $0 } == MetadataQueue.expectedMax)
+        }
+    }
+
+    /// Goal: no slow walk on a busy machine, whose threads rest now and then.
+    @Test func `is as much as before if some answers take long`() throws {
+        let store = Store(places: 256, duration: .milliseconds(20), slowEach: 20)
+        try Self.run(store) { it, queue in
+            var next = Int64(20_000)
+            for _ in 0..<50 {
+                try await it.wait(.milliseconds(100))
+                for _ in 0..<queue.room {
+                    queue.request(InodeNumber(rawValue: next), isAwaited: false)
+                    next += 1
+                }
+            }
+            #expect(store.answers.withLock { $0 } > 10_000)
         }
     }
 }
