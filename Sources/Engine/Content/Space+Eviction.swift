@@ -142,7 +142,7 @@ extension Space {
     }
 
     /// When the bytes of evicted files are removed from the disk.
-    enum UnlinkTime { case now, later }
+    enum ContentRemoval { case now, later }
 
     /// Drops the bytes of one file if they are on the remote and not in use (I2).
     func evictFile(_ inode: InodeNumber) throws(Blocked) -> Eviction {
@@ -151,7 +151,7 @@ extension Space {
 
     /// Drops the bytes of some files, in one transaction.
     func evictFiles(
-        _ inodes: [InodeNumber], removing removal: UnlinkTime = .now
+        _ inodes: [InodeNumber], removing removal: ContentRemoval = .now
     ) throws(Blocked) -> [(InodeNumber, Eviction)] {
         let evictions = try files.withExclusive(inodes) { unused throws(Blocked) in
             try evictUnused(unused, removing: removal)
@@ -175,7 +175,7 @@ extension Space {
     }
 
     private func evictUnused(
-        _ inodes: [InodeNumber], removing removal: UnlinkTime
+        _ inodes: [InodeNumber], removing removal: ContentRemoval
     ) throws(Blocked) -> [InodeNumber: Eviction] {
         var (evictions, forgotten) = try store.write { database in
             let forgotten = try database.forgetContent(of: inodes, if: Self.isWorthwhile)
