@@ -31,6 +31,24 @@ extension MountedTests {
             }
         }
 
+        /// Goal: a later look that finds nothing does not make two names of one object different ones.
+        @Test func `is known to the next mount`() async throws {
+            try await WebDAVServer.with(.caselessRclone) { server in
+                try Files.write([1], to: "\(server.folder)/Readme.txt")
+                try MountedFolder.with(options(server)) { folder in
+                    try folder.unmount()
+                    try Files.unlink("\(server.folder)/Readme.txt")
+                    try folder.mount()
+                    try Files.write([1, 2, 3], to: folder.local("a.txt"))
+                    try folder.sync()
+                    try Files.write([4, 5], to: folder.local("A.TXT"))
+                    #expect(try Apus.run("sync", folder.point).status == 1)
+                    #expect(try folder.error(of: "A.TXT")?.contains("a.txt") == true)
+                    #expect(try Files.read("\(server.folder)/a.txt") == [1, 2, 3])
+                }
+            }
+        }
+
         /// Method: what the look cannot find in an empty root is configured.
         @Test func `renames files and folders in case only`() async throws {
             try await WebDAVServer.with(.caselessRclone) { server in

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Testing
 
@@ -114,5 +115,27 @@ struct NameMatchingTests {
         #expect(try store.matchNames(.caseless).isEmpty)
         #expect(try store.matchNames(.exact).isEmpty)
         #expect(try Self.rows(store) == 0)
+    }
+
+    @Test func `found out once are known to the next process`() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: StateDatabase.name).path(percentEncoded: false)
+        #expect(StateDatabase.names(ofFileAt: path) == nil)
+        do {
+            let store = try Store(path: path)
+            _ = try store.matchNames(.exact)
+            #expect(StateDatabase.names(ofFileAt: path) == nil)
+            _ = try store.matchNames(.caseless, found: .caseless)
+            store.close()
+        }
+        #expect(StateDatabase.names(ofFileAt: path) == .caseless)
+        do {
+            let store = try Store(path: path)
+            _ = try store.matchNames(.caseless)
+            store.close()
+        }
+        #expect(StateDatabase.names(ofFileAt: path) == .caseless)
     }
 }

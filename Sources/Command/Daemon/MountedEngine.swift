@@ -57,9 +57,12 @@ final class MountedEngine: MountService {
             world.note = { note in notes.withLock { $0.append(note) } }
             world.waitsFor = waitsFor
             world.atEnd = { hooks.add($0) }
+            let database = "\(options.stateDirectory)/\(StateDatabase.name)"
+            let foundNames = Mutex<NameMatching?>(nil)
+            world.knownNames = StateDatabase.names(ofFileAt: database)
+            world.foundNames = { names in foundNames.withLock { $0 = names } }
             let provider = try await source.connect(world)
             self.notes = notes.withLock { $0 }
-            let database = "\(options.stateDirectory)/\(StateDatabase.name)"
             let store = try Store(
                 path: database, ballast: ballast, log: PosixDatabaseLog(ofDatabaseAt: database))
             self.store = store
@@ -71,6 +74,7 @@ final class MountedEngine: MountService {
                     ?? CacheSize.standard(on: disk.space(), cachedBytes: store.presentBytes())
                 var configuration = Self.configuration(options, source: source)
                 configuration.cacheBytesMax = cacheBytesMax
+                configuration.foundNames = foundNames.withLock { $0 }
                 let started = try DaemonPools()
                 (self.pools, pools) = (started, started)
                 engine = try Engine(

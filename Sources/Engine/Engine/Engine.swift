@@ -50,7 +50,8 @@ package final class Engine: Sendable {
             configuration: configuration, store: store, disk: disk, clock: clock, logger: logger,
             random: random, content: local.content, lostAndFound: local.lostAndFound)
         do {
-            let doubled = try store.matchNames(provider.traits.names)
+            let doubled = try store.matchNames(
+                provider.traits.names, found: configuration.foundNames)
             try recovery.run()
             try local.agenda.recover()
             try remote.deletions.recover()

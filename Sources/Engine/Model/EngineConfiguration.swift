@@ -45,11 +45,13 @@ package struct EngineConfiguration: Sendable {
     package var removalsMax = 100
     /// The number of files of one eviction from which on their bytes are removed from the disk in the
     /// background, which may take many seconds.
-    package var evictedAtOnceMax = 2_048
+    package var evictedAtOnceMax = 1_024
     /// Limit of the objects of a listing that one transaction merges, which other writers wait for.
     package var mergedEntriesMax = 500
     /// Time allowed at shutdown for requests in progress that cannot be cancelled.
     package var shutdownGrace: Duration = .seconds(10)
+    /// The names that the remote takes for one, if they were just found out; kept for the next start.
+    package var foundNames: NameMatching?
     /// The owner of remote objects.
     package var owner: Caller
     /// The permission bits of objects on a remote that does not keep any.

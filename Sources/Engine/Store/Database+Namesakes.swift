@@ -88,6 +88,16 @@ extension Database {
             """)
     }
 
+    /// Returns the kind of matching that a look at the remote has shown.
+    func knownNames() throws -> NameMatching? {
+        let text: String? = try value("SELECT value FROM settings WHERE key = 'names'")
+        return text.flatMap(NameMatching.init(rawValue:))
+    }
+
+    func setKnownNames(_ matching: NameMatching) throws {
+        try run("INSERT OR REPLACE INTO settings VALUES ('names', ?)", [matching.rawValue])
+    }
+
     /// Lets the next process make the index again, after changes without its triggers.
     func forgetNamesakes() throws {
         try run("DELETE FROM folded_names WHERE \(Self.mark)")

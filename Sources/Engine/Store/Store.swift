@@ -144,10 +144,16 @@ package final class Store: Sendable {
 
     /// Makes the index of names follow a kind of matching. Called before the first use of names.
     ///
+    /// - Parameter found: Kept for the next start, see ``StateDatabase/names(ofFileAt:)``.
     /// - Returns: See ``Database/setNameMatching(_:)``.
-    func matchNames(_ matching: NameMatching) throws(Blocked) -> [InodeNumber] {
+    func matchNames(
+        _ matching: NameMatching, found: NameMatching? = nil
+    ) throws(Blocked) -> [InodeNumber] {
         names.withLock { $0 = matching }
-        return try write { try $0.setNameMatching(matching) }
+        return try write { database in
+            if let found, try database.knownNames() != found { try database.setKnownNames(found) }
+            return try database.setNameMatching(matching)
+        }
     }
 
     /// The space that all content files take on the disk, as last measured, in bytes.

@@ -63,12 +63,8 @@ package struct FolderSource: SourceForm, Hashable {
                 .unavailable, "cannot open the folder \"\(String(decoding: path, as: UTF8.self))\"",
                 remedy: error.reason, cause: error)
         }
-        if let names {
-            folder.traits.names = names
-        } else if !folder.traits.names.isFolding {
-            folder.traits.names = await NameProbe(folder).matching()
-        }
-        world.noteNames(folder.traits.names)
+        // Another file system may be mounted there now.
+        folder.traits.names = await world.names(of: folder, stated: names, looksAgain: true)
         guard latency > .zero || bytesPerSecond != nil else { return folder }
         return ThrottledProvider(
             folder, clock: world.clock, latency: latency, bytesPerSecond: bytesPerSecond)

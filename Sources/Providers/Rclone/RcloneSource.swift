@@ -61,10 +61,7 @@ package struct RcloneSource: SourceForm, Hashable {
 
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         var provider = try await RcloneProvider.connect(fileSystem, world: world)
-        if !provider.traits.names.isFolding {
-            provider.traits.names = await NameProbe(provider).matching()
-        }
-        world.noteNames(provider.traits.names)
+        provider.traits.names = await world.names(of: provider, stated: nil)
         return provider
     }
 }

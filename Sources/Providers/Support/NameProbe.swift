@@ -26,29 +26,56 @@ package struct NameProbe {
 
     /// Looks for objects of the root under spellings that its listing does not show.
     ///
-    /// - Returns: `exact` if the store tells the names apart, does not answer, or has no name that
+    /// - Returns: nil if that proves nothing, as the store does not answer in time, or has no name that
     ///   can be spelled in another way.
-    package func matching() async -> NameMatching {
-        guard let page = try? await provider.entries(of: .root).next() else { return .exact }
-        if await finds(page, under: { $0.swappedCase }) { return .caseless }
-        return await finds(page, under: { $0.otherForm }) ? .composition : .exact
+    package func matching(within limit: Duration, on clock: any Clock) async -> NameMatching? {
+        await withTaskGroup(of: NameMatching?.self) { group in
+            group.addTask { try? await look() }
+            group.addTask {
+                try? await clock.sleep(until: clock.uptime + limit)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
     }
 
+    private func look() async throws(ProviderError) -> NameMatching? {
+        let page = try await provider.entries(of: .root).next()
+        let ignoresCase = try await finds(page, under: { $0.swappedCase })
+        if ignoresCase == true { return .caseless }
+        if try await finds(page, under: { $0.otherForm }) == true { return .composition }
+        // Most roots have no name with another form.
+        return ignoresCase == nil ? nil : .exact
+    }
+
+    /// - Returns: nil if no name has another spelling, or it is not clear whose that is.
     private func finds(
         _ page: ListingPage, under spelling: (FileName) -> FileName?
-    ) async -> Bool {
+    ) async throws(ProviderError) -> Bool? {
+        var answer: Bool?
         let listed = Set(page.objects.map(\.name))
         for object in page.objects.sorted(by: { $0.name < $1.name }) {
             guard let other = spelling(object.name), !listed.contains(other) else { continue }
-            guard let found = try? await provider.stat(ObjectKey([other])) else { return false }
-            // It is the same object if the listing is complete, or if its version is.
-            if found.kind == object.kind, found.size == object.size,
-                page.isLast || object.kind == .file && found.etag == object.etag
-            {
-                return true
+            guard let found = try await objectIfPresent(ObjectKey([other])) else { return false }
+            guard found.kind == object.kind, found.size == object.size else {
+                answer = false
+                continue
             }
+            // It is the same object if the listing is complete, or if its version is.
+            if page.isLast || object.kind == .file && found.etag == object.etag { return true }
         }
-        return false
+        return answer
+    }
+
+    /// - Returns: nil if there is none.
+    private func objectIfPresent(_ key: ObjectKey) async throws(ProviderError) -> RemoteObject? {
+        do throws(ProviderError) {
+            return try await provider.stat(key)
+        } catch {
+            guard error.kind == .missing else { throw error }
+            return nil
+        }
     }
 }
 

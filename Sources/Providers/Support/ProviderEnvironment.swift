@@ -11,6 +11,10 @@ package struct ProviderEnvironment: Sendable {
     package var logger: Logger
     /// Receives remarks for the user about a source that was opened: sentences without a full stop.
     package var note: @Sendable (String) -> Void = { _ in }
+    /// The names that the store takes for one, as an earlier mount has found out.
+    package var knownNames: NameMatching?
+    /// Receives them if this mount finds them out.
+    package var foundNames: @Sendable (NameMatching) -> Void = { _ in }
     /// Receives the thing waited for while a source is opened, unless it is the remote itself:
     /// `credential_process of the profile "work"`; nil once the wait is over.
     package var waitsFor: @Sendable (String?) -> Void = { _ in }
@@ -27,10 +31,37 @@ package struct ProviderEnvironment: Sendable {
 }
 
 extension ProviderEnvironment {
-    /// Logs that the store takes different names for one.
-    package func noteNames(_ names: NameMatching) {
-        guard names.isFolding else { return }
-        logger.warning(
-            "the remote takes different names for one", metadata: ["names": "\(names.rawValue)"])
+    /// How long the look for other spellings may hold up a mount.
+    private static var lookMax: Duration { .seconds(5) }
+
+    /// Returns the names that a store takes for one. Logs if there are any.
+    ///
+    /// - Parameters:
+    ///   - stated: Stated by the user.
+    ///   - looksAgain: Whether to look although an earlier mount has found them out.
+    package func names(
+        of provider: any Provider, stated: NameMatching?, looksAgain: Bool = false
+    ) async -> NameMatching {
+        let names = await matching(of: provider, stated: stated, looksAgain: looksAgain)
+        if names.isFolding {
+            logger.warning(
+                "the remote takes different names for one",
+                metadata: ["names": "\(names.rawValue)"])
+        }
+        return names
+    }
+
+    private func matching(
+        of provider: any Provider, stated: NameMatching?, looksAgain: Bool
+    ) async -> NameMatching {
+        if let stated { return stated }
+        if provider.traits.names.isFolding { return provider.traits.names }
+        if let knownNames, !looksAgain { return knownNames }
+        guard let found = await NameProbe(provider).matching(within: Self.lookMax, on: clock) else {
+            // A look that fails must not make two names of one object different ones.
+            return knownNames ?? .exact
+        }
+        foundNames(found)
+        return found
     }
 }

@@ -66,12 +66,7 @@ package struct WebDAVSource: SourceForm, Hashable {
                 address: address, credentials: credentials,
                 renewed: { await renewedCredentials(commands, world.logger) }, world: world
             ).connect()
-            if let names {
-                provider.traits.names = names
-            } else {
-                provider.traits.names = await NameProbe(provider).matching()
-            }
-            world.noteNames(provider.traits.names)
+            provider.traits.names = await world.names(of: provider, stated: names)
             return provider
         } catch {
             let (reason, remedy) =
