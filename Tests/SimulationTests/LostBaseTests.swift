@@ -25,6 +25,8 @@ struct LostBaseTests {
                 try it.engine.read(inode, at: 0, length: 1 << 20)
             }
             it.remote.refuse(.busy, attempts: "read ")
+            // The first piece arrives.
+            try await it.wait(.seconds(5))
             try await it.write(tail, at: UInt64(base.count), of: inode)
             it.engine.release(inode, access: .write)
             try it.remote.otherClientWrites(Scenario.key("a"), theirs)
@@ -97,6 +99,44 @@ struct LostBaseTests {
             let isWhole = it.remoteBytes(conflict) == base + Self.tail
             #expect(isWhole)
             #expect(it.remoteBytes("a") == Self.theirs)
+        }
+    }
+
+    /// Goal: a truncation of a file that is closed and not here keeps what it leaves of it.
+    @Test(arguments: [100 << 10, 300 << 10])
+    func `is fetched whole before a truncation, if it is small`(size: Int) throws {
+        let base = [UInt8](repeating: 1, count: 200 << 10)
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), base)
+        } _: { it in
+            let inode = try await it.find("a")
+            var change = AttributeChange()
+            change.size = UInt64(size)
+            _ = try await it.engine.retrying { [change] () throws(Blocked) in
+                try it.engine.setAttributes(of: inode, to: change)
+            }
+            try it.remote.otherClientWrites(Scenario.key("a"), Self.theirs)
+            #expect(try await it.rest())
+            let conflict = try #require(it.remotePaths.first { $0.contains("conflict") })
+            let zeros = [UInt8](repeating: 0, count: max(0, size - base.count))
+            let isWhole = it.remoteBytes(conflict) == base.prefix(size) + zeros
+            #expect(isWhole)
+            #expect(it.remoteBytes("a") == Self.theirs)
+        }
+    }
+
+    @Test func `is not fetched before it is truncated to nothing`() throws {
+        try Scenario.run { remote in
+            try remote.otherClientWrites(Scenario.key("a"), Self.base)
+        } _: { it in
+            let inode = try await it.find("a")
+            it.remote.refuse(.busy, attempts: "read ")
+            var change = AttributeChange()
+            change.size = 0
+            _ = try it.engine.setAttributes(of: inode, to: change)
+            #expect(try await it.rest())
+            #expect(it.remoteBytes("a") == [])
+            #expect(it.remote.refusalsGiven == 0)
         }
     }
 }

@@ -107,7 +107,7 @@ extension Engine {
     /// see ``ContentStore/awaited(of:for:)``. Files with local changes are opened
     /// as they are, and so are all files while the remote is unreachable: the program may not
     /// intend to read.
-    private func requireVersion(of file: OpenFile, for access: FileAccess) throws(Blocked) {
+    func requireVersion(of file: OpenFile, for access: FileAccess) throws(Blocked) {
         guard local.content.awaited(of: file, for: access) != nil else { return }
         let now = clock.uptime
         guard !remote.metadata.isInBackoff(file.inode, at: now), !remote.gate.isOutOfReach(at: now),
