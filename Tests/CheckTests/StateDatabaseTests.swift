@@ -113,7 +113,10 @@ import Testing
             WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
             INSERT INTO inodes (id, kind, mode, uid, gid, links, size, modified, changed, target,
                 presence, generation, writing, listed, accessed)
-            SELECT i, 2, 511, 0, 0, 1, 50, 0, 0, randomblob(50), 0, 0, 0, 0, 0 FROM n
+            SELECT i, 2, 511, 0, 0, 1, 50, 0, 0, randomblob(50), 0, 0, 0, 0, 0 FROM n;
+            UPDATE inodes SET id = 9000 WHERE id = 3000;
+            UPDATE sqlite_sequence SET seq = 9000 WHERE name = 'inodes';
+            DELETE FROM inodes WHERE id = 9000;
             """)
         let page = try pages(of: "inodes")
         let first = page[page.count / 2]
@@ -127,6 +130,10 @@ import Testing
         let inodes = try #require(tables.first { $0.name == "inodes" })
         #expect(!inodes.isWhole)
         #expect((2_000..<2_909).contains(inodes.rows))
+        let last = try StateDatabase.reader(saved).read {
+            try Int.fetchOne($0, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'inodes'")
+        }
+        #expect(last == 9_000, "numbers of removed inodes are not given again")
         #expect(tables.filter { !$0.isWhole }.map(\.name) == ["inodes"])
         #expect(try StateDatabase.condition(ofFileAt: saved, thoroughly: true) == .sound)
     }

@@ -68,13 +68,31 @@ package enum DatabaseRescue {
             guard let source else { return names.map { Table(name: $0, rows: 0, isWhole: false) } }
             // Not in a transaction, which the first failure would end.
             return try source.unsafeRead { source in
-                try names.map { name in
+                try copyNumbers(from: source, to: target)
+                return try names.map { name in
                     var copy = TableCopy(name, source, target)
                     let isWhole = try copy.perform()
                     let rows = try target.value("SELECT count(*) FROM \(name)") ?? 0
                     return Table(name: name, rows: rows, isWhole: isWhole)
                 }
             }
+        }
+    }
+}
+
+extension DatabaseRescue {
+    /// Numbers of removed inodes and names are not given again: an object on the remote may have the
+    /// nonce of a former upload, or a temporary name.
+    private static func copyNumbers(from source: Database, to target: Database) throws {
+        let numbers = """
+            SELECT name, CAST(seq AS INTEGER) FROM sqlite_sequence
+            WHERE name IN ('inodes', 'dirents')
+            """
+        for row in (try? Row.fetchAll(source, sql: numbers)) ?? [] {
+            // Copied rows with higher numbers raise them.
+            let (name, last): (String, Int64) = (row[0], max(0, min(row[1] ?? 0, 1 << 62)))
+            try target.run("DELETE FROM sqlite_sequence WHERE name = ?", [name])
+            try target.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [name, last])
         }
     }
 }

@@ -133,6 +133,18 @@ import Transport
         }
     }
 
+    /// Goal: a file with many entries of other programs can be written and moved.
+    @Test func `a nonce does not make the metadata too large`() {
+        let nonce = WriteNonce("0123456789abcdef")
+        for (bytes, isKept) in [(1_000, true), (1_900, true), (2_000, false), (2_030, false)] {
+            var metadata = S3Metadata(["other": String(repeating: "x", count: bytes)])
+            metadata.setNonce(nonce)
+            #expect(metadata.nonce == (isKept ? nonce : nil), "\(bytes)")
+            metadata.setNonce(nil)
+            #expect(metadata.values.count == 1)
+        }
+    }
+
     @Test func `extended attributes are in the header of s3fs`() {
         // As s3fs 1.90 writes them.
         let text = "%7B%22user.a%22%3A%22MQ%3D%3D%22%2C%22user.b%22%3A%22%22%7D"

@@ -16,6 +16,7 @@ struct S3Metadata: Hashable, Sendable {
     /// The nonce of the upload that wrote the bytes, see ``WriteNonce``.
     private static let nonceName = "apus-write"
     /// User metadata may take 2 KiB in all.
+    private static let bytesMax = 2_048
     private static let targetBytesMax = 1_200
 
     private static let typeBits: UInt32 = 0o170000
@@ -61,8 +62,12 @@ struct S3Metadata: Hashable, Sendable {
         }
     }
 
+    /// Sets or removes the nonce. There is none if others' entries leave no space for it: a lost answer is
+    /// then verified without it, but a store would refuse all of them (`MetadataTooLarge`).
     mutating func setNonce(_ nonce: WriteNonce?) {
         values[Self.nonceName] = nonce?.description
+        let bytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        if bytes > Self.bytesMax { values[Self.nonceName] = nil }
     }
 
     mutating func setModified(_ time: Timestamp) {
