@@ -20,14 +20,16 @@ extension Engine {
         of inode: InodeNumber, to change: AttributeChange
     ) throws(Blocked) -> Attributes {
         try configuration.requireWritable("change inode \(inode)")
-        // The rest of the version is kept, as of a file that is opened for writing.
-        if let size = change.size, size > 0 {
-            try local.content.withFile(inode) { file throws(Blocked) in
-                try requireVersion(of: file, for: .write)
-            }
-        }
         do throws(Blocked) {
-            if let size = change.size { try local.content.truncate(inode, to: size) }
+            if let size = change.size {
+                // The rest of the version is kept, as of a file that is opened for writing.
+                if size > 0 {
+                    try local.content.withFile(inode) { file throws(Blocked) in
+                        try requireVersion(of: file, for: .write)
+                    }
+                }
+                try local.content.truncate(inode, to: size)
+            }
             return remote.schedule.marking(try local.tree.setAttributes(of: inode, to: change))
         } catch {
             // The kernel takes a failed change for none, and keeps size and bytes.

@@ -84,8 +84,8 @@ struct S3Mover: Sendable {
             return nil
         }
         var metadata = head.metadata
-        metadata.setNonce(nonce)
         if metadata.modified == nil { metadata.setModified(head.modified) }
+        metadata.setNonce(nonce)
         return metadata
     }
 

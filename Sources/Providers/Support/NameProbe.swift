@@ -18,6 +18,13 @@ package struct NameProbe {
         return names
     }
 
+    package struct Verdict: Hashable, Sendable {
+        package let matching: NameMatching
+        /// Whether no other root would have shown something else. If the root has no name to ask for, the
+        /// store may take more names for one than was found.
+        package let isProven: Bool
+    }
+
     private let provider: any Provider
 
     package init(_ provider: any Provider) {
@@ -28,8 +35,8 @@ package struct NameProbe {
     ///
     /// - Returns: nil if that proves nothing, as the store does not answer in time, or has no name that
     ///   can be spelled in another way.
-    package func matching(within limit: Duration, on clock: any Clock) async -> NameMatching? {
-        await withTaskGroup(of: NameMatching?.self) { group in
+    package func verdict(within limit: Duration, on clock: any Clock) async -> Verdict? {
+        await withTaskGroup(of: Verdict?.self) { group in
             group.addTask { try? await look() }
             group.addTask {
                 try? await clock.sleep(until: clock.uptime + limit)
@@ -40,32 +47,37 @@ package struct NameProbe {
         }
     }
 
-    private func look() async throws(ProviderError) -> NameMatching? {
+    private func look() async throws(ProviderError) -> Verdict? {
         let page = try await provider.entries(of: .root).next()
         let ignoresCase = try await finds(page, under: { $0.swappedCase })
-        if ignoresCase == true { return .caseless }
-        if try await finds(page, under: { $0.otherForm }) == true { return .composition }
+        if ignoresCase == true { return Verdict(matching: .caseless, isProven: true) }
+        let ignoresForm = try await finds(page, under: { $0.otherForm })
+        if ignoresForm == true {
+            return Verdict(matching: .composition, isProven: ignoresCase == false)
+        }
+        guard ignoresCase == false else { return nil }
         // Most roots have no name with another form.
-        return ignoresCase == nil ? nil : .exact
+        return Verdict(matching: .exact, isProven: ignoresForm == false)
     }
 
     /// - Returns: nil if no name has another spelling, or it is not clear whose that is.
     private func finds(
         _ page: ListingPage, under spelling: (FileName) -> FileName?
     ) async throws(ProviderError) -> Bool? {
-        var answer: Bool?
         let listed = Set(page.objects.map(\.name))
         for object in page.objects.sorted(by: { $0.name < $1.name }) {
             guard let other = spelling(object.name), !listed.contains(other) else { continue }
-            guard let found = try await objectIfPresent(ObjectKey([other])) else { return false }
-            guard found.kind == object.kind, found.size == object.size else {
-                answer = false
-                continue
+            guard let found = try await objectIfPresent(ObjectKey([other])) else {
+                // Unless it was removed or renamed meanwhile.
+                if try await objectIfPresent(ObjectKey([object.name])) == nil { continue }
+                return false
             }
+            // Another object, or the same one changed meanwhile.
+            guard found.kind == object.kind, found.size == object.size else { continue }
             // It is the same object if the listing is complete, or if its version is.
             if page.isLast || object.kind == .file && found.etag == object.etag { return true }
         }
-        return answer
+        return nil
     }
 
     /// - Returns: nil if there is none.

@@ -57,11 +57,12 @@ extension ProviderEnvironment {
         if let stated { return stated }
         if provider.traits.names.isFolding { return provider.traits.names }
         if let knownNames, !looksAgain { return knownNames }
-        guard let found = await NameProbe(provider).matching(within: Self.lookMax, on: clock) else {
-            // A look that fails must not make two names of one object different ones.
-            return knownNames ?? .exact
+        let found = await NameProbe(provider).verdict(within: Self.lookMax, on: clock)
+        if let found, found.isProven {
+            foundNames(found.matching)
+            return found.matching
         }
-        foundNames(found)
-        return found
+        // A look that fails must not make two names of one object different ones.
+        return knownNames ?? found?.matching ?? .exact
     }
 }
