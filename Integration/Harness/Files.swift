@@ -20,10 +20,11 @@ enum Files {
         try OpenFile(path, O_RDONLY).readAll()
     }
 
-    /// The mounts that are visible to this process; see proc_pid_mountinfo(5). Foundation ends its read of
-    /// a file without a size at the first short answer, as the kernel gives one after each page.
+    /// The mounts that are visible to this process; see proc_pid_mountinfo(5). The file tells no size, and
+    /// each answer has a page of it at most, at which Foundation would end.
     static func mountTable() throws(CallError) -> String {
-        String(decoding: try read("/proc/self/mountinfo"), as: UTF8.self)
+        let bytes = try OpenFile("/proc/self/mountinfo", O_RDONLY).read(1 << 20)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Whether a file that others may be changing now holds just these bytes.

@@ -2,11 +2,12 @@ import Engine
 import Host
 import Logging
 import ProviderFolder
-import ProviderSupport
 import Simulation
 import Synchronization
 import Testing
 import Transport
+
+@testable import ProviderSupport
 
 @Suite("The look at names that a store takes for one")
 struct NameProbeTests {
