@@ -4,20 +4,38 @@ import Synchronization
 ///
 /// The number of requests is their bound.
 final class DemandedPieces: Sendable {
-    private let pieces = Mutex<[FetchedPiece]>([])
+    private struct State {
+        var pieces: [FetchedPiece] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
     /// Notified when a piece is added.
     let signal = Signal()
 
-    func append(_ piece: FetchedPiece) {
-        pieces.withLock { $0.append(piece) }
+    /// - Returns: Whether it is going to be begun: none is after ``close()``.
+    func append(_ piece: FetchedPiece) -> Bool {
+        let isAccepted = state.withLock { state in
+            if !state.isClosed { state.pieces.append(piece) }
+            return !state.isClosed
+        }
         signal.notify()
+        return isAccepted
     }
 
     /// Returns all pieces, and forgets them.
     func takeAll() -> [FetchedPiece] {
-        pieces.withLock { pieces in
-            defer { pieces = [] }
-            return pieces
+        state.withLock { state in
+            defer { state.pieces = [] }
+            return state.pieces
         }
+    }
+
+    /// Accepts no more pieces, at the end of the mount.
+    ///
+    /// - Returns: Those that were not begun.
+    func close() -> [FetchedPiece] {
+        state.withLock { $0.isClosed = true }
+        return takeAll()
     }
 }

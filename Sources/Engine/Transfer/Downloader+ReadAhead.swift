@@ -24,6 +24,7 @@ extension Downloader {
                 }
                 await demanded.signal.wait(after: notifications)
             }
+            for piece in demanded.close() { abandon(piece) }
             group.cancelAll()
         }
     }

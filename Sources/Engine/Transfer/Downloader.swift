@@ -61,7 +61,7 @@ struct Downloader: Sendable {
                 }
                 let piece = FetchedPiece(
                     claimed, of: file, for: reason, cache: content.space.cache, flight: flight)
-                demanded.append(piece)
+                if !demanded.append(piece) { abandon(piece) }
                 try await self.wait(for: wait, of: range, file)
                 // The piece may have failed after these bytes had arrived.
                 guard let failure = piece.failure,
@@ -108,16 +108,24 @@ struct Downloader: Sendable {
         return isMore ? cache.demandBytes : cache.randomBytes
     }
 
+    /// Ends a piece that is not going to be begun.
+    func abandon(_ piece: FetchedPiece) {
+        piece.failure = EngineError(.interrupted, "fetch bytes of inode \(piece.file.inode)")
+        end(piece)
+    }
+
+    private func end(_ piece: FetchedPiece) {
+        // A request that waits for the last bytes finds the file not in use by this.
+        if piece.flight != nil { content.releaseUse(of: piece.file.inode, isFetch: true) }
+        piece.endFlight()
+        changes.notify()
+    }
+
     /// Fetches a claimed piece.
     ///
     /// - Returns: False if the cache has no room for it, which no request waits for.
     func fetch(_ piece: FetchedPiece, of file: OpenFile) async throws -> Bool {
-        defer {
-            // Who waits for the last bytes finds the file not in use by this.
-            if piece.flight != nil { content.releaseUse(of: file.inode, isFetch: true) }
-            piece.endFlight()
-            changes.notify()
-        }
+        defer { end(piece) }
         do {
             try requireNoRest(of: file)
             guard try await admit(piece.range, of: file, for: piece.reason) else { return false }
