@@ -112,7 +112,7 @@ extension MountedTests {
         @Test(.timeLimit(.minutes(2)))
         func `lists 20 items, and all of them for --all and --json`() throws {
             var options = MountedFolder.Options()
-            options.source = "rate=8KiB"
+            options.source = "rate=1KiB"
             let long = (0..<4).map { _ in String(repeating: "long", count: 50) }
                 .joined(separator: "/")
             try MountedFolder.with(options) { folder in
