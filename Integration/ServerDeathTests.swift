@@ -239,8 +239,9 @@ extension MountedTests {
                 let all = relay.count(.fromServer)
                 print("a killed server: \(before) bytes came before, \(all - before) after")
                 #expect(try Files.read(copy) == Self.bytes)
-                // A piece of 4 MiB is fetched anew whole if it was cut short; few are under way.
-                #expect(all <= Self.size + (8 << 20) + Self.overhead)
+                // Of up to 8 pieces of 8 MiB under way, Apache's last quarter counts once its version is
+                // confirmed, and is fetched again otherwise.
+                #expect(all <= Self.size + (16 << 20) + Self.overhead)
             }
         }
 
