@@ -25,8 +25,6 @@ struct LostBaseTests {
                 try it.engine.read(inode, at: 0, length: 1 << 20)
             }
             it.remote.refuse(.busy, attempts: "read ")
-            // The first piece arrives.
-            try await it.wait(.seconds(5))
             try await it.write(tail, at: UInt64(base.count), of: inode)
             it.engine.release(inode, access: .write)
             try it.remote.otherClientWrites(Scenario.key("a"), theirs)
