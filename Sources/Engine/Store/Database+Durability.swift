@@ -207,14 +207,22 @@ extension Database {
     /// A file without a name gives none back, unless it may get one itself. A power cut may undo the
     /// loss of the name until the database is synchronised.
     func isReplacedUnsafely(_ inode: InodeNumber) throws -> Bool {
-        try hasRow(
-            """
-            (WITH RECURSIVE successors (id) AS (
-                SELECT inode FROM unsynced WHERE replaced = ?
-                UNION SELECT inode FROM unsynced JOIN successors ON replaced = successors.id)
-            SELECT 1 FROM successors JOIN inodes ON inodes.id = successors.id WHERE links > 0)
-            """, [inode])
+        try hasRow(Self.unsafeSuccessors, [inode])
     }
+
+    /// Whether an inode may get its name back until the remote has its successor, since the disk could not
+    /// store that.
+    func isReplacedByUnstored(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("\(Self.unsafeSuccessors) WHERE failed = 1", [inode])
+    }
+
+    /// The inodes to which an inode has lost its name, and which a power cut may take.
+    private static let unsafeSuccessors = """
+        (WITH RECURSIVE successors (id, failed) AS (
+            SELECT inode, failed FROM unsynced WHERE replaced = ?
+            UNION SELECT inode, unsynced.failed FROM unsynced JOIN successors ON replaced = successors.id)
+        SELECT failed FROM successors JOIN inodes ON inodes.id = successors.id WHERE links > 0)
+        """
 
     /// Returns the first inodes after one whose bytes a power cut may have taken although the remote
     /// lacks them, or whose torn bytes may be here; ascending, and others among them.

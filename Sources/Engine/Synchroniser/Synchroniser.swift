@@ -91,9 +91,10 @@ struct Synchroniser: Sendable {
                 await Task.yield()
             case .delete
             where try state.kind == .file && store.readInTurn({ try $0.isReplacedUnsafely(inode) }):
-                // A power cut may give it its name back until then. The state has all of a symbolic
-                // link, whose replacement may wait for this deletion.
-                return .again(after: .seconds(5))
+                // The state has all of a symbolic link, whose replacement may wait for this deletion.
+                if let outcome = try await postponeDeletion(state, readAt: commitCount) {
+                    return outcome
+                }
             case .verify(let intent):
                 if let outcome = try await uploader.verifier.verify(intent, state) {
                     return outcome
@@ -109,6 +110,21 @@ struct Synchroniser: Sendable {
             if Task.isCancelled { return .again(after: .zero) }
         }
         return .again(after: .seconds(1))
+    }
+
+    /// Postpones the deletion of a file that gets its name back if a power cut takes its successor.
+    ///
+    /// If the disk could not store the successor, its upload is awaited, which may itself wait for the
+    /// place of this file on the remote: the file steps aside.
+    ///
+    /// - Returns: nil if the inode has to be planned again.
+    private func postponeDeletion(
+        _ state: SyncState, readAt commitCount: UInt64
+    ) async throws -> Agenda.Outcome? {
+        guard state.isPlaceWanted,
+            try store.readInTurn({ try $0.isReplacedByUnstored(state.inode) })
+        else { return .again(after: .seconds(5)) }
+        return try await perform(.moveToTemporaryName, state, readAt: commitCount)
     }
 
     private func isPending(_ inode: InodeNumber) throws(Blocked) -> Bool {
