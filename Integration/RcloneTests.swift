@@ -160,6 +160,14 @@ struct RcloneTests {
         let key = ObjectKey([try #require(FileName("file"))])
         let first = try #require(provider.remote.client.daemon.keeper.process)
         #expect(kill(first, SIGSTOP) == 0)
+        _ = try await eventually("each of its threads stands still") {
+            let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(first)/task")
+            let isStill = try threads.allSatisfy { thread in
+                let status = try OpenFile("/proc/\(first)/task/\(thread)/stat", O_RDONLY)
+                return String(decoding: try status.read(4_096), as: UTF8.self).contains(") T ")
+            }
+            return isStill ? true : nil
+        }
         // It returns at all: a call has no deadline of its own.
         await #expect(throws: ProviderError.self) { try await provider.stat(key) }
         let found = try await eventually("rclone answers again") { try await provider.stat(.root) }
