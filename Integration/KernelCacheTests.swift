@@ -66,7 +66,8 @@ extension MountedTests {
             }
         }
 
-        /// For what happens when nothing does for a while.
+        /// Lets time pass: there is no event to wait for if the kernel is to be told again of a change a
+        /// second later, or not at all.
         private static func pause(_ duration: Duration) {
             Thread.sleep(forTimeInterval: duration / .seconds(1))
         }

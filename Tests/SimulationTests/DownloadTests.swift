@@ -4,7 +4,7 @@ import Testing
 
 @testable import Engine
 
-/// Goal: readers get their bytes early, and nobody gets bytes that are not theirs.
+/// Goal: readers get their bytes early, and none gets bytes of another version.
 @Suite("Downloads") struct DownloadTests {
     private static let request = 128 << 10
 
@@ -280,7 +280,7 @@ import Testing
             it.engine.release(inode, access: .read)
             let before = it.remote.bytesSent
             try await it.wait(.seconds(10))
-            // What was under way: two pieces of a transfer for each range.
+            // The bytes under way: two pieces of a transfer for each range.
             #expect(it.remote.bytesSent - before <= 48 * (64 << 10))
         }
     }

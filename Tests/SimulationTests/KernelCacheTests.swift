@@ -3,7 +3,7 @@ import Testing
 
 @testable import Engine
 
-/// What the kernel may cache, and what it is told: nothing in its caches expires.
+/// The contents of the kernel's caches, and the changes that it is told: nothing in them expires.
 @Suite("The kernel's caches")
 struct KernelCacheTests {
     private static let directory = FileName("directory")!

@@ -29,7 +29,7 @@ final class OpenFile: Sendable {
         /// The end of a pause that the store has asked for before its bytes are requested again,
         /// and the store's error.
         var rest: (until: Duration, reason: ProviderError)?
-        /// What is fetched ahead of its readers.
+        /// The bytes fetched ahead of its readers.
         var ahead = ReadAheadState()
         /// The requests that wait for bytes which are being fetched.
         var waits: [ByteWait] = []

@@ -76,7 +76,7 @@ final class ReadAheadQueue: Sendable {
     }
 }
 
-/// What is fetched ahead of the readers of one file.
+/// The bytes fetched ahead of the readers of one file.
 struct ReadAheadState {
     /// Whether ``ReadAheadQueue`` has the file.
     var isQueued = false

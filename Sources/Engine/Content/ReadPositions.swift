@@ -15,7 +15,7 @@ struct ReadPositions {
         var requests = 1
         var pace = ReadPace()
 
-        /// - Parameter evidence: What a reader must have read to count as sequential.
+        /// - Parameter evidence: The bytes that a reader must have read to count as sequential.
         func isSequential(_ evidence: UInt64) -> Bool {
             bytesRead >= evidence && (start == 0 || requests > 1) && 2 * bytesRead >= end - start
         }
@@ -29,7 +29,7 @@ struct ReadPositions {
         }
     }
 
-    /// What is fetched ahead even of a slow reader.
+    /// The bytes fetched ahead even of a slow reader.
     private static let pacedBytesMin: UInt64 = 4 << 20
     /// A reader that neither reads nor waits for so long gets no more bytes ahead of it.
     private static let pause: Duration = .milliseconds(500)
@@ -43,7 +43,7 @@ struct ReadPositions {
     /// A reader that has asked for nothing for so long is idle.
     private static let age: Duration = .seconds(10)
 
-    /// What a reader must have read before it can count as sequential.
+    /// The bytes that a reader must have read before it can count as sequential.
     private let evidenceBytes: UInt64
     private var positions: [Position] = []
     private var awaited: [(range: Range<UInt64>, time: Duration)] = []

@@ -82,7 +82,7 @@ final class Agenda: Sendable {
     }
 
     /// As ``notify()``, after a transaction that has made inodes due at a time, or later: most
-    /// changes become due later than others that wait already, and wake nobody.
+    /// changes become due later than others that wait already, and wake no thread.
     ///
     /// - Parameter due: The ``due(after:)`` of before the transaction.
     func notify(due: Duration) {
@@ -238,7 +238,7 @@ final class Agenda: Sendable {
         }
     }
 
-    /// Beyond, delays start anew.
+    /// If there are more, all delays begin at the shortest again.
     private static let standoffsMax = 4_096
 
     /// Stops synchronisation for a while, until the database works again. Requests report its

@@ -7,7 +7,7 @@ struct MetadataAnswer: Sendable {
     let object: RemoteObject
 }
 
-/// Where an object without metadata is, and its agreed state.
+/// The place of an object without metadata, and its agreed state.
 struct MetadataPlace: Sendable {
     let key: ObjectKey
     let synced: SyncedRecord

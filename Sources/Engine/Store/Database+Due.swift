@@ -28,7 +28,7 @@ extension Database {
     }
 
     /// Assigns a due time as ``dueAssignment``, if an inode is pending and waits for no other. To
-    /// assign `blocked_by`, which refers to its own table, would write all indexes of the row anew.
+    /// assign `blocked_by`, which refers to its own table, would write all indexes of the row again.
     func isPostponed(_ inode: InodeNumber, to due: Duration) throws -> Bool {
         try run(
             """

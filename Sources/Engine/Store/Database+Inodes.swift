@@ -78,7 +78,7 @@ extension Database {
 
     /// Stores a record except for its constant parts: number, kind and origin.
     ///
-    /// - Parameter former: The stored record, if it is known. SQLite writes an index anew if a
+    /// - Parameter former: The stored record, if it is known. SQLite writes an index again if a
     ///   statement assigns its columns, even the same values, and runs their triggers.
     func update(_ inode: InodeRecord, from former: InodeRecord? = nil) throws {
         var assignments = """

@@ -118,7 +118,7 @@ struct Request: ~Copyable {
         let begin = Mutex(AnswerLedger.Moment())
         server.tasks.start(ticket) {
             let repeated = { @Sendable () throws(Blocked) in
-                // What has changed while it waited is part of the answer.
+                // Changes made while it waited are part of the answer.
                 begin.withLock { $0 = server.notifier.moment }
                 return try operation()
             }
