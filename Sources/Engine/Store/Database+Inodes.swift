@@ -269,12 +269,9 @@ extension Database {
 
     /// Forgets the local bytes of a file.
     ///
-    /// - Parameter condition: Of a row of `inodes`.
-    /// - Returns: Whether it had any, and met the condition.
-    func forgetContent(of number: InodeNumber, if condition: String = "TRUE") throws -> Bool {
-        try run(
-            "UPDATE inodes SET presence = 0 WHERE id = ? AND presence > 0 AND \(condition)",
-            [number])
+    /// - Returns: Whether it had any.
+    func forgetContent(of number: InodeNumber) throws -> Bool {
+        try run("UPDATE inodes SET presence = 0 WHERE id = ? AND presence > 0", [number])
         guard changesCount > 0 else { return false }
         try run("DELETE FROM extents WHERE inode = ?", [number])
         try forgetDurability(of: number)
