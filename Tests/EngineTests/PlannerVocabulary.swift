@@ -21,7 +21,8 @@ enum PlannerVocabulary {
         ["place unwanted", "place wanted"],
         [
             "name free", "name held", "name held in a circle", "name of an unlinked file",
-            "name of an overtaken file", "name of an unlinked folder", "name respelled",
+            "name of an overtaken file", "name of a file that may return",
+            "name of an unlinked folder", "name respelled",
         ],
         ["no replacement", "a replacement"],
         ["no child there", "a child there"],
@@ -80,6 +81,7 @@ struct WordedState: CustomStringConvertible {
         case "a child there": has("unlinked") && has("agreed") && has("folder")
         case "held": has("agreed") && has("gone")
         case "name respelled": has("renamed") && has("agreed")
+        case "name of a file that may return": has("edited") && !has("in place") && has("agreed")
         case "a namesake": canHaveNamesake
         case _ where word.hasPrefix("name "): has("named")
         default: true
@@ -185,8 +187,9 @@ struct WordedState: CustomStringConvertible {
             inode: Self.holder, kind: isFile ? .file : .directory,
             etag: isFile ? Self.holderETag : nil,
             isUnlinked: ["file", "folder"].contains { has("name of an unlinked \($0)") }
-                || has("name of an overtaken file"),
+                || has("name of an overtaken file") || has("name of a file that may return"),
             isOvertaken: has("name of an overtaken file"),
+            mayReturn: has("name of a file that may return"),
             waitsForUs: has("name held in a circle"))
     }
 

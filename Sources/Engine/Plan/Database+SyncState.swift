@@ -144,7 +144,18 @@ extension Database {
             inode: holder, kind: record.kind,
             etag: record.kind == .file ? synced.etag : nil, isUnlinked: record.links == 0,
             isOvertaken: try remote(holder, name: synced.name) != nil,
+            mayReturn: try record.links == 0 && row.state.synced != nil
+                && mayReturn(holder, afterMoveOf: inode),
             waitsForUs: try waits(holder, for: inode))
+    }
+
+    /// Whether an unlinked inode gets its name back if a power cut takes the changes of a file that is to
+    /// be moved over it. An upload would bring these changes to the remote, a move does not.
+    private func mayReturn(_ inode: InodeNumber, afterMoveOf mover: InodeNumber) throws -> Bool {
+        guard let record = try self.inode(mover), let synced = try synced(mover),
+            record.isWriting || record.generation != synced.generation
+        else { return false }
+        return try isReplacedUnsafely(inode)
     }
 
     /// Whether an inode can get its name only after another one has left its own: follows the chain
@@ -176,7 +187,8 @@ extension Database {
     /// Returns the file that is to replace an unlinked one on the remote, in one step.
     fileprivate func successor(_ row: SyncRow) throws -> InodeNumber? {
         guard row.state.kind == .file, let entrant = row.entrant,
-            let record = try inode(entrant), record.kind == .file, try isPending(entrant)
+            let record = try inode(entrant), record.kind == .file, try isPending(entrant),
+            try !mayReturn(row.state.inode, afterMoveOf: entrant)
         else { return nil }
         return entrant
     }

@@ -116,7 +116,9 @@ enum Planner {
         guard let occupant = state.occupant else { return .move(replaced: nil) }
         // If something else took the unlinked file's place on the remote, that is applied locally
         // first; replacing the old version would be refused again and again.
-        if occupant.isUnlinked, !occupant.isOvertaken, occupant.kind == .file, state.kind == .file {
+        if occupant.isUnlinked, !occupant.isOvertaken, !occupant.mayReturn, occupant.kind == .file,
+            state.kind == .file
+        {
             return .move(replaced: occupant)
         }
         return occupant.waitsForUs ? .moveToTemporaryName : .wait(occupant.inode)

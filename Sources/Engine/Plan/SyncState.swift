@@ -62,6 +62,9 @@ struct Occupant: Hashable {
     var isUnlinked = false
     /// Whether another object was observed in its place, which it has to resolve first.
     var isOvertaken = false
+    /// Whether it gets its name back if a power cut takes the changes of the file that has the name now,
+    /// so that the remote must not lose it to the version before these changes.
+    var mayReturn = false
     /// Whether it waits, possibly through others, for the inode that wants its name (a→b, b→a) and
     /// has not stepped aside yet.
     var waitsForUs = false

@@ -46,6 +46,12 @@ extension Database {
         try run("DELETE FROM unsynced WHERE inode = ? AND state = 2", [inode])
     }
 
+    /// Records that the remote has some version of an inode under its name: if a power cut takes later
+    /// changes, the inode falls back to that, and keeps the name.
+    func forgetReplaced(by inode: InodeNumber) throws {
+        try run("UPDATE unsynced SET replaced = NULL WHERE inode = ?", [inode])
+    }
+
     /// Removes the record of an inode whose bytes are deleted.
     ///
     /// - Returns: Whether they were safe: see ``markUnsafe(_:)``.
@@ -210,10 +216,10 @@ extension Database {
         try hasRow(Self.unsafeSuccessors, [inode])
     }
 
-    /// Whether an inode may get its name back until the remote has its successor, since the disk could not
-    /// store that.
-    func isReplacedByUnstored(_ inode: InodeNumber) throws -> Bool {
-        try hasRow("\(Self.unsafeSuccessors) WHERE failed = 1", [inode])
+    /// Whether an inode may get its name back for longer than until the next pass of ``Flusher``: the disk
+    /// could not store its successor, or a program is writing that.
+    func isReplacedUnsafelyForLong(_ inode: InodeNumber) throws -> Bool {
+        try hasRow("\(Self.unsafeSuccessors) WHERE failed = 1 OR writing = 1", [inode])
     }
 
     /// The inodes to which an inode has lost its name, and which a power cut may take.
@@ -221,7 +227,8 @@ extension Database {
         (WITH RECURSIVE successors (id, failed) AS (
             SELECT inode, failed FROM unsynced WHERE replaced = ?
             UNION SELECT inode, unsynced.failed FROM unsynced JOIN successors ON replaced = successors.id)
-        SELECT failed FROM successors JOIN inodes ON inodes.id = successors.id WHERE links > 0)
+        SELECT failed, writing FROM successors JOIN inodes ON inodes.id = successors.id
+        WHERE links > 0)
         """
 
     /// Returns the first inodes after one whose bytes a power cut may have taken although the remote

@@ -79,6 +79,12 @@ struct Synchroniser: Sendable {
             case .keepHere(let namesake): throw try refusal(of: inode, besides: namesake)
             case .waitForConfirmation:
                 return try deletions.waitForConfirmation(inode)
+            case .delete
+            where try state.kind == .file && store.readInTurn({ try $0.isReplacedUnsafely(inode) }):
+                // The state has all of a symbolic link, whose replacement may wait for this deletion.
+                if let outcome = try await postponeDeletion(state, readAt: commitCount) {
+                    return outcome
+                }
             case .delete where try deletions.due() != nil:
                 return try deletions.waitForBurst(inode)
             case .forget where try !isPending(inode):
@@ -89,12 +95,6 @@ struct Synchroniser: Sendable {
                 if let awaited { return .blocked(by: awaited) }
                 if plan == .forget, try !isPending(inode) { return .done }
                 await Task.yield()
-            case .delete
-            where try state.kind == .file && store.readInTurn({ try $0.isReplacedUnsafely(inode) }):
-                // The state has all of a symbolic link, whose replacement may wait for this deletion.
-                if let outcome = try await postponeDeletion(state, readAt: commitCount) {
-                    return outcome
-                }
             case .verify(let intent):
                 if let outcome = try await uploader.verifier.verify(intent, state) {
                     return outcome
@@ -114,15 +114,15 @@ struct Synchroniser: Sendable {
 
     /// Postpones the deletion of a file that gets its name back if a power cut takes its successor.
     ///
-    /// If the disk could not store the successor, its upload is awaited, which may itself wait for the
-    /// place of this file on the remote: the file steps aside.
+    /// If the disk could not store the successor, or a program is writing it, that may take long, and the
+    /// successor may itself wait for the place of this file on the remote: the file steps aside.
     ///
     /// - Returns: nil if the inode has to be planned again.
     private func postponeDeletion(
         _ state: SyncState, readAt commitCount: UInt64
     ) async throws -> Agenda.Outcome? {
         guard state.isPlaceWanted,
-            try store.readInTurn({ try $0.isReplacedByUnstored(state.inode) })
+            try store.readInTurn({ try $0.isReplacedUnsafelyForLong(state.inode) })
         else { return .again(after: .seconds(5)) }
         return try await perform(.moveToTemporaryName, state, readAt: commitCount)
     }

@@ -120,6 +120,8 @@ struct Uploader: Sendable {
             guard try store.commitCount == commitCount || store.readInTurn(isCurrent) else {
                 return .ended
             }
+            // A power cut that undid the commits which allow it would give the file its name back.
+            if plan == .delete, state.kind == .file { try store.synchronize() }
         }
         do {
             return try await carryOut(plan, state, target)
@@ -251,6 +253,10 @@ struct Uploader: Sendable {
             try database.setFailure(nil, attempts: 0, of: inode)
             if !record.isWriting, record.generation == generation {
                 try database.markSent(inode)
+            } else if isUpload, let dirent = try database.dirent(of: inode),
+                (dirent.parent, dirent.name) == (place.parent, place.name)
+            {
+                try database.forgetReplaced(by: inode)
             }
             if hasForeignMetadata(object, besides: attributes),
                 try database.forgetMetadata(of: inode)
