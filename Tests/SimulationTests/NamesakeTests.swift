@@ -110,6 +110,38 @@ struct NamesakeTests {
         }
     }
 
+    /// Goal: a file that has stepped aside does not wait for ever for the place of another client's file.
+    ///
+    /// Method: it is to replace a file that the other client changes meanwhile.
+    @Test func `keeps a name here that another client takes, if the file has stepped aside`() throws
+    {
+        try Scenario.run(settings: Self.settings()) { it in
+            try await it.write("b.txt", [1])
+            try await it.write("a.txt", [9])
+            #expect(try await it.rest())
+            it.remote.refuse(.busy, attempts: "move \"apus-moving-")
+            try await it.rename("b.txt", to: "B.txt")
+            for _ in 0..<10_000 where it.remotePaths.allSatisfy({ !$0.hasPrefix("apus-moving-") }) {
+                try await it.wait(.milliseconds(1))
+            }
+            try await it.unlink("a.txt")
+            try await it.rename("B.txt", to: "A.txt")
+            try it.remote.otherClientWrites(Scenario.key("a.txt"), [2, 2])
+            // Long enough for the request that is on its way.
+            try await it.wait(.seconds(2))
+            it.remote.refuse(nil)
+            let failure = try await Self.waitForFailure(of: "A.txt", it)
+            #expect(failure.why.contains("a.txt"))
+            #expect(try await it.read("A.txt") == [1])
+            #expect(try await it.read("a.txt") == [2, 2])
+            try await it.rename("A.txt", to: "b.txt")
+            #expect(try await it.rest(within: .seconds(30)))
+            #expect(it.remotePaths == ["a.txt", "b.txt"])
+            #expect(it.remoteBytes("a.txt") == [2, 2])
+            #expect(it.remoteBytes("b.txt") == [1])
+        }
+    }
+
     /// Goal: a name that the store lists in another form than it was given is the same file: not
     /// deleted, nor created again.
     @Test func `recognises a name that the remote spells otherwise`() throws {

@@ -203,7 +203,7 @@ extension [Namesake] {
 extension Database {
     /// Returns the inode that gets a name on the remote for which several inodes have local names.
     /// The order is total, so that they never wait for each other: first those that have the name
-    /// there, then those that have another one there, then new ones.
+    /// there, then those that have stepped aside, then those that have another one there, then new ones.
     ///
     /// - Parameters:
     ///   - namesakes: All namesakes of a name, ascending.
@@ -219,7 +219,7 @@ extension Database {
             let synced = try synced(namesake.inode)
             let isThere = namesakes.contains { $0.side == .agreed && $0.inode == namesake.inode }
             let isNext = try synced.map { try isAside(namesake.inode, at: $0) } ?? false
-            let rank = isThere || isNext ? 2 : synced == nil ? 0 : 1
+            let rank = isThere ? 3 : isNext ? 2 : synced == nil ? 0 : 1
             if best.map({ rank > $0.rank }) ?? true { best = (namesake, rank) }
         }
         return best?.namesake.inode == inode ? nil : best?.namesake
