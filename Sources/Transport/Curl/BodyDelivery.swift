@@ -6,9 +6,14 @@ import SystemCalls
 /// A sink may wait for a disk or a lock. So it is called on a thread of a pool, and the transport's
 /// thread only copies the bytes. If the sink falls behind by ``bytesMax``, libcurl is paused, and
 /// with it the connection.
+///
+/// libcurl passes on 16 KiB at a time. Bytes that arrive together are joined to longer chunks, as a sink
+/// may take a lock and write to a file for each.
 final class BodyDelivery: Sendable {
     /// How many bytes may wait for the sink.
     static let bytesMax = 1 << 20
+    /// The length up to which bytes are joined.
+    static let chunkBytes = 256 << 10
 
     enum Acceptance {
         case accepted
@@ -21,19 +26,39 @@ final class BodyDelivery: Sendable {
     typealias EndHandler = @Sendable ((any Error)?) -> Void
 
     private struct Chunk {
-        let bytes: [UInt8]
+        var bytes: [UInt8]
         let response: HTTPResponse
+        let answer: Int
     }
 
     private struct State {
         var chunks: [Chunk] = []
+        /// The memory of a chunk that was delivered, for the next one.
+        var spare: [UInt8] = []
         var waitingBytes = 0
-        /// Whether a job of the pool is at work, or queued.
+        /// Whether a job of the pool is at work or queued, or ``start()`` is due.
         var isRunning = false
+        var isStartDue = false
         var isPaused = false
         var failure: (any Error)?
         var onChange: (@Sendable () -> Void)?
         var onEnd: EndHandler?
+
+        mutating func append(
+            _ bytes: UnsafeRawBufferPointer, of response: HTTPResponse, answer: Int
+        ) {
+            waitingBytes += bytes.count
+            if let last = chunks.indices.last, chunks[last].answer == answer,
+                chunks[last].bytes.count + bytes.count <= chunkBytes
+            {
+                chunks[last].bytes.reserveCapacity(chunkBytes)
+                return chunks[last].bytes.append(contentsOf: bytes)
+            }
+            var memory: [UInt8] = []
+            swap(&memory, &spare)
+            memory.append(contentsOf: bytes)
+            chunks.append(Chunk(bytes: memory, response: response, answer: answer))
+        }
     }
 
     private let sink: any HTTPBodySink
@@ -57,9 +82,13 @@ final class BodyDelivery: Sendable {
 
     var failure: (any Error)? { state.withLock(\.failure) }
 
-    /// Passes bytes on to the sink, in order.
-    func append(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) -> Acceptance {
-        guard let pool else {
+    /// Passes bytes on to the sink, in order, with the next ``start()``.
+    ///
+    /// - Parameter answer: The number of the answer to which the bytes belong, as libcurl may ask again.
+    func append(
+        _ bytes: UnsafeRawBufferPointer, of response: HTTPResponse, answer: Int
+    ) -> Acceptance {
+        guard pool != nil else {
             do {
                 try sink.receive(bytes, of: response)
                 return .accepted
@@ -68,19 +97,26 @@ final class BodyDelivery: Sendable {
                 return .failed(error)
             }
         }
-        let (acceptance, isNew) = state.withLock { state -> (Acceptance, Bool) in
-            if let failure = state.failure { return (.failed(failure), false) }
+        return state.withLock { state in
+            if let failure = state.failure { return .failed(failure) }
             guard state.waitingBytes < Self.bytesMax else {
                 state.isPaused = true
-                return (.full, false)
+                return .full
             }
-            state.chunks.append(Chunk(bytes: [UInt8](bytes), response: response))
-            state.waitingBytes += bytes.count
-            defer { state.isRunning = true }
-            return (.accepted, !state.isRunning)
+            state.append(bytes, of: response, answer: answer)
+            if !state.isRunning { (state.isRunning, state.isStartDue) = (true, true) }
+            return .accepted
         }
-        if isNew { pool.run { self.work() } }
-        return acceptance
+    }
+
+    /// Begins to call the sink, if there are bytes for it and no job is at work.
+    func start() {
+        guard let pool else { return }
+        let isDue = state.withLock { state in
+            defer { state.isStartDue = false }
+            return state.isStartDue
+        }
+        if isDue { pool.run { self.work() } }
     }
 
     /// Drops the bytes that still wait: the delivery then fails with `CancellationError`. May be
@@ -107,10 +143,10 @@ final class BodyDelivery: Sendable {
     // MARK: On a thread of the pool
 
     private func work() {
-        while let chunk = next() {
+        while var chunk = next() {
             do {
                 try chunk.bytes.withUnsafeBytes { try sink.receive($0, of: chunk.response) }
-                noteDelivery(of: chunk)
+                noteDelivery(of: &chunk.bytes)
             } catch {
                 noteFailure(error)
             }
@@ -128,9 +164,12 @@ final class BodyDelivery: Sendable {
         return step.chunk
     }
 
-    private func noteDelivery(of chunk: Chunk) {
+    private func noteDelivery(of bytes: inout [UInt8]) {
+        let count = bytes.count
+        bytes.removeAll(keepingCapacity: true)
         let onChange = state.withLock { state -> (@Sendable () -> Void)? in
-            state.waitingBytes -= chunk.bytes.count
+            if bytes.capacity >= Self.chunkBytes { swap(&state.spare, &bytes) }
+            state.waitingBytes -= count
             guard state.isPaused, state.waitingBytes <= Self.bytesMax / 2 else { return nil }
             state.isPaused = false
             return state.onChange

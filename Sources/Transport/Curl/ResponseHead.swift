@@ -6,6 +6,8 @@ struct ResponseHead {
     private var reader = HeaderReader()
     /// The answer whose body follows, once its header is complete.
     private(set) var response: HTTPResponse?
+    /// Increased by each ``response``: libcurl may ask again by itself.
+    private(set) var answerCount = 0
     /// The request to send instead, if ``response`` is a redirect to follow.
     private(set) var next: HTTPRequest?
     /// The time of ``response``; nil for an answer after which libcurl may ask again by itself.
@@ -31,6 +33,7 @@ struct ResponseHead {
         guard status >= 200 else { return }
         let response = HTTPResponse(status: status, headers: reader.headers)
         self.response = response
+        answerCount += 1
         answeredAt = Self.preliminary.contains(status) ? nil : now
         next = Redirect.next(after: response, to: request)
     }

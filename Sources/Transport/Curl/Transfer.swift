@@ -32,6 +32,11 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     /// Set when the requesting task is cancelled; the callbacks see it before the thread reads its
     /// inbox.
     private let isCancelled = Atomic(false)
+    /// Where the callbacks note that bytes have moved; nil before the start.
+    var round: TransferRound?
+    /// The body bytes received in the current round.
+    private var receivedInRound = 0
+    private var isInRound = false
     /// The reason why a callback stopped the transfer.
     private var failure: (kind: TransportError.Kind, reason: String, cause: (any Error)?)?
 
@@ -235,10 +240,26 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
         if hasGrown { request.onProgress?(progress.sentBytes, progress.receivedBytes) }
     }
 
+    /// Notes bytes of the answer for the end of the round.
+    private func noteReception(_ bytes: Int = 0) {
+        receivedInRound += bytes
+        if isInRound { return }
+        isInRound = true
+        round?.transfers.append(self)
+    }
+
+    /// Counts the bytes of a round, and has them delivered.
+    func endRound() {
+        isInRound = false
+        noteActivity(received: receivedInRound)
+        receivedInRound = 0
+        delivery.start()
+    }
+
     // MARK: libcurl's callbacks
 
     fileprivate func receiveLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        noteActivity()
+        noteReception()
         switch head.read(line) {
         case .more: return true
         case .tooLarge:
@@ -263,14 +284,15 @@ final class Transfer: @unchecked Sendable {  // sound: handed over once, through
     fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Reception {
         guard let response = head.response, checkCancellation() else { return .failed }
         guard head.next == nil else {
-            noteActivity(received: bytes.count)
-            guard progress.receivedBytes > Self.redirectBytesMax else { return .received }
+            noteReception(bytes.count)
+            let received = progress.receivedBytes + UInt64(receivedInRound)
+            guard received > Self.redirectBytesMax else { return .received }
             failure = (.tooLarge, "the body of a redirect is too long", nil)
             return .failed
         }
-        switch delivery.append(bytes, of: response) {
+        switch delivery.append(bytes, of: response, answer: head.answerCount) {
         case .accepted:
-            noteActivity(received: bytes.count)
+            noteReception(bytes.count)
             return .received
         case .full: return .paused
         case .failed:

@@ -5,6 +5,7 @@ struct TransportLoop: ~Copyable {
     private typealias ID = ObjectIdentifier
 
     private let multi: MultiHandle
+    private let round = TransferRound()
     /// Transfers that libcurl works on, by its identifier.
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Transfers that wait for a place.
@@ -49,6 +50,7 @@ struct TransportLoop: ~Copyable {
 
     mutating func cancelAll() {
         for transfer in Array(active.values) + Array(waiting.values) { cancel(transfer) }
+        round.end()
     }
 
     // MARK: Work
@@ -56,6 +58,7 @@ struct TransportLoop: ~Copyable {
     /// Moves bytes without waiting, and ends the transfers that are complete.
     mutating func perform() {
         multi.perform()
+        round.end()
         while let (easy, code) = multi.nextEnded() {
             guard let transfer = active.removeValue(forKey: easy) else { continue }
             multi.remove(transfer)
@@ -85,6 +88,7 @@ struct TransportLoop: ~Copyable {
 
     private mutating func activate(_ transfer: Transfer) {
         transfer.noteStart()
+        transfer.round = round
         noteDeadline(transfer.nextStallCheck(from: .now))
         if let freshAnswer { transfer.limitIdleTime(to: .now - freshAnswer) }
         if multi.add(transfer) == CURLM_OK {

@@ -1,0 +1,49 @@
+import Synchronization
+import Testing
+
+@testable import Transport
+
+@Suite("The delivery of a body")
+struct BodyDeliveryTests {
+    private final class Pieces: HTTPBodySink {
+        let received = Mutex<[(status: Int, bytes: [UInt8])]>([])
+
+        func receive(_ bytes: UnsafeRawBufferPointer, of response: HTTPResponse) {
+            received.withLock { $0.append((response.status, [UInt8](bytes))) }
+        }
+    }
+
+    private static func deliver(
+        _ pieces: [(answer: Int, bytes: [UInt8])]
+    ) async -> [(status: Int, bytes: [UInt8])] {
+        let sink = Pieces()
+        let delivery = BodyDelivery(into: sink, on: BodyPool())
+        for (answer, bytes) in pieces {
+            let acceptance = bytes.withUnsafeBytes {
+                delivery.append($0, of: HTTPResponse(status: 200 + answer), answer: answer)
+            }
+            guard case .accepted = acceptance else { Issue.record("not accepted"); continue }
+        }
+        delivery.start()
+        let failure = await withCheckedContinuation { continuation in
+            delivery.end { continuation.resume(returning: $0) }
+        }
+        #expect(failure == nil)
+        return sink.received.withLock { $0 }
+    }
+
+    @Test func `joins bytes that arrive together`() async {
+        let received = await Self.deliver((0..<40).map { (1, Array(repeating: $0, count: 16_384)) })
+        #expect(received.count == 3)
+        #expect(received.allSatisfy { $0.bytes.count <= BodyDelivery.chunkBytes })
+        #expect(
+            received.flatMap(\.bytes)
+                == (0..<40).flatMap { Array(repeating: UInt8($0), count: 16_384) })
+    }
+
+    @Test func `does not join the bodies of two answers`() async {
+        let received = await Self.deliver([(1, [1, 2]), (1, [3]), (2, [4]), (2, [5])])
+        #expect(received.map(\.status) == [201, 202])
+        #expect(received.map(\.bytes) == [[1, 2, 3], [4, 5]])
+    }
+}
