@@ -65,7 +65,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "Transport", dependencies: ["CCurl", "SystemCalls", log], swiftSettings: settings),
+            name: "Transport", dependencies: ["CCurl", "CLinux", "SystemCalls", log],
+            swiftSettings: settings),
         // The clouds, a target each, so that none can refer to another.
         .target(
             name: "ProviderSupport",

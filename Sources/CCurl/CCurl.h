@@ -47,6 +47,20 @@ static inline CURLMcode apus_multi_set_long(CURLM *multi, CURLMoption option, lo
     return curl_multi_setopt(multi, option, value);
 }
 
+typedef int (*apus_socket_callback)(
+    CURL *easy, curl_socket_t socket, int what, void *context, void *socket_context);
+typedef int (*apus_timer_callback)(CURLM *multi, long milliseconds, void *context);
+// Sets the callbacks for the sockets and the timer to wait for, and their context, which must outlive
+// the handle. They are called within calls of curl_multi_socket_action, curl_multi_add_handle,
+// curl_multi_remove_handle, curl_multi_cleanup and curl_easy_pause, on the same thread.
+static inline void apus_multi_set_callbacks(
+    CURLM *multi, void *context, apus_socket_callback watch, apus_timer_callback set_timer) {
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+}
+
 // Ways to authenticate, as CURLOPT_HTTPAUTH and CURLINFO_HTTPAUTH_AVAIL have them.
 static const long apus_auth_basic = CURLAUTH_BASIC;
 static const long apus_auth_digest = CURLAUTH_DIGEST;

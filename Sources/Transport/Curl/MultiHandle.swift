@@ -1,24 +1,32 @@
 import CCurl
+import SystemCalls
 
 /// The libcurl multi handle of one thread, which creates, uses and destroys it.
 struct MultiHandle: ~Copyable {
-    let pointer: UnsafeMutableRawPointer
+    private let pointer: UnsafeMutableRawPointer
+    private let events: SocketEvents
 
     /// Requests per HTTP/2 connection; beyond that, another connection is faster.
     private static let streamsMax = 8
 
     /// - Parameter connectionsMax: Connections kept open for later requests.
-    /// - Returns: nil if there is no memory left.
+    /// - Returns: nil if there is no memory or no descriptor left.
     init?(connectionsMax: Int) {
-        guard let pointer = curl_multi_init() else { return nil }
+        guard let events = SocketEvents(), let pointer = curl_multi_init() else { return nil }
         apus_multi_set_long(pointer, CURLMOPT_MAXCONNECTS, connectionsMax)
         apus_multi_set_long(pointer, CURLMOPT_MAX_CONCURRENT_STREAMS, Self.streamsMax)
+        events.attach(to: pointer)
         self.pointer = pointer
+        self.events = events
     }
 
     deinit {
-        curl_multi_cleanup(pointer)
+        // libcurl still reports the sockets that it closes.
+        withExtendedLifetime(events) { _ = curl_multi_cleanup(pointer) }
     }
+
+    /// See ``SocketEvents/ring(_:)``.
+    var bell: Descriptor { events.bell }
 
     func add(_ transfer: Transfer) -> CURLMcode {
         curl_multi_add_handle(pointer, transfer.pointer)
@@ -30,8 +38,7 @@ struct MultiHandle: ~Copyable {
 
     /// Reads and writes without waiting.
     func perform() {
-        var running: Int32 = 0
-        curl_multi_perform(pointer, &running)
+        events.perform(on: pointer)
     }
 
     /// Returns the next transfer that has ended since the last call, and its result.
@@ -45,9 +52,8 @@ struct MultiHandle: ~Copyable {
         return nil
     }
 
-    /// Waits until a socket or one of libcurl's timers is ready, `curl_multi_wakeup` is called, or
-    /// `limit` has passed.
+    /// Waits until a socket or one of libcurl's timers is ready, the bell rings, or `limit` has passed.
     func wait(atMost limit: Duration) {
-        curl_multi_poll(pointer, nil, 0, Int32(clamping: limit.milliseconds), nil)
+        events.wait(atMost: limit)
     }
 }

@@ -1,5 +1,5 @@
-import CCurl
 import Synchronization
+import SystemCalls
 
 /// The thread that owns the multi handle, as other threads see it: an inbox and a way to wake it.
 final class TransportThread: Sendable {
@@ -14,8 +14,8 @@ final class TransportThread: Sendable {
 
     private struct Inbox {
         var commands: [Command] = []
-        /// The multi handle, only for `curl_multi_wakeup`; nil if the thread is not running.
-        nonisolated(unsafe) var wakeup: UnsafeMutableRawPointer?
+        /// Wakes the thread; nil if it is not running.
+        var bell: Descriptor?
         /// Whether the thread waits, or is about to, so that a command has to wake it.
         var isWaiting = false
         var isClosed = false
@@ -30,16 +30,14 @@ final class TransportThread: Sendable {
 
     /// Sends a command to the thread. If that has stopped, a transfer ends as cancelled.
     func post(_ command: Command) {
-        let isAccepted = inbox.withLock { inbox in
-            guard !inbox.isClosed else { return false }
+        let (isAccepted, bell) = inbox.withLock { inbox -> (Bool, Descriptor?) in
+            guard !inbox.isClosed else { return (false, nil) }
             inbox.commands.append(command)
-            // Under the lock, so that the handle still exists; never blocks.
-            if inbox.isWaiting, let wakeup = inbox.wakeup {
-                curl_multi_wakeup(wakeup)
-                inbox.isWaiting = false
-            }
-            return true
+            guard inbox.isWaiting else { return (true, nil) }
+            inbox.isWaiting = false
+            return (true, inbox.bell)
         }
+        if let bell { SocketEvents.ring(bell) }
         if !isAccepted, case .start(let transfer) = command { transfer.cancel() }
     }
 
@@ -48,7 +46,7 @@ final class TransportThread: Sendable {
         guard let multi = MultiHandle(connectionsMax: options.connectionsMax) else {
             return close()
         }
-        inbox.withLock { $0.wakeup = multi.pointer }
+        inbox.withLock { [bell = multi.bell] in $0.bell = bell }
         var loop = TransportLoop(multi, options)
         while executeCommands(&loop) {
             loop.perform()
@@ -92,7 +90,7 @@ final class TransportThread: Sendable {
     private func close() {
         let left = inbox.withLock { inbox in
             inbox.isClosed = true
-            inbox.wakeup = nil
+            inbox.bell = nil
             defer { inbox.commands = [] }
             return inbox.commands
         }
