@@ -116,8 +116,7 @@ extension HTTPRequest {
         if parts.hasUser { return "the URL contains credentials" }
         let names = [method.rawValue] + headers.map(\.name)
         if !names.allSatisfy(\.isToken) { return "a name contains a character that HTTP forbids" }
-        let ends = Set("\r\n\0".utf8)
-        if headers.contains(where: { $0.value.utf8.contains(where: ends.contains) }) {
+        if headers.contains(where: { $0.value.utf8.contains(where: Self.isLineEnd) }) {
             return "a header contains a line end"
         }
         if case .source(let source, let range) = body, range.upperBound > source.size {
@@ -125,16 +124,26 @@ extension HTTPRequest {
         }
         return nil
     }
+
+    /// NUL ends a line in C.
+    private static func isLineEnd(_ byte: UInt8) -> Bool {
+        byte == 0x0D || byte == 0x0A || byte == 0
+    }
 }
 
 extension String {
     /// RFC 9110: token.
     fileprivate var isToken: Bool {
-        let marks = Set("!#$%&'*+-.^_`|~".utf8)
-        return !isEmpty
+        !isEmpty
             && utf8.allSatisfy { byte in
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
-                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || marks.contains(byte)
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: Self.tokenMarks.utf8.contains(byte)
+                }
             }
     }
+
+    private static let tokenMarks = "!#$%&'*+-.^_`|~"
 }
