@@ -105,4 +105,40 @@ struct NameFinderTests {
             #expect(it.remote.refusalsGiven == 0)
         }
     }
+
+    /// Goal: a first lookup takes one round trip if listings lack the metadata that it waits for, in
+    /// whichever order the two answers come.
+    @Test(arguments: ["list", "stat"])
+    func `asks for the metadata beside the listing`(late: String) throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
+        settings.provider.listsMetadata = false
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), [1], mode: 0o600)
+        } _: { it in
+            it.remote.setDelay(.milliseconds(180), attempts: late)
+            let begin = it.mount.clock.uptime
+            let found = try await it.look(at: "file")
+            #expect(found.mode == 0o600)
+            #expect(!found.isProvisional)
+            #expect(it.mount.clock.uptime - begin < .milliseconds(190))
+            #expect(try await it.names(in: "") == ["file"])
+            #expect(try await it.look(at: "file") == found)
+        }
+    }
+
+    @Test func `does not wait long for the metadata once the directory is listed`() throws {
+        var settings = SimulatedMountSettings()
+        settings.provider.latency = .milliseconds(100)...(.milliseconds(100))
+        settings.provider.listsMetadata = false
+        try Scenario.run(settings: settings) { remote in
+            try remote.otherClientWrites(Scenario.key("file"), [1], mode: 0o600)
+        } _: { it in
+            it.remote.stand(true, attempts: "stat")
+            let begin = it.mount.clock.uptime
+            _ = try await it.look(at: "file")
+            #expect(it.mount.clock.uptime - begin < MetadataFetcher.patience + .milliseconds(400))
+            await #expect(throws: EngineError.self) { try await it.find("other") }
+        }
+    }
 }

@@ -268,9 +268,12 @@ extension Merge {
             object?.name ?? name == name,
             try intendedInode(name, in: listing.directory) == nil
         else { return .unclear }
-        // Its listing has ended, or another request has found the name.
+        // Its listing has ended, or a page of it or another request has found the name.
+        if let known = try database.dirent(name, in: listing.directory) {
+            if let object { try addMetadata(of: object, to: known.inode, listing) }
+            return .found
+        }
         if directory.isListed { return .found }
-        if try database.dirent(name, in: listing.directory) != nil { return .found }
         guard let object else { return .absent }
         // It may have another spelling, under which the listing will show it.
         if listing.names.isFolding { return .unclear }
@@ -281,6 +284,20 @@ extension Merge {
         listing.activity.noteAnswer(at: listing.key.appending(name))
         // An object that was deleted or renamed here is still on the remote.
         return try database.dirent(name, in: listing.directory) == nil ? .absent : .found
+    }
+
+    /// Stores the metadata that a listing lacked, if it is that of the listed version: either answer may be
+    /// the older one.
+    private mutating func addMetadata(
+        of object: RemoteObject, to inode: InodeNumber, _ listing: ListingMerge
+    ) throws {
+        guard let known = try database.lookedAt(inode), !known.hasIntent,
+            known.synced.parent == listing.directory, known.synced.name == object.name,
+            !listing.activity.isClaimed(listing.key.appending(object.name)),
+            object.kind == known.record.kind,
+            object.kind != .file || object.etag == known.synced.etag
+        else { return }
+        _ = try applyMetadata(object, known)
     }
 
     /// Returns the listed directory; nil if the listing may no longer be of this directory. In the
