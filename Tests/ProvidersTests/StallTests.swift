@@ -18,6 +18,7 @@ import Transport
     private static let attributes = ObjectAttributes(
         modified: Timestamp(seconds: 1_600_000_000), mode: 0o640)
     private static let key = ObjectKey([FileName("a")!])
+    private static let newKey = ObjectKey([FileName("b")!])
 
     private let transport: HTTPTransport
 
@@ -35,7 +36,7 @@ import Transport
         #expect(read?.kind == .unreachable)
         let write = await #expect(throws: ProviderError.self) {
             _ = try await provider.write(
-                Self.key, from: SameBytes(size: 12 << 20), attributes: Self.attributes,
+                Self.newKey, from: SameBytes(size: 12 << 20), attributes: Self.attributes,
                 base: .absent, session: UntrackedUpload())
         }
         #expect(write?.kind == .unreachable)
@@ -59,6 +60,11 @@ import Transport
             "<multistatus xmlns=\"DAV:\"><response><href>/dav/</href><propstat><prop>"
             + "<resourcetype><collection/></resourcetype></prop><status>HTTP/1.1 200 OK</status>"
             + "</propstat></response></multistatus>"
+        // The reader asks for the version while the bytes do not come.
+        let file =
+            "<multistatus xmlns=\"DAV:\"><response><href>/dav/a</href><propstat><prop>"
+            + "<resourcetype/><getetag>\"1\"</getetag><getcontentlength>10</getcontentlength></prop>"
+            + "<status>HTTP/1.1 200 OK</status></propstat></response></multistatus>"
         try await ScriptedServer.run { request, connection in
             if request.bodyBytes > 1 << 20 || request["Range"] != nil {
                 return try Self.stall(request, connection)
@@ -68,6 +74,8 @@ import Transport
             case ("OPTIONS", _): try connection.answer("200 OK", ["DAV: 1"])
             case ("PROPFIND", "/dav/"):
                 try connection.answer("207 Multi-Status", [], Array(root.utf8))
+            case ("PROPFIND", "/dav/a"):
+                try connection.answer("207 Multi-Status", [], Array(file.utf8))
             default: try connection.answer("404 Not Found")
             }
         } _: { server in
