@@ -34,10 +34,14 @@ import Testing
         var reads = ReadPositions()
         Self.read(&reads, at: 0, count: 128 << 10)
         #expect(Self.ahead(reads) == [128 << 10..<(128 << 10) + Self.mebibyte])
-        for index in 1..<128 as Range<UInt64> {
+        for index in 1..<7 as Range<UInt64> {
             Self.read(&reads, at: index << 17, count: 128 << 10)
         }
-        #expect(Self.ahead(reads) == [16 << 20..<80 << 20])
+        #expect(Self.ahead(reads) == [7 << 17..<63 << 17], "it may be the head of a file")
+        Self.read(&reads, at: 7 << 17, count: 128 << 10)
+        #expect(Self.ahead(reads) == [1 << 20..<17 << 20])
+        Self.read(&reads, at: 1 << 20, count: Self.mebibyte)
+        #expect(Self.ahead(reads) == [2 << 20..<66 << 20], "no more than the longest window")
         #expect(reads.isSteady)
     }
 

@@ -50,6 +50,7 @@ final class MountedEngine: MountService {
             try MountChecks.database(in: options.stateDirectory, boot: Boot.identifier)
             var transport = TransportOptions()
             transport.caFile = options.caFile
+            transport.requestsPerHost.start = source.requestsAtFirst
             transport.limitQueries(descriptorsMax: DescriptorLimit.raise())
             let notes = Mutex<[String]>([])
             var world = ProviderEnvironment(

@@ -23,12 +23,19 @@ struct ReadPositions {
         /// How many bytes after ``end`` its reader is likely to need.
         func window(_ evidence: UInt64, max windowMax: UInt64) -> UInt64 {
             guard isSequential(evidence) else { return 0 }
-            let trusted = (start == 0 ? 8 : 4) * bytesRead
             let paced = max(pace.bytes(in: .seconds(2)) ?? .max, ReadPositions.pacedBytesMin)
-            return min(windowMax, trusted, paced)
+            return min(windowMax, trustedBytes, paced)
+        }
+
+        /// The more a reader has read from the start of a file, the likelier it goes on to the end.
+        private var trustedBytes: UInt64 {
+            guard start == 0 else { return 4 * bytesRead }
+            return 8 * bytesRead * min(max(1, bytesRead / ReadPositions.doubtedBytes), 4)
         }
     }
 
+    /// Up to twice as many bytes read in order may be the head of a file that is not needed as a whole.
+    private static let doubtedBytes: UInt64 = 512 << 10
     /// The bytes fetched ahead even of a slow reader.
     private static let pacedBytesMin: UInt64 = 4 << 20
     /// A reader that neither reads nor waits for so long gets no more bytes ahead of it.

@@ -52,6 +52,9 @@ package struct S3Source: SourceForm, Hashable {
         self.settings = settings
     }
 
+    /// An object store has no worker processes that a long read occupies.
+    package var requestsAtFirst: Int { 16 }
+
     package func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider {
         try await connect(world, environment: .current)
     }

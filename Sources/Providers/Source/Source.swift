@@ -61,6 +61,10 @@ package struct Source: Sendable {
     /// The absolute path of a local folder; nil for other sources.
     package var localFolder: String? { form.localFolder }
 
+    /// How many requests of a kind a host of this kind serves side by side without harm, before it is
+    /// known how many are best.
+    package var requestsAtFirst: Int { form.requestsAtFirst }
+
     /// Opens the source.
     ///
     /// - Throws: `.unavailable` if it cannot be reached at present, or is not of the expected kind.

@@ -6,10 +6,12 @@ package protocol SourceForm: Sendable {
     var identity: String { get }
     var stateName: String { get }
     var localFolder: String? { get }
+    var requestsAtFirst: Int { get }
 
     func connect(_ world: ProviderEnvironment) async throws(SourceError) -> any Provider
 }
 
 extension SourceForm {
     package var localFolder: String? { nil }
+    package var requestsAtFirst: Int { 8 }
 }
