@@ -37,6 +37,7 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "CLinux"),
+        .target(name: "CDatabase", linkerSettings: [.linkedLibrary("sqlite3")]),
         .systemLibrary(
             name: "CVips", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"])]),
 
@@ -60,8 +61,7 @@ let package = Package(
         .target(
             name: "Host",
             dependencies: [
-                "CLinux", "Engine", .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                "SystemCalls",
+                "CDatabase", "CLinux", "Engine", "SystemCalls",
             ],
             swiftSettings: settings),
         .target(
@@ -101,7 +101,8 @@ let package = Package(
             ],
             path: "Sources/Providers/Source", swiftSettings: settings),
         .target(
-            name: "CSimulation", linkerSettings: [.linkedLibrary("sqlite3")]),
+            name: "CSimulation", dependencies: ["CDatabase"],
+            linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(
             name: "Simulation",
             dependencies: [
@@ -156,7 +157,10 @@ let package = Package(
             name: "DigestsTests", dependencies: ["Digests"], swiftSettings: settings),
         .testTarget(
             name: "HostTests",
-            dependencies: ["CLinux", "Engine", "Host", "Simulation", "SystemCalls", log],
+            dependencies: [
+                "CLinux", "Engine", "Host", "Simulation", "SystemCalls", log,
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "CheckTests",

@@ -39,6 +39,24 @@ extension MountedTests {
             }
         }
 
+        /// Goal: the daemon has written a commit to its log before it answers.
+        @Test(.timeLimit(.minutes(2)))
+        func `keeps each name whose creation was answered`() throws {
+            try MountedFolder.with { folder in
+                var expected: Set<String> = []
+                for round in 0..<5 {
+                    for number in 0...round {
+                        let name = "\(round)-\(number)"
+                        try #require(mkdir(folder.local(name), 0o755) == 0)
+                        expected.insert(name)
+                    }
+                    try folder.killDaemon()
+                    try folder.remount()
+                    #expect(try Set(Files.names(in: folder.point)) == expected)
+                }
+            }
+        }
+
         @Test(.timeLimit(.minutes(2)))
         func `does not lose an upload that was under way`() throws {
             var options = MountedFolder.Options()

@@ -1,5 +1,6 @@
 #include "CSimulation.h"
 
+#include <CDatabase.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -9,6 +10,8 @@
 // MARK: Files
 
 static const int64_t sector_bytes = 512;
+/// The kernel writes its pages in any order.
+static const int64_t cached_bytes = 4096;
 
 struct image {
     unsigned char *bytes;
@@ -194,7 +197,15 @@ static int handle_write(sqlite3_file *base, const void *bytes, int count, sqlite
     struct handle *handle = (struct handle *)base;
     int code = refusal(handle->disk, SIMULATED_WRITE);
     if (code != SQLITE_OK) return code;
-    file_change(handle->file, offset, bytes, count);
+    const unsigned char *rest = bytes;
+    while (count > 0) {
+        int64_t piece = cached_bytes - offset % cached_bytes;
+        if (piece > count) piece = count;
+        file_change(handle->file, offset, rest, piece);
+        rest += piece;
+        offset += piece;
+        count -= (int)piece;
+    }
     return SQLITE_OK;
 }
 
@@ -338,8 +349,9 @@ static void register_system(void) {
     system_methods.xDelete = system_delete;
     system_methods.xAccess = system_access;
     system_methods.xFullPathname = system_full_path;
-    // GRDB has no way to name another file system, so this one becomes the usual one.
-    if (sqlite3_vfs_register(&system_methods, 1) != SQLITE_OK) abort();
+    if (sqlite3_vfs_register(&system_methods, 0) != SQLITE_OK) abort();
+    // As in the daemon. GRDB has no way to name another file system, so this one becomes the usual one.
+    if (!apus_join_log_writes(system_methods.zName, "simulated-joined", true)) abort();
 }
 
 // MARK: For Swift

@@ -21,7 +21,7 @@ func runDaemon(
     signal(SIGHUP, SIG_IGN)
     chdir("/")
     MemoryArenas.limit()
-    DatabaseLocks.keep()
+    DatabaseFiles.register()
     // Content files and connections need more than the usual soft limit of 1,024. Nothing here may
     // depend on the log's level.
     let descriptorsMax = DescriptorLimit.raise()
